@@ -1,0 +1,42 @@
+# `make demo` and `make test` set up everything they need; see README.md.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint types unit docs bench clean
+.DELETE_ON_ERROR:
+
+$(VENV)/.demo: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	touch $@
+
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@ $(VENV)/.demo
+
+demo: $(VENV)/.demo  ## tune on the bundled lists: table of weights and BLEU, picture of the error surface
+	@$(BIN)/tunesmith demo --out demo-out
+
+test: lint types docs unit  ## everything that must hold: lint, types, docs, tests
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
+	$(BIN)/python benchmarks/read.py
+	$(BIN)/python benchmarks/mert.py
+
+clean:
+	rm -rf $(VENV) build dist docs/_build demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,17 @@
+"""Names for the array types that signatures use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Ids = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
+Words = NDArray[np.uint64]
+#: Sufficient statistics: integers where the metric counts, floats otherwise.
+Stats = NDArray[Any]

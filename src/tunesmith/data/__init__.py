@@ -1,0 +1,1 @@
+"""What is tuned on: arrays, no behaviour beyond selection and merging."""

@@ -1,0 +1,150 @@
+"""Candidates in groups: one group per input, with features, texts and references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.data.features import Features
+from tunesmith.errors import TunesmithError
+
+#: A group's name in the file: a whole number where all are, text otherwise.
+GroupId = int | str
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts as token ids, one after the other.
+
+    Attributes
+    ----------
+    start : int64[n + 1]
+        Text i is ``ids[start[i]:start[i + 1]]``.
+    ids : int32[...]
+        Indices into a vocabulary.
+    """
+
+    start: Ints
+    ids: Ids
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def __getitem__(self, index: int) -> Ids:
+        return self.ids[self.start[index] : self.start[index + 1]]
+
+    @property
+    def lengths(self) -> Ints:
+        """The number of tokens of each text."""
+        return np.diff(self.start)
+
+    @classmethod
+    def empty(cls) -> Texts:
+        """No texts."""
+        return cls(np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
+class References:
+    """The references of each group; groups may have different numbers of them.
+
+    Attributes
+    ----------
+    group_start : int64[S + 1]
+        Group s has ``texts[group_start[s]:group_start[s + 1]]``.
+    texts
+        All references.
+    """
+
+    group_start: Ints
+    texts: Texts
+
+    @property
+    def counts(self) -> Ints:
+        """The number of references of each group."""
+        return np.diff(self.group_start)
+
+
+@dataclass(frozen=True)
+class FileDigest:
+    """A file that went into a result."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """N candidates in S groups.
+
+    Candidates of a group stand together, in the order in which they were read;
+    groups are in the order of their ids where these are numbers.
+
+    Attributes
+    ----------
+    ids
+        Name of each group.
+    start : int64[S + 1]
+        Group s has the candidates ``start[s]`` to ``start[s + 1] - 1``.
+    features
+        Their feature values.
+    texts
+        Their token ids.
+    vocabulary
+        The token of each id.
+    references
+        None where none were given.
+    columns : name -> float64[N]
+        Scores of single candidates by external metrics.
+    sources
+        The input of each group, or None.
+    files
+        What it was read from.
+    """
+
+    ids: tuple[GroupId, ...]
+    start: Ints
+    features: Features
+    texts: Texts
+    vocabulary: tuple[str, ...]
+    references: References | None = None
+    columns: dict[str, Floats] = field(default_factory=dict)
+    sources: tuple[str, ...] | None = None
+    files: tuple[FileDigest, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.ids) + 1 != len(self.start) or self.start[-1] != self.features.candidates:
+            raise TunesmithError("groups and features do not match; check the offsets")
+        if len(self.texts) != self.features.candidates:
+            raise TunesmithError("texts and features do not match; give one text per candidate")
+        if (np.diff(self.start) < 1).any():
+            raise TunesmithError("a group has no candidate; leave such groups out")
+
+    @property
+    def groups(self) -> int:
+        """The number S of groups."""
+        return len(self.ids)
+
+    def __len__(self) -> int:
+        return int(self.start[-1])
+
+    def text(self, candidate: int) -> str:
+        """Return a candidate's tokens with single spaces between them."""
+        return self.join(self.texts[candidate])
+
+    def join(self, tokens: Ids) -> str:
+        """Return the text of some token ids."""
+        return " ".join([self.vocabulary[i] for i in tokens])
+
+    def reference_texts(self, group: int) -> list[str]:
+        """Return the references of a group."""
+        if self.references is None:
+            return []
+        lo, hi = self.references.group_start[group : group + 2]
+        return [self.join(self.references.texts[r]) for r in range(lo, hi)]
+
+    def __repr__(self) -> str:
+        names = len(self.features.names)
+        return f"<CandidateSet: {len(self)} candidates, {self.groups} groups, {names} features>"

@@ -1,0 +1,50 @@
+"""Errors that a user can act on: one line each, with the place and the remedy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TunesmithError(Exception):
+    """Wrong input or usage; its text is one line that says what to do."""
+
+
+class FormatError(TunesmithError):
+    """A file does not hold what it should.
+
+    Parameters
+    ----------
+    path
+        The file as the user named it.
+    line
+        Its line, from 1; None where the whole file is meant.
+    problem, remedy
+        What is wrong, and what to do about it.
+    """
+
+    def __init__(self, path: str, line: int | None, problem: str, remedy: str) -> None:
+        self.path = path
+        self.line = line
+        place = path if line is None else f"{path}:{line}"
+        super().__init__(f"{place}: {problem}; {remedy}")
+
+
+class UsageError(TunesmithError):
+    """Options or arguments that do not go together."""
+
+
+class UnknownNameError(TunesmithError):
+    """A name that nothing is registered under; the nearest ones are shown."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
+        super().__init__(f"unknown {kind} '{name}'; did you mean {' or '.join(near)}?")
+
+
+class MissingExtraError(TunesmithError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package; pip install 'tunesmith[{extra}]'")

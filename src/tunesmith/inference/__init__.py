@@ -1,0 +1,1 @@
+"""What a model can be asked about its candidates."""

@@ -1,0 +1,106 @@
+"""What a tuner asks of candidates, whatever form they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.metrics.base import Metric
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A direction in weight space, by its components that are not 0.
+
+    Attributes
+    ----------
+    features : int64[n]
+        Indices of features, ascending.
+    values : float64[n]
+        Components.
+    label
+        How a history names it.
+    """
+
+    features: Ints
+    values: Floats
+    label: str
+
+    @classmethod
+    def along(cls, feature: int, name: str) -> Direction:
+        """Return the direction of one feature."""
+        return cls(np.array([feature]), np.ones(1), name)
+
+    @classmethod
+    def of(cls, vector: Floats, label: str) -> Direction:
+        """Return the direction of a vector."""
+        features = np.flatnonzero(vector)
+        return cls(features, vector[features], label)
+
+    def vector(self, size: int) -> Floats:
+        """Return all components."""
+        full = np.zeros(size)
+        full[self.features] = self.values
+        return full
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """How the sum of the winners' statistics changes along a line, from γ = −∞ on.
+
+    Attributes
+    ----------
+    total : [K]
+        The sum at γ = −∞.
+    at : float64[T]
+        Where it changes, not sorted.
+    change : [T, K]
+        What is added there.
+    """
+
+    total: Stats
+    at: Floats
+    change: Stats
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights, and what they choose.
+
+    Attributes
+    ----------
+    weights : float64[D]
+    total : [K]
+        Sum of the winners' statistics.
+    gain
+        The metric's gain of it: natural units, more is better.
+    cache
+        What the hypotheses keep for their next answers.
+    """
+
+    weights: Floats
+    total: Stats
+    gain: float
+    cache: Any
+
+
+class Hypotheses(Protocol):
+    """Candidates with statistics, on lists or on forests."""
+
+    metric: Metric
+    names: tuple[str, ...]
+
+    def point(self, weights: Floats) -> Point:
+        """Evaluate weights from scratch."""
+        ...
+
+    def move(self, point: Point, direction: Direction, step: float) -> Point:
+        """Evaluate ``weights + step * direction``, from what is known at the point."""
+        ...
+
+    def envelope(self, point: Point, direction: Direction) -> Envelope:
+        """Follow the winners along a line through the point."""
+        ...

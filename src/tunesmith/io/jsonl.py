@@ -1,0 +1,182 @@
+"""JSON lines: one group a line, with its source, references and candidates.
+
+``{"id": 0, "source": "...", "references": ["..."], "candidates": [{"text": "...",
+"features": {"lm": -1.5}, "metrics": {"comet": 0.8}}]}``
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tunesmith.data.assembly import Piece
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.formats import READERS
+from tunesmith.io.streams import check_utf8
+from tunesmith.io.tokens import tokenize
+
+
+@READERS.register("jsonl")
+class JsonLinesReader:
+    """JSON lines, a group a line."""
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether the text begins with an object."""
+        return head.lstrip().startswith(b"{")
+
+    def read(self, blocks: Iterable[bytes], name: str, collector: Collector) -> None:
+        """Add all candidates to the collector."""
+        number = 0
+        empty = True
+        for block in blocks:
+            check_utf8(block, name, number + 1)
+            for line in block.splitlines():
+                number += 1
+                if line.strip():
+                    _Group(line, name, number).add_to(collector)
+                    empty = False
+        if empty:
+            raise FormatError(name, None, "there is no group in it", "give one JSON object a line")
+
+
+def lines(candidates: CandidateSet, order: Iterable[int]) -> Iterator[str]:
+    """Write groups, with the candidates of each in the order given."""
+    features = candidates.features
+    by_row = features.sparse.tocsr()
+    wanted = iter(order)
+    for g, name in enumerate(candidates.ids):
+        entries = []
+        for _ in range(candidates.start[g], candidates.start[g + 1]):
+            i = next(wanted)
+            lo, hi = by_row.indptr[i], by_row.indptr[i + 1]
+            values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
+            for k in range(lo, hi):
+                values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
+            entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
+            if candidates.columns:
+                entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
+            entries.append(entry)
+        group: dict[str, Any] = {"id": name}
+        if candidates.sources is not None:
+            group["source"] = candidates.sources[g]
+        if candidates.references is not None:
+            group["references"] = candidates.reference_texts(g)
+        group["candidates"] = entries
+        yield json.dumps(group, ensure_ascii=False)
+
+
+class _Group:
+    """One line."""
+
+    def __init__(self, line: bytes, path: str, number: int) -> None:
+        self.path = path
+        self.number = number
+        try:
+            self.group = json.loads(line)
+        except ValueError as error:
+            raise self._error(f"this is not JSON ({error})", "write one object a line") from None
+        if not isinstance(self.group, dict):
+            raise self._error("this is not a JSON object", "write one object a line")
+
+    def _error(self, problem: str, remedy: str) -> FormatError:
+        return FormatError(self.path, self.number, problem, remedy)
+
+    def add_to(self, collector: Collector) -> None:
+        """Hand the group over."""
+        group_id = self._id()
+        candidates = self._list("candidates", self.group.get("candidates"), dict)
+        if not candidates:
+            raise self._error(f"group '{group_id}' has no candidates", "leave such groups out")
+        texts = [self._text(c.get("text", "")) for c in candidates]
+        rows, columns, values = self._features(candidates, collector)
+        group = collector.groups([group_id])
+        nonzero = values != 0
+        collector.pieces.append(
+            Piece(
+                np.repeat(group, len(candidates)),
+                tokenize("\n".join([*texts, ""]).encode(), collector.vocabulary),
+                np.zeros(0, np.int64),
+                np.zeros((0, len(candidates))),
+                rows[nonzero],
+                columns[nonzero],
+                values[nonzero],
+                np.bincount(columns),
+                self._metrics(candidates),
+            )
+        )
+        references = self.group.get("references")
+        if references is not None:
+            held = [self._text(r) for r in self._list("references", references, str)]
+            tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
+            place = f"{self.path}:{self.number}"
+            collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
+        if "source" in self.group:
+            collector.add_source(group_id, str(self.group["source"]))
+
+    def _id(self) -> GroupId:
+        group_id = self.group.get("id")
+        if isinstance(group_id, bool) or not isinstance(group_id, int | str):
+            raise self._error("the group has no id", "give a number or text as 'id'")
+        return group_id
+
+    def _list(self, key: str, found: object, kind: type[Any]) -> list[Any]:
+        if not isinstance(found, list) or not all(isinstance(x, kind) for x in found):
+            what = "objects" if kind is dict else "texts"
+            raise self._error(f"'{key}' is not a list of {what}", f"give a list of {what}")
+        return found
+
+    def _text(self, text: object) -> str:
+        if not isinstance(text, str):
+            raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
+        # A line's end within a text is white space like any other.
+        text = text.replace("\n", " ")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                problem = "a text holds half of a surrogate pair"
+                raise self._error(problem, "write valid Unicode") from None
+        return text
+
+    def _features(self, candidates: list[Any], collector: Collector) -> tuple[Any, Any, Any]:
+        maps = [self._numbers("features", c.get("features")) for c in candidates]
+        names = list(dict.fromkeys(name for m in maps for name in m))
+        column = dict(zip(names, collector.columns(names).tolist(), strict=True))
+        rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
+        columns = np.array([column[name] for m in maps for name in m], np.int64)
+        values = np.array([v for m in maps for v in m.values()], np.float64)
+        self._finite(values, [name for m in maps for name in m], "feature")
+        return rows, columns, values
+
+    def _metrics(self, candidates: list[Any]) -> dict[str, Any]:
+        maps = [self._numbers("metrics", c.get("metrics", {})) for c in candidates]
+        for m in maps:
+            if m.keys() != maps[0].keys():
+                raise self._error(
+                    "the candidates have different metrics", "give all candidates the same ones"
+                )
+        columns = {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
+        for name, values in columns.items():
+            self._finite(values, [name] * len(values), "metric")
+        return columns
+
+    def _numbers(self, key: str, found: object) -> dict[str, float]:
+        if not isinstance(found, dict):
+            raise self._error(f"a candidate has no '{key}'", f'give "{key}": {{"name": number}}')
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                problem = f"'{name}' in '{key}' is {json.dumps(value)}, not a number"
+                raise self._error(problem, "give a number")
+        return found
+
+    def _finite(self, values: Any, names: list[str], what: str) -> None:
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            problem = f"{what} '{names[bad[0]]}' is {values[bad[0]]}, which is not finite"
+            raise self._error(problem, "give finite numbers or drop the candidate")

@@ -1,0 +1,93 @@
+"""Decimal numbers, exactly as Python reads them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from tunesmith.arrays import Bytes
+from tunesmith.errors import FormatError
+from tunesmith.kernels import kernel
+
+_DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+# 10^0 to 10^22 are exact in binary64.
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])
+
+
+@kernel
+def parse_decimal(data: Bytes, lo: int, hi: int) -> float:
+    """Return the number in ``data[lo:hi]``, or NaN where the short way is not exact.
+
+    A whole number up to 2^53 times or over a power of ten up to 10^22 is rounded
+    once, so the result is the nearest double (Clinger 1990). Everything else,
+    text that is no number among it, is left to :func:`parse_slowly`.
+    """
+    i = lo
+    negative = False
+    if i < hi and (data[i] == 45 or data[i] == 43):
+        negative = data[i] == 45
+        i += 1
+    mantissa = 0
+    digits = 0
+    exponent = 0
+    point = False
+    while i < hi:
+        c = data[i]
+        if 48 <= c <= 57:
+            mantissa = mantissa * 10 + (c - 48)
+            digits += 1
+            if point:
+                exponent -= 1
+        elif c == 46 and not point:
+            point = True
+        else:
+            break
+        i += 1
+    if digits == 0 or digits > 18:
+        return np.nan
+    if i < hi:
+        if data[i] != 101 and data[i] != 69:
+            return np.nan
+        i += 1
+        minus = False
+        if i < hi and (data[i] == 45 or data[i] == 43):
+            minus = data[i] == 45
+            i += 1
+        if i == hi or hi - i > 4:
+            return np.nan
+        power = 0
+        while i < hi:
+            c = data[i]
+            if c < 48 or c > 57:
+                return np.nan
+            power = power * 10 + (c - 48)
+            i += 1
+        exponent += -power if minus else power
+    if mantissa > 9007199254740992 or exponent > 22 or exponent < -22:
+        return np.nan if mantissa != 0 else 0.0
+    value = float(mantissa)
+    if exponent < 0:
+        value /= _POWERS[-exponent]
+    else:
+        value *= _POWERS[exponent]
+    # Zero has no sign: candidates that differ in it alone are the same.
+    return -value if negative and value != 0.0 else value
+
+
+def parse_slowly(text: bytes) -> float:
+    """Return the number in ``text``, NaN where it is none or not finite."""
+    value = float(text) if _DECIMAL.fullmatch(text) else math.nan
+    return value + 0.0 if math.isfinite(value) else math.nan
+
+
+def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:
+    """Say why ``text`` is not accepted as a number."""
+    shown = text.decode("utf-8", "replace")
+    unsigned = text.lstrip(b"+-").lower()
+    if _DECIMAL.fullmatch(text) or unsigned in {b"nan", b"inf", b"infinity"}:
+        problem = f"{what} is {shown}, which is not finite"
+        return FormatError(path, line, problem, "give finite numbers or drop the candidate")
+    return FormatError(path, line, f"{what} is '{shown}', not a number", "give a number")

@@ -1,0 +1,95 @@
+"""Reading: the format is found from the content, and everything lands in one set."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet, FileDigest, Texts
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.formats import READERS
+from tunesmith.io.streams import Source, check_utf8
+from tunesmith.io.tokens import Interner, tokenize
+
+Path = str | os.PathLike[str]
+
+
+def read(
+    candidates: Path | Sequence[Path],
+    references: Path | Sequence[Path] = (),
+    format: str | None = None,  # noqa: A002
+) -> CandidateSet:
+    """Read candidates, and the references to score them against.
+
+    Parameters
+    ----------
+    candidates
+        One file, or several whose candidates are merged: the same group in two files
+        becomes one, a candidate with the same text and features is kept once.
+    references
+        Files with one reference a line; a group's id is its line number, from 0.
+    format
+        A name from ``tunesmith list formats``; None recognises it from the content.
+
+    Returns
+    -------
+    CandidateSet
+    """
+    collector = Collector()
+    for path in _several(candidates):
+        source = Source(path)
+        blocks = source.blocks()
+        first = next(blocks)
+        READERS.get(format or _recognise(first, source.name))().read(
+            itertools.chain([first], blocks), source.name, collector
+        )
+        collector.files.append(FileDigest(source.path, source.sha256))
+    held = []
+    for path in _several(references):
+        source = Source(path)
+        held.append((source.name, read_lines(source, collector.vocabulary)))
+        collector.files.append(FileDigest(source.path, source.sha256))
+    result = collector.finish(held)
+    for name, texts in held:
+        if len(texts) > result.groups:
+            missing = len(texts) - result.groups
+            warnings.warn(
+                f"{name}: {missing} of {len(texts)} lines have no candidates and do not count",
+                stacklevel=2,
+            )
+    return result
+
+
+def read_lines(source: Source, vocabulary: Interner) -> Texts:
+    """Read plain text, one text a line."""
+    parts = []
+    line = 1
+    for block in source.blocks():
+        check_utf8(block, source.name, line)
+        line += block.count(b"\n")
+        parts.append(tokenize(block, vocabulary))
+    lengths = np.concatenate([part.lengths for part in parts])
+    return Texts(
+        np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([part.ids for part in parts])
+    )
+
+
+def _several(paths: Path | Sequence[Path]) -> list[Path]:
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+
+
+def _recognise(head: bytes, name: str) -> str:
+    for format_name in READERS.names():
+        if READERS.get(format_name).recognises(head):
+            return format_name
+    raise FormatError(
+        name,
+        1,
+        "the format is not recognised",
+        f"name it with --format, one of {', '.join(READERS.names())}",
+    )

@@ -1,0 +1,46 @@
+"""Weights as JSON: a result of ``tunesmith tune``, or an object of names and numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from tunesmith.data.weights import Weights
+from tunesmith.errors import FormatError
+from tunesmith.io.formats import WEIGHTS_FORMATS
+
+
+@WEIGHTS_FORMATS.register("json")
+class JsonWeights:
+    """JSON, as ``tunesmith tune --out`` writes it."""
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether the text begins with an object."""
+        return head.lstrip().startswith(b"{")
+
+    def read(self, text: bytes, name: str) -> Weights:
+        """Take ``weights`` of an object, or the object itself."""
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            remedy = "repair the file"
+            raise FormatError(name, error.lineno, f"this is not JSON ({error.msg})", remedy) from None
+        values = found.get("weights", found)
+        if not isinstance(values, dict):
+            raise FormatError(name, None, "'weights' is no object", 'write {"name": number, ...}')
+        for feature, value in values.items():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                problem = f"weight '{feature}' is {json.dumps(value)}"
+                raise FormatError(name, None, problem, "give a finite number")
+        return Weights.from_dict(values)
+
+    def write(self, weights: Weights, template: bytes) -> bytes:
+        """Return an object of names and numbers, within the object that was there."""
+        found = json.loads(template) if template.strip() else {}
+        if "weights" in found or not found:
+            found["weights"] = dict(weights)
+        else:
+            found = dict(weights)
+        return (json.dumps(found, indent=2) + "\n").encode()

@@ -1,0 +1,43 @@
+"""The one decorator of all compiled loops."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a loop over arrays, without the GIL, and keep the machine code on disk.
+
+    No fast-math: a kernel gives the same bits compiled and interpreted
+    (``NUMBA_DISABLE_JIT=1``), and comparisons mean what they say.
+    """
+    return _compile(function, inline="never")
+
+
+def inlined(function: F) -> F:
+    """Compile a piece of other kernels that is copied into them."""
+    return _compile(function, inline="always")
+
+
+def _compile(function: F, inline: str) -> F:
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "inline": inline}
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:
+        # Neither the package nor the user's cache folder can be written.
+        numba.config.CACHE_DIR = str(_last_resort())
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+
+
+def _last_resort() -> Path:
+    path = Path(tempfile.gettempdir()) / f"tunesmith-kernels-{os.getuid()}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path

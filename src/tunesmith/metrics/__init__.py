@@ -1,0 +1,1 @@
+"""Metrics: statistics per candidate, and the score of their sum."""

@@ -1,0 +1,77 @@
+"""What a metric is: statistics that add up over sentences, and a score of their sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import TunesmithError
+from tunesmith.registry import Registry
+
+
+class Metric(ABC):
+    """A corpus metric; a subclass is a frozen dataclass whose fields are its options.
+
+    A metric needs :meth:`stats` and :meth:`score` alone. One that is used on large sets
+    overrides :meth:`candidate_stats` with a kernel.
+    """
+
+    name: ClassVar[str]
+    #: False for error rates.
+    higher_is_better: ClassVar[bool] = True
+    #: What a score of "everything" is on the customary scale: 100 for per cent.
+    scale: ClassVar[float] = 100.0
+    #: Whether the score is an average over sentences, so that each can be chosen by itself.
+    is_sum: ClassVar[bool] = False
+    #: Whether candidates are compared with references.
+    needs_references: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def stat_names(self) -> tuple[str, ...]:
+        """The names of the K statistics."""
+
+    @abstractmethod
+    def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
+        """Return the statistics [K] of one hypothesis."""
+
+    @abstractmethod
+    def score(self, stats: Stats) -> Floats:
+        """Return the score, on the customary scale, of summed statistics [..., K]."""
+
+    @abstractmethod
+    def signature(self) -> str:
+        """Return what has to be known to compute the same score again."""
+
+    def candidate_stats(self, candidates: CandidateSet) -> Stats:
+        """Return the statistics [N, K] of all candidates."""
+        self.check(candidates)
+        rows = []
+        for g in range(candidates.groups):
+            references = candidates.reference_texts(g)
+            rows.extend(
+                self.stats(candidates.text(i), references)
+                for i in range(candidates.start[g], candidates.start[g + 1])
+            )
+        return np.array(rows)
+
+    def check(self, candidates: CandidateSet) -> None:
+        """Raise an error if the candidates lack what the metric needs."""
+        if self.needs_references and candidates.references is None:
+            raise TunesmithError(f"{self.name} needs references; give --references FILE")
+
+    def gain(self, stats: Stats) -> Floats:
+        """Return the score in natural units with the sign that makes more better."""
+        return self.score(stats) / (self.scale if self.higher_is_better else -self.scale)
+
+    def details(self, stats: Stats) -> dict[str, float]:
+        """Return further figures of a sum of statistics [K], ``length_ratio`` among them."""
+        return {}
+
+
+METRICS: Registry[Metric] = Registry("metric", "tunesmith.metrics", "tunesmith.metrics")

@@ -1,0 +1,105 @@
+"""Candidates with the statistics of one metric: what tuners work on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tunesmith.arrays import Ints, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import TunesmithError
+from tunesmith.metrics.base import METRICS, Metric
+
+
+@dataclass(frozen=True)
+class TuningSet:
+    """Candidates and their statistics.
+
+    Parameters
+    ----------
+    candidates
+        What may be chosen.
+    metric
+        A metric, or its name with options: ``"bleu"``, ``"bleu:tokenize=13a"``.
+    stats : [N, K]
+        Computed here unless given.
+    """
+
+    candidates: CandidateSet
+    metric: Metric
+    stats: Stats = field(repr=False)
+
+    def __init__(
+        self, candidates: CandidateSet, metric: Metric | str = "bleu", stats: Stats | None = None
+    ) -> None:
+        if isinstance(metric, str):
+            metric = METRICS.create(metric)
+        if stats is None:
+            stats = metric.candidate_stats(candidates)
+        if stats.shape != (len(candidates), len(metric.stat_names)):
+            raise TunesmithError(
+                f"{metric.name} has {len(metric.stat_names)} statistics for each of "
+                f"{len(candidates)} candidates; the array given is {stats.shape}"
+            )
+        object.__setattr__(self, "candidates", candidates)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "stats", stats)
+
+    def total(self, chosen: Ints) -> Stats:
+        """Add up the statistics of one candidate per group."""
+        total: Stats = self.stats[chosen].sum(axis=0)
+        return total
+
+    def score(self, chosen: Ints) -> float:
+        """Score one candidate per group, on the customary scale."""
+        return float(self.metric.score(self.total(chosen)))
+
+    def oracle(self, worst: bool = False) -> Oracle:
+        """Find the choice with the best score, or the worst."""
+        return find_oracle(self, worst)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """The best choice there is, or the best that was found.
+
+    Attributes
+    ----------
+    chosen : int64[S]
+        A candidate per group.
+    score
+        On the customary scale.
+    exact
+        Whether no choice is better; otherwise the score is only a bound.
+    """
+
+    chosen: Ints
+    score: float
+    exact: bool
+
+
+def find_oracle(tuning: TuningSet, worst: bool = False) -> Oracle:
+    """Choose a candidate per group for the best score.
+
+    Exact for averages over sentences. For others each group in turn takes the candidate
+    that is best with all other groups as they are, until nothing changes.
+    """
+    metric, stats, start = tuning.metric, tuning.stats, tuning.candidates.start
+    sign = -1.0 if worst else 1.0
+    groups = range(tuning.candidates.groups)
+    chosen = start[:-1].copy()
+    total = tuning.total(chosen)
+    for sweep in range(1 if metric.is_sum else 50):
+        changed = False
+        for g in groups:
+            rows = stats[start[g] : start[g + 1]]
+            gains = sign * metric.gain(rows + (total - stats[chosen[g]]))
+            best = int(np.argmax(gains))
+            if gains[best] > gains[chosen[g] - start[g]] or sweep == 0:
+                changed |= bool(chosen[g] != start[g] + best)
+                total = total - stats[chosen[g]] + rows[best]
+                chosen[g] = start[g] + best
+        if not changed:
+            break
+    return Oracle(chosen, tuning.score(chosen), metric.is_sum)

@@ -1,0 +1,98 @@
+"""Independent pieces of work on the cores of this machine.
+
+Kernels release the GIL, so threads are enough; every piece is computed by one thread in a
+fixed order, and results come back in the order of the pieces. The number of threads
+therefore never changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tunesmith.errors import UsageError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+
+
+def available_threads() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_count() -> int:
+    """Return the number of threads in force: one within a piece of work."""
+    if _inside.get():
+        return 1
+    return _threads.get() or available_threads()
+
+
+@contextlib.contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Use so many threads within the block, for kernels and for BLAS; None is all cores."""
+    if count is not None and count < 1:
+        raise UsageError(f"threads is {count}; give 1 or more")
+    import numba
+    from threadpoolctl import threadpool_limits
+
+    token = _threads.set(count)
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(thread_count(), numba.config.NUMBA_NUM_THREADS))
+    try:
+        with threadpool_limits(thread_count()):
+            yield
+    finally:
+        numba.set_num_threads(before)
+        _threads.reset(token)
+
+
+def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
+    """Return ``[work(p) for p in pieces]``, computed on the threads in force.
+
+    Within a piece further calls run serially, so that nesting does no harm. An error
+    or an interrupt stops pieces that have not begun.
+    """
+    count = min(thread_count(), len(pieces))
+    if count <= 1:
+        return [work(piece) for piece in pieces]
+    stop = threading.Event()
+
+    def run(piece: T) -> Any:
+        if stop.is_set():
+            return None
+        _inside.set(True)
+        return work(piece)
+
+    with ThreadPoolExecutor(count) as pool:
+        futures = [pool.submit(run, piece) for piece in pieces]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            stop.set()
+            raise
+
+
+def pieces_of(items: int, weights: NDArray[Any] | None = None, per_thread: int = 4) -> list[slice]:
+    """Cut ``range(items)`` into runs of about equal weight, a few for each thread."""
+    count = max(1, min(items, thread_count() * per_thread))
+    if weights is None:
+        edges = np.linspace(0, items, count + 1).astype(int)
+    else:
+        done = np.concatenate([[0], np.cumsum(weights)])
+        edges = np.searchsorted(done, np.linspace(0, done[-1], count + 1))
+    edges = np.unique(np.concatenate([[0], edges, [items]]))
+    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]

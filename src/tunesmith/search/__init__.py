@@ -1,0 +1,1 @@
+"""Exact search along a line, and the directions to search in."""

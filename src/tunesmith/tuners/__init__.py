@@ -1,0 +1,1 @@
+"""Tuners: one module per algorithm."""
