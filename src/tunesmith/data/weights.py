@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,17 +20,17 @@ class Weights(Mapping[str, float]):
     ----------
     names
         Unique feature names.
-    values : float64[D]
+    vector : float64[D]
         One finite number each.
     """
 
     names: tuple[str, ...]
-    values: Floats
+    vector: Floats
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
+        values = np.array(self.vector, dtype=np.float64)
         values.flags.writeable = False
-        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "vector", values)
         if len(self.names) != len(values) or len(set(self.names)) != len(self.names):
             raise TunesmithError("weights need one value per name; give each name once")
         if not np.isfinite(values).all():
@@ -40,11 +41,13 @@ class Weights(Mapping[str, float]):
     @classmethod
     def from_dict(cls, weights: Mapping[str, float]) -> Weights:
         """Take names and values from a mapping."""
+        if isinstance(weights, Weights):
+            return weights
         return cls(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
 
     def __getitem__(self, name: str) -> float:
         index: dict[str, int] = self._index  # type: ignore[attr-defined]
-        return float(self.values[index[name]])
+        return float(self.vector[index[name]])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -55,15 +58,44 @@ class Weights(Mapping[str, float]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Weights):
             return NotImplemented
-        return self.names == other.names and np.array_equal(self.values, other.values)
+        return self.names == other.names and np.array_equal(self.vector, other.vector)
 
     def __hash__(self) -> int:
-        return hash((self.names, self.values.tobytes()))
+        return hash((self.names, self.vector.tobytes()))
 
     def aligned(self, names: tuple[str, ...]) -> Floats:
         """Return the values in the order of ``names``, 0 where there is none."""
         return np.array([self.get(name, 0.0) for name in names], dtype=np.float64)
 
+    def matched(self, names: tuple[str, ...], strict: bool = False) -> Floats:
+        """Return the values for the features of some data, and say what does not fit.
+
+        A feature without a weight gets 0 and a weight without a feature is not used; each
+        is a warning, or an error if ``strict``. No common name at all is always an error.
+        """
+        known = set(names)
+        lacking = [name for name in names if name not in self._index]  # type: ignore[attr-defined]
+        unused = [name for name in self.names if name not in known]
+        if len(unused) == len(self.names):
+            raise TunesmithError(
+                f"no weight has the name of a feature; the data have {_some(names)}, "
+                f"the weights {_some(self.names)}"
+            )
+        for kind, found in (
+            ("features have no weight and get 0", lacking),
+            ("weights have no feature in the data and stay as they are", unused),
+        ):
+            if found and strict:
+                raise TunesmithError(f"{len(found)} {kind}: {_some(found)}; drop --strict or add")
+            if found:
+                warnings.warn(f"{len(found)} {kind}: {_some(found)}", stacklevel=3)
+        return self.aligned(names)
+
     def updated(self, other: Weights) -> Weights:
         """Return these weights with ``other``'s values; names of ``other`` alone come last."""
         return Weights.from_dict({**self, **other})
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

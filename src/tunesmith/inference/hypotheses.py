@@ -93,6 +93,10 @@ class Hypotheses(Protocol):
     metric: Metric
     names: tuple[str, ...]
 
+    def spread(self) -> Floats:
+        """Return the size of each feature: how much it varies within groups."""
+        ...
+
     def point(self, weights: Floats) -> Point:
         """Evaluate weights from scratch."""
         ...

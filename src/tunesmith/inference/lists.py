@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
@@ -54,6 +55,22 @@ class ListHypotheses:
         self.start = tuning.candidates.start
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
+
+    def spread(self) -> Floats:
+        """Return the pooled standard deviation of each feature within groups; 1 where it is 0."""
+        sizes = np.diff(self.start)
+        squares = np.zeros(len(self.names))
+        for d, row in enumerate(self.features.dense):
+            sums = np.add.reduceat(row, self.start[:-1])
+            squares[d] = np.square(row - np.repeat(sums / sizes, sizes)).sum()
+        sparse = self.features.sparse
+        if sparse.shape[1]:
+            member = csr_array((np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1)))
+            sums = (member.T @ sparse).tocsc()
+            mean_part = sums.multiply(sums).multiply((1.0 / sizes)[:, None]).sum(axis=0)
+            squares[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0) - mean_part
+        spread = np.sqrt(np.maximum(squares, 0.0) / self.features.candidates)
+        return np.where(spread > 0, spread, 1.0)
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights from scratch."""
@@ -133,11 +150,12 @@ def _changes(stats: Stats, left: Ints, right: Ints, at: Floats, change: Stats) -
     """Subtract statistics; breakpoints at which they stay the same are no breakpoints."""
     kept = 0
     for t in range(left.shape[0]):
-        differs = False
+        before, after = stats[left[t]], stats[right[t]]
+        differs = 0
         for k in range(stats.shape[1]):
-            change[kept, k] = stats[right[t], k] - stats[left[t], k]
-            differs |= change[kept, k] != 0
-        if differs:
-            at[kept] = at[t]
-            kept += 1
+            change[kept, k] = after[k] - before[k]
+            differs |= after[k] != before[k]
+        # No branch: the rows are far apart in memory, and their loads should overlap.
+        at[kept] = at[t]
+        kept += differs
     return kept

@@ -24,7 +24,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
-_inside: ContextVar[bool] = ContextVar("inside", default=False)
 
 
 def available_threads() -> int:
@@ -35,9 +34,7 @@ def available_threads() -> int:
 
 
 def thread_count() -> int:
-    """Return the number of threads in force: one within a piece of work."""
-    if _inside.get():
-        return 1
+    """Return the number of threads in force; a piece of work has its share of them."""
     return _threads.get() or available_threads()
 
 
@@ -63,10 +60,11 @@ def threads(count: int | None) -> Iterator[None]:
 def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
-    Within a piece further calls run serially, so that nesting does no harm. An error
-    or an interrupt stops pieces that have not begun.
+    Calls within a piece share out the threads that are left over. An error or an interrupt
+    stops pieces that have not begun.
     """
-    count = min(thread_count(), len(pieces))
+    total = thread_count()
+    count = min(total, len(pieces))
     if count <= 1:
         return [work(piece) for piece in pieces]
     stop = threading.Event()
@@ -74,7 +72,7 @@ def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
     def run(piece: T) -> Any:
         if stop.is_set():
             return None
-        _inside.set(True)
+        _threads.set(total // count)
         return work(piece)
 
     with ThreadPoolExecutor(count) as pool:

@@ -1,0 +1,67 @@
+"""Classic choices of directions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunesmith.inference.hypotheses import Direction, Point
+from tunesmith.search.climb import DIRECTIONS, Climb, Directions
+
+
+@DIRECTIONS.register("coordinate")
+class Coordinate(Directions):
+    """Search along every feature and take the best step (Koehn 2004)."""
+
+    def climb(self, climb: Climb, point: Point) -> Point:
+        """Repeat until no feature gains."""
+        directions = climb.coordinates()
+        while True:
+            steps = climb.search(point, directions)
+            best = max(range(len(steps)), key=lambda d: steps[d].gain)
+            moved = climb.take(point, directions[best], steps[best])
+            if moved is point:
+                return point
+            point = moved
+
+
+@DIRECTIONS.register("powell")
+class Powell(Directions):
+    """Search along every direction in turn, then along the way that was made (Powell 1964)."""
+
+    def climb(self, climb: Climb, point: Point) -> Point:
+        """Repeat until a round gains nothing.
+
+        The way made in a round replaces the direction that gained most, since that one is
+        the greatest part of it.
+        """
+        directions = climb.coordinates()
+        while True:
+            first = point
+            gains = []
+            for direction in directions:
+                moved = climb.take(point, direction, climb.search(point, [direction])[0])
+                gains.append(moved.gain - point.gain)
+                point = moved
+            if point is first:
+                return point
+            way = Direction.of(point.weights - first.weights, "powell")
+            if len(way.features) > 1:
+                moved = climb.take(point, way, climb.search(point, [way])[0])
+                if moved is not point:
+                    directions[int(np.argmax(gains))] = way
+                point = moved
+
+
+@DIRECTIONS.register("random")
+class Random(Directions):
+    """Search along random directions (Cer et al. 2008)."""
+
+    def climb(self, climb: Climb, point: Point) -> Point:
+        """Try as many directions as there are features; repeat until a round gains nothing."""
+        while True:
+            first = point
+            directions = [climb.random_direction() for _ in climb.spread]
+            for direction in directions:
+                point = climb.take(point, direction, climb.search(point, [direction])[0])
+            if point is first:
+                return point
