@@ -73,6 +73,7 @@ class FileDigest:
 
     path: str
     sha256: str
+    format: str
 
 
 @dataclass(frozen=True)

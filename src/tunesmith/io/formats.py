@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.registry import Registry
 
@@ -12,8 +14,8 @@ if TYPE_CHECKING:
     from tunesmith.io.collector import Collector
 
 
-class Reader(Protocol):
-    """Reads candidates of one format."""
+class CandidateFormat(Protocol):
+    """Reads and writes candidates in one format."""
 
     @staticmethod
     def recognises(head: bytes) -> bool:
@@ -22,6 +24,10 @@ class Reader(Protocol):
 
     def read(self, blocks: Iterable[bytes], name: str, collector: Collector) -> None:
         """Add all candidates in blocks of whole lines to the collector."""
+        ...
+
+    def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
+        """Write candidates in an order of one's own, with their model scores."""
         ...
 
 
@@ -42,7 +48,7 @@ class WeightsFormat(Protocol):
         ...
 
 
-READERS: Registry[Reader] = Registry("format", "tunesmith.io", "tunesmith.formats")
+FORMATS: Registry[CandidateFormat] = Registry("format", "tunesmith.io", "tunesmith.formats")
 WEIGHTS_FORMATS: Registry[WeightsFormat] = Registry(
     "weights format", "tunesmith.io", "tunesmith.weights_formats"
 )

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from tunesmith.arrays import Floats, Ints
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import READERS
+from tunesmith.io.formats import FORMATS
 from tunesmith.io.streams import check_utf8
 from tunesmith.io.tokens import tokenize
 
 
-@READERS.register("jsonl")
-class JsonLinesReader:
+@FORMATS.register("jsonl")
+class JsonLinesFormat:
     """JSON lines, a group a line."""
 
     @staticmethod
@@ -44,31 +45,31 @@ class JsonLinesReader:
         if empty:
             raise FormatError(name, None, "there is no group in it", "give one JSON object a line")
 
-
-def lines(candidates: CandidateSet, order: Iterable[int]) -> Iterator[str]:
-    """Write groups, with the candidates of each in the order given."""
-    features = candidates.features
-    by_row = features.sparse.tocsr()
-    wanted = iter(order)
-    for g, name in enumerate(candidates.ids):
-        entries = []
-        for _ in range(candidates.start[g], candidates.start[g + 1]):
-            i = next(wanted)
-            lo, hi = by_row.indptr[i], by_row.indptr[i + 1]
-            values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
-            for k in range(lo, hi):
-                values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
-            entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
-            if candidates.columns:
-                entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
-            entries.append(entry)
-        group: dict[str, Any] = {"id": name}
-        if candidates.sources is not None:
-            group["source"] = candidates.sources[g]
-        if candidates.references is not None:
-            group["references"] = candidates.reference_texts(g)
-        group["candidates"] = entries
-        yield json.dumps(group, ensure_ascii=False)
+    def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
+        """Write groups, with the candidates of each in the order given."""
+        features = candidates.features
+        by_row = features.sparse.tocsr()
+        wanted = iter(order)
+        for g, name in enumerate(candidates.ids):
+            entries = []
+            for _ in range(candidates.start[g], candidates.start[g + 1]):
+                i = next(wanted)
+                lo, hi = by_row.indptr[i], by_row.indptr[i + 1]
+                values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
+                for k in range(lo, hi):
+                    values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
+                entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
+                entry["score"] = float(scores[i])
+                if candidates.columns:
+                    entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
+                entries.append(entry)
+            group: dict[str, Any] = {"id": name}
+            if candidates.sources is not None:
+                group["source"] = candidates.sources[g]
+            if candidates.references is not None:
+                group["references"] = candidates.reference_texts(g)
+            group["candidates"] = entries
+            yield json.dumps(group, ensure_ascii=False)
 
 
 class _Group:

@@ -15,7 +15,7 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import READERS
+from tunesmith.io.formats import FORMATS
 from tunesmith.io.numbers import number_error, parse_decimal, parse_slowly
 from tunesmith.io.streams import check_utf8
 from tunesmith.io.tokens import Interner, intern, space_at
@@ -31,8 +31,8 @@ POSITION, LINES, TOKENS, PAIRS, SLOW, COLUMNS, STAMP, LO, HI, WANTED, GOT = rang
 SLOW_ROOM = 1 << 14
 
 
-@READERS.register("moses")
-class MosesReader:
+@FORMATS.register("moses")
+class MosesFormat:
     """n-best lists of Moses."""
 
     @staticmethod
@@ -50,18 +50,17 @@ class MosesReader:
         if parser.empty:
             raise FormatError(name, None, "there is no candidate in it", "give an n-best list")
 
-
-def lines(candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
-    """Write candidates in an order of one's own, with their model scores."""
-    features = candidates.features
-    by_row = features.sparse.tocsr()
-    group = np.repeat(np.arange(candidates.groups), np.diff(candidates.start))
-    for i in order:
-        parts = [f"{n}= {v:.10g}" for n, v in zip(features.dense_names, features.dense[:, i])]
-        for k in range(by_row.indptr[i], by_row.indptr[i + 1]):
-            parts.append(f"{features.sparse_names[by_row.indices[k]]}= {by_row.data[k]:.10g}")
-        name = candidates.ids[group[i]]
-        yield f"{name} ||| {candidates.text(i)} ||| {' '.join(parts)} ||| {scores[i]:.10g}"
+    def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
+        """Write candidates in an order of one's own, with their model scores."""
+        features = candidates.features
+        by_row = features.sparse.tocsr()
+        group = np.repeat(np.arange(candidates.groups), np.diff(candidates.start))
+        for i in order:
+            parts = [f"{n}= {v:.10g}" for n, v in zip(features.dense_names, features.dense[:, i])]
+            for k in range(by_row.indptr[i], by_row.indptr[i + 1]):
+                parts.append(f"{features.sparse_names[by_row.indices[k]]}= {by_row.data[k]:.10g}")
+            name = candidates.ids[group[i]]
+            yield f"{name} ||| {candidates.text(i)} ||| {' '.join(parts)} ||| {scores[i]:.10g}"
 
 
 class _Parser:

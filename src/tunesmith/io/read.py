@@ -9,10 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tunesmith.arrays import Ints
+from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, FileDigest, Texts
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import READERS
+from tunesmith.io.formats import FORMATS
 from tunesmith.io.streams import Source, check_utf8
 from tunesmith.io.tokens import Interner, tokenize
 
@@ -45,15 +47,14 @@ def read(
         source = Source(path)
         blocks = source.blocks()
         first = next(blocks)
-        READERS.get(format or _recognise(first, source.name))().read(
-            itertools.chain([first], blocks), source.name, collector
-        )
-        collector.files.append(FileDigest(source.path, source.sha256))
+        found = format or _recognise(first, source.name)
+        FORMATS.get(found)().read(itertools.chain([first], blocks), source.name, collector)
+        collector.files.append(FileDigest(source.path, source.sha256, found))
     held = []
     for path in _several(references):
         source = Source(path)
         held.append((source.name, read_lines(source, collector.vocabulary)))
-        collector.files.append(FileDigest(source.path, source.sha256))
+        collector.files.append(FileDigest(source.path, source.sha256, "text"))
     result = collector.finish(held)
     for name, texts in held:
         if len(texts) > result.groups:
@@ -63,6 +64,29 @@ def read(
                 stacklevel=2,
             )
     return result
+
+
+def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> CandidateSet:
+    """Read an output, one text a line, as a set with one candidate per group."""
+    collector = Collector()
+    source = Source(hypotheses)
+    texts = read_lines(source, collector.vocabulary)
+    collector.files.append(FileDigest(source.path, source.sha256, "text"))
+    held = []
+    for path in _several(references):
+        other = Source(path)
+        held.append((other.name, read_lines(other, collector.vocabulary)))
+        collector.files.append(FileDigest(other.path, other.sha256, "text"))
+        if len(held[-1][1]) != len(texts):
+            problem = f"it has {len(held[-1][1])} lines and {source.name} has {len(texts)}"
+            raise FormatError(other.name, None, problem, "give one reference line per hypothesis")
+    collector.pieces.append(_without_features(collector.groups(range(len(texts))), texts))
+    return collector.finish(held)
+
+
+def _without_features(group: Ints, texts: Texts) -> Piece:
+    none = np.zeros(0, np.int64)
+    return Piece(group, texts, none, np.zeros((0, len(texts))), none, none, np.zeros(0), none)
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
@@ -84,12 +108,12 @@ def _several(paths: Path | Sequence[Path]) -> list[Path]:
 
 
 def _recognise(head: bytes, name: str) -> str:
-    for format_name in READERS.names():
-        if READERS.get(format_name).recognises(head):
+    for format_name in FORMATS.names():
+        if FORMATS.get(format_name).recognises(head):
             return format_name
     raise FormatError(
         name,
         1,
         "the format is not recognised",
-        f"name it with --format, one of {', '.join(READERS.names())}",
+        f"name it with --format, one of {', '.join(FORMATS.names())}",
     )

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from tunesmith.metrics.tuning import Oracle
     from tunesmith.tuners.base import TuneResult
 
 #: Weights that a table shows; the largest come first where there are more.
@@ -21,7 +22,12 @@ def result_table(result: TuneResult) -> Group:
     return Group(score_table(result), weight_table(result), _summary(result))
 
 
-def score_table(result: TuneResult, dev_name: str = "dev") -> Table:
+def demo_tables(result: TuneResult, test: Oracle) -> Group:
+    """Lay out a result whose development set is a test set with an oracle of its own."""
+    return Group(weight_table(result), score_table(result, "test", test), _summary(result))
+
+
+def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
     """Lay out the scores before and after, and the oracle."""
     table = Table(title=result.metric, title_justify="left", title_style="bold")
     for column in ("set", "before", "after", "oracle", "length ratio"):
@@ -39,7 +45,7 @@ def score_table(result: TuneResult, dev_name: str = "dev") -> Table:
             dev_name,
             f"{result.dev.initial_score:.2f}",
             f"{result.dev.score:.2f}",
-            "",
+            "" if dev is None else f"{'' if dev.exact else '≥ '}{dev.score:.2f}",
             "" if result.dev.length_ratio is None else f"{result.dev.length_ratio:.4f}",
         )
     return table

@@ -1,0 +1,7 @@
+"""``python -m tunesmith``."""
+
+import sys
+
+from tunesmith.cli import main
+
+sys.exit(main())

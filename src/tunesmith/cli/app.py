@@ -1,0 +1,209 @@
+"""The frame of all commands: options that they share, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from tunesmith._version import __version__
+from tunesmith.errors import TunesmithError, UnknownNameError
+
+#: Commands in the order of the help; each is a module here with a function ``run``.
+COMMANDS = ("tune", "rerank", "evaluate", "list", "doctor", "demo")
+
+# Exit codes.
+DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+Threads = Annotated[
+    int | None, typer.Option(help="Threads to use; all cores by default.", show_default=False)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Say more about what is done.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Session:
+    """What a command has beside its own options.
+
+    Attributes
+    ----------
+    warnings
+        What was warned of so far; every warning also goes to standard error.
+    """
+
+    def __init__(self, quiet: bool, verbose: bool) -> None:
+        self.quiet = quiet
+        self.verbose = verbose
+        self.warnings: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Say something on standard error."""
+        if self.verbose and not self.quiet:
+            sys.stderr.write(f"tunesmith: {text}\n")
+
+    def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        """Take the place of ``warnings.showwarning``."""
+        if not issubclass(category, UserWarning):
+            return
+        self.warnings.append(str(message))
+        if not self.quiet:
+            sys.stderr.write(f"tunesmith: warning: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return the exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = build(arguments)(args=arguments, prog_name="tunesmith", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("tunesmith: interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be flushed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except TunesmithError as error:
+        return _failed(str(error), WRONG_INPUT, arguments)
+    except Exception as error:  # noqa: BLE001  (the last line of defence)
+        if hasattr(error, "format_message"):  # typer's own usage errors
+            message = error.format_message().replace("\n", " ").rstrip(".")
+            return _failed(f"{message}; see --help", WRONG_INPUT, arguments)
+        what = f"{type(error).__name__}: {error}"
+        return _failed(f"{what}; this is our fault, please report it", OUR_FAULT, arguments)
+
+
+def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
+    if "--debug" in arguments:
+        traceback.print_exc()
+    sys.stderr.write(f"tunesmith: error: {' '.join(message.split())}\n")
+    return code
+
+
+def build(arguments: Sequence[str]) -> typer.Typer:
+    """Make the application; only the command that is asked for is imported."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        help="Tune the weights of a linear model over candidates straight for your metric.",
+    )
+    app.callback(invoke_without_command=True)(_root)
+    asked = next((a for a in arguments if not a.startswith("-")), None)
+    if asked is not None and asked not in COMMANDS:
+        raise UnknownNameError("command", asked, COMMANDS)
+    for name in COMMANDS:
+        if name == asked:
+            module = importlib.import_module(f"tunesmith.cli.{name}")
+            function = module.command(arguments) if hasattr(module, "command") else module.run
+            app.command(name)(_framed(function))
+        else:
+            app.command(name, help=HELP[name])(_placeholder)
+    return app
+
+
+HELP = {
+    "tune": "Find the weights that make the metric as good as it can be.",
+    "rerank": "Write the best candidate of each group under given weights.",
+    "evaluate": "Score an output, or the best candidates under given weights.",
+    "list": "List tuners, metrics, formats and direction finders.",
+    "doctor": "Check this installation.",
+    "demo": "Tune on the lists that come with tunesmith, and draw an error surface.",
+}
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"tunesmith {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+def _placeholder() -> None:
+    """Stand in the help for a command that is not asked for."""
+
+
+def _framed(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that all share; ``session`` is passed to it."""
+
+    def framed(
+        threads: Threads = None,
+        quiet: Quiet = False,
+        verbose: Verbose = False,
+        debug: Debug = False,
+        **options: Any,
+    ) -> None:
+        session = Session(quiet, verbose)
+        with _session(session, threads):
+            function(session=session, **options)
+
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    shared = inspect.signature(framed, eval_str=True).parameters.values()
+    parameters = [
+        p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for p in (*own, *shared)
+        if p.name not in {"session", "options"}
+    ]
+    framed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    framed.__annotations__ = {p.name: p.annotation for p in parameters}
+    framed.__doc__ = function.__doc__
+    return framed
+
+
+@contextlib.contextmanager
+def _session(session: Session, threads: int | None) -> Iterator[None]:
+    from tunesmith import parallel
+    from tunesmith.progress import show_with
+
+    local = importlib.import_module(f"{parallel.__name__}.local")
+    with warnings.catch_warnings(), local.threads(threads), _progress_bar(session) as show:
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = session.warn  # type: ignore[assignment]
+        show_with(show)
+        try:
+            yield
+        finally:
+            show_with(None)
+
+
+@contextlib.contextmanager
+def _progress_bar(session: Session) -> Iterator[Any]:
+    """Show progress on a terminal."""
+    if session.quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[remark]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+    with bar:
+
+        def show(step: str, done: float, total: float | None, remark: str) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=total, remark=remark)
+            bar.update(tasks[step], completed=done, total=total, remark=remark)
+
+        yield show

@@ -1,0 +1,70 @@
+"""``tunesmith demo``: the main job on the lists that come with the package."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.errors import MissingExtraError, TunesmithError
+
+if TYPE_CHECKING:
+    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tuners.base import TuneResult
+
+FEATURE = "LM0"
+
+
+def run(
+    *,
+    session: Session,
+    out: Annotated[str, typer.Option(help="Folder for the result and the picture.")] = (
+        "tunesmith-demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+) -> None:
+    """Tune on the lists that come with tunesmith, and draw an error surface."""
+    from rich.console import Console
+
+    from tunesmith.io.read import read
+    from tunesmith.io.streams import write_atomically
+    from tunesmith.io.weights import read_weights
+    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.report.tables import demo_tables
+    from tunesmith.tuners.mert import MERT
+
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TunesmithError(f"{folder}: {error.strerror}; name a folder with --out") from None
+    with resources.as_file(resources.files("tunesmith") / "bundled") as data:
+        sets = {
+            name: TuningSet(read(data / f"{name}.nbest.gz", data / f"{name}.ref"))
+            for name in ("tune", "test")
+        }
+        start = read_weights(data / "weights.initial").weights
+    typer.echo(f"Tuning {sets['tune'].candidates!r} with MERT, 20 restarts ...")
+    result = MERT().fit(sets["tune"], start, sets["test"], seed)
+    Console().print(demo_tables(result, sets["test"].oracle()))
+    written = folder / "weights.json"
+    write_atomically(written, json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n")
+    typer.echo(f"result:  {written}")
+    try:
+        typer.echo(f"picture: {_draw(sets['tune'], result, folder / 'surface.png')}")
+    except MissingExtraError as error:
+        typer.echo(f"no picture: {error}")
+
+
+def _draw(tuning: TuningSet, result: TuneResult, path: Path) -> Path:
+    from tunesmith.inference.lists import ListHypotheses
+    from tunesmith.report.surface import draw_surface
+
+    hypotheses = ListHypotheses(tuning)
+    point = hypotheses.point(result.weights.aligned(hypotheses.names))
+    draw_surface(hypotheses, point, FEATURE, path)
+    return path

@@ -1,0 +1,83 @@
+"""``tunesmith doctor``: whether this installation works."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import sys
+import time
+from importlib import metadata
+from typing import Any
+
+import typer
+
+from tunesmith.cli.app import OUR_FAULT, Session
+from tunesmith.cli.options import Json, print_json
+
+SCHEMA = "tunesmith.doctor/1"
+LIBRARIES = ("numpy", "scipy", "numba", "typer", "rich", "threadpoolctl")
+EXTRAS = {"matplotlib": "plot", "sacrebleu": "tokenizers"}
+
+
+def run(*, session: Session, as_json: Json = False) -> None:
+    """Check this installation: versions, cores, kernels, extras."""
+    from tunesmith._version import __version__
+    from tunesmith.parallel.local import thread_count
+
+    kernels, seconds = _kernels()
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "signature": f"doctor|version:tunesmith-{__version__}",
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "threads": thread_count(),
+        "libraries": {name: metadata.version(name) for name in LIBRARIES},
+        "extras": {name: importlib.util.find_spec(name) is not None for name in EXTRAS},
+        "kernel_cache": _cache_folder(),
+        "kernels_work": kernels,
+        "kernel_seconds": seconds,
+    }
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(f"tunesmith {__version__}, Python {found['python']}, {found['platform']}")
+        typer.echo(f"threads: {found['threads']}")
+        typer.echo(", ".join(f"{name} {v}" for name, v in found["libraries"].items()))
+        for name, there in found["extras"].items():
+            remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
+            typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
+        typer.echo(f"kernel cache: {found['kernel_cache']}")
+        state = "work" if kernels else "DO NOT WORK, please report it"
+        typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
+    if not kernels:
+        raise typer.Exit(OUR_FAULT)
+
+
+def _kernels() -> tuple[bool, float]:
+    """Tune two groups of two candidates, of which one choice is right."""
+    from tunesmith.io.collector import Collector
+    from tunesmith.io.moses import MosesFormat
+    from tunesmith.io.tokens import tokenize
+    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tuners.mert import MERT
+
+    begun = time.perf_counter()
+    collector = Collector()
+    lists = b"0 ||| a b ||| f= 1 ||| 0\n0 ||| a c ||| f= 0 ||| 0\n1 ||| c d ||| f= 0.5 ||| 0\n"
+    MosesFormat().read([lists], "doctor", collector)
+    references = tokenize(b"a c\nc d\n", collector.vocabulary)
+    tuning = TuningSet(collector.finish([("doctor", references)]), "bleu:order=2")
+    result = MERT(restarts=0).fit(tuning, {"f": 1.0})
+    right = abs(result.score - 100.0) < 1e-9 and result.weights["f"] < 0
+    return right, time.perf_counter() - begun
+
+
+def _cache_folder() -> str:
+    from tunesmith.inference.envelope import winners_of
+
+    cache = getattr(winners_of, "_cache", None)
+    if cache is None:
+        return "none (compilation is switched off)"
+    sys.stderr.flush()
+    return str(cache.cache_path)

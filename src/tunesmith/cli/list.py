@@ -1,0 +1,64 @@
+"""``tunesmith list``: what there is."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import Json, print_json
+from tunesmith.errors import UnknownNameError
+from tunesmith.registry import Registry, options_of
+
+SCHEMA = "tunesmith.list/1"
+KINDS = ("tuners", "metrics", "formats", "weights-formats", "directions")
+
+
+def run(
+    *,
+    session: Session,
+    kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
+    as_json: Json = False,
+) -> None:
+    """List tuners, metrics, formats and direction finders, with their options."""
+    from tunesmith import __version__
+
+    registry = _registry(kind)
+    entries = [_entry(registry, name) for name in registry.names()]
+    if as_json:
+        found = {"schema": SCHEMA, "signature": f"list|version:tunesmith-{__version__}"}
+        print_json({**found, "kind": kind, "entries": entries})
+        return
+    for entry in entries:
+        typer.echo(f"{entry['name']}: {entry['help']}")
+        for option in entry["options"]:
+            choices = f" ({' | '.join(option['choices'])})" if option["choices"] else ""
+            typer.echo(f"    {option['name']}={option['default']}: {option['help']}{choices}")
+
+
+def _registry(kind: str) -> Registry[Any]:
+    from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.search.climb import DIRECTIONS
+    from tunesmith.tuners.base import TUNERS
+
+    found: tuple[Registry[Any], ...] = (TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DIRECTIONS)
+    registries = dict(zip(KINDS, found, strict=True))
+    if kind not in registries:
+        raise UnknownNameError("kind of thing", kind, registries)
+    return registries[kind]
+
+
+def _entry(registry: Registry[Any], name: str) -> dict[str, Any]:
+    cls = registry.get(name)
+    options = options_of(cls) if hasattr(cls, "__dataclass_fields__") else []
+    return {
+        "name": name,
+        "help": (inspect.getdoc(cls) or "").split("\n")[0],
+        "options": [
+            {"name": o.flag, "default": o.default, "help": o.help, "choices": list(o.choices)}
+            for o in options
+        ],
+    }

@@ -1,0 +1,41 @@
+"""Options that several commands take, and what is done with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from tunesmith.errors import UsageError
+
+Candidates = Annotated[
+    list[str],
+    typer.Option(help="n-best lists (.gz too, - is standard input); repeat it to merge several."),
+]
+References = Annotated[
+    list[str], typer.Option(help="References, one a line; repeat it for several.", show_default=False)
+]
+MetricName = Annotated[
+    str, typer.Option(help="Metric with its options, as bleu or bleu:tokenize=13a.")
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="Format of the candidates; recognised by default.", show_default=False),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Names of weights and features must be the same.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def one_standard_input(*paths: str | None) -> None:
+    """Raise an error if standard input is to be read twice."""
+    if paths.count("-") > 1:
+        raise UsageError("standard input can be read once; give a file for the others")
+
+
+def print_json(found: dict[str, Any]) -> None:
+    """Write an object to standard output."""
+    sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

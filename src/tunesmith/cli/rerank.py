@@ -1,0 +1,46 @@
+"""``tunesmith rerank``: the best candidates under given weights."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import Candidates, Format, Strict, one_standard_input
+
+
+def run(
+    *,
+    session: Session,
+    candidates: Candidates,
+    weights: Annotated[str, typer.Option(help="Weights, in any format.")],
+    nbest: Annotated[
+        bool, typer.Option("--nbest", help="Write all candidates, the best of a group first.")
+    ] = False,
+    out: Annotated[str, typer.Option(help="Where to write.")] = "-",
+    format_name: Format = None,
+    strict: Strict = False,
+) -> None:
+    """Write the best candidate of each group under given weights, one a line."""
+    from tunesmith.inference.lists import best
+    from tunesmith.inference.rerank import ranking
+    from tunesmith.io.formats import FORMATS
+    from tunesmith.io.read import read
+    from tunesmith.io.streams import check_writable, writing
+    from tunesmith.io.weights import read_weights
+
+    one_standard_input(*candidates, weights)
+    check_writable(out)
+    held = read_weights(weights).weights
+    found = read(candidates, format=format_name)
+    session.note(f"{found!r}")
+    values = held.matched(found.features.names, strict)
+    if nbest:
+        writer = FORMATS.get(found.files[0].format)()
+        lines = writer.lines(found, *ranking(found, values))
+    else:
+        lines = (found.text(i) for i in best(found, values))
+    with writing(out) as file:
+        for line in lines:
+            file.write(line.encode() + b"\n")

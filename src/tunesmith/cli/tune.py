@@ -1,0 +1,152 @@
+"""``tunesmith tune``: from candidates to weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import (
+    Candidates,
+    Format,
+    Json,
+    MetricName,
+    References,
+    Strict,
+    one_standard_input,
+    print_json,
+)
+from tunesmith.registry import Option, options_of, parse_options
+from tunesmith.tuners.base import TUNERS
+
+if TYPE_CHECKING:
+    from tunesmith.io.weights import WeightsFile
+    from tunesmith.tuners.base import TuneResult
+
+DEFAULT = "mert"
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command with the options of the tuner that the arguments name."""
+    tuner = _value(arguments, "--tuner") or DEFAULT
+    options = options_of(TUNERS.get(tuner))
+
+    def tune(**given: Any) -> None:
+        own = {o.field: given.pop(o.field) for o in options}
+        run(own={k: v for k, v in own.items() if v is not None}, **given)
+
+    parameters = list(inspect.signature(run, eval_str=True).parameters.values())
+    parameters = [p for p in parameters if p.name != "own"] + [_parameter(o) for o in options]
+    tune.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    )
+    tune.__doc__ = f"{run.__doc__}\n\nOptions of other tuners: --tuner NAME --help."
+    return tune
+
+
+def _value(arguments: Sequence[str], option: str) -> str | None:
+    for k, argument in enumerate(arguments):
+        if argument == option and k + 1 < len(arguments):
+            return arguments[k + 1]
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+    return None
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """Turn a tuner's field into a flag; its text is parsed by the registry."""
+    text = option.help[:1].upper() + option.help[1:]
+    if option.choices and not all(choice in text for choice in option.choices):
+        text += f" ({' | '.join(option.choices)})"
+    if option.type is bool:
+        info = typer.Option(f"--{option.flag}/--no-{option.flag}", help=text)
+        kind: Any = bool | None
+    else:
+        text += f" [default: {option.default}]"
+        info = typer.Option(f"--{option.flag}", help=text, show_default=False)
+        kind = str | None
+    return inspect.Parameter(
+        option.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind, info],
+    )
+
+
+def run(
+    *,
+    session: Session,
+    own: dict[str, Any],
+    candidates: Candidates,
+    references: References = [],  # noqa: B006  (typer's way; never changed)
+    metric: MetricName = "bleu",
+    tuner: Annotated[str, typer.Option(help="Algorithm; see `tunesmith list tuners`.")] = DEFAULT,
+    start: Annotated[
+        str | None, typer.Option(help="Weights to begin with.", show_default=False)
+    ] = None,
+    dev_candidates: Annotated[
+        list[str], typer.Option(help="A held-out set, reported beside.", show_default=False)
+    ] = [],  # noqa: B006
+    dev_references: Annotated[
+        list[str], typer.Option(help="Its references.", show_default=False)
+    ] = [],  # noqa: B006
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to write: the whole result as .json, otherwise weights in the format "
+            "of --start.",
+            show_default=False,
+        ),
+    ] = None,
+    format_name: Format = None,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Find the weights that make the metric as good as it can be."""
+    from tunesmith.errors import UsageError
+    from tunesmith.io.read import read
+    from tunesmith.io.streams import check_writable, write_atomically
+    from tunesmith.io.weights import read_weights
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.tuning import TuningSet
+
+    one_standard_input(*candidates, *references, *dev_candidates, *dev_references, start)
+    if seed < 0:
+        raise UsageError(f"seed is {seed}; give 0 or more")
+    if dev_references and not dev_candidates:
+        raise UsageError("--dev-references without --dev-candidates; give both")
+    cls = TUNERS.get(tuner)
+    texts = {k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()}
+    algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
+    measure = METRICS.create(metric)
+    if out is not None:
+        check_writable(out)
+    begun = None if start is None else read_weights(start)
+
+    tuning = TuningSet(read(candidates, references, format_name), measure)
+    session.note(f"{tuning.candidates!r}")
+    dev = None
+    if dev_candidates:
+        dev = TuningSet(read(dev_candidates, dev_references, format_name), measure)
+    result = algorithm.fit(tuning, None if begun is None else begun.weights, dev, seed, strict)
+    result = dataclasses.replace(result, warnings=list(session.warnings))
+    if out is not None:
+        write_atomically(out, _text(result, begun, out))
+    if as_json:
+        print_json(result.to_dict())
+    elif out != "-":
+        from rich.console import Console
+
+        Console().print(result)
+
+
+def _text(result: TuneResult, begun: WeightsFile | None, out: str) -> bytes | str:
+    if begun is None or begun.format == "json" or out.endswith(".json"):
+        return json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return begun.rewritten(result.weights)
