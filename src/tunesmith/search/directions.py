@@ -10,18 +10,26 @@ from tunesmith.search.climb import DIRECTIONS, Climb, Directions
 
 @DIRECTIONS.register("coordinate")
 class Coordinate(Directions):
-    """Search along every feature and take the best step (Koehn 2004)."""
+    """Search along every feature and take the best step first (Koehn 2004)."""
 
     def climb(self, climb: Climb, point: Point) -> Point:
-        """Repeat until no feature gains."""
+        """Repeat until no feature gains.
+
+        After the best step the other features that promised a gain are searched again from
+        where it led, best first; most still gain, and each costs one line search where a
+        new round would cost one for every feature.
+        """
         directions = climb.coordinates()
         while True:
+            first = point
             steps = climb.search(point, directions)
-            best = max(range(len(steps)), key=lambda d: steps[d].gain)
-            moved = climb.take(point, directions[best], steps[best])
-            if moved is point:
+            promising = [d for d, step in enumerate(steps) if step.gain > point.gain]
+            promising.sort(key=lambda d: -steps[d].gain)
+            for rank, d in enumerate(promising):
+                step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
+                point = climb.take(point, directions[d], step)
+            if point is first:
                 return point
-            point = moved
 
 
 @DIRECTIONS.register("powell")

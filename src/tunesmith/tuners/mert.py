@@ -24,8 +24,10 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 
 #: Restarts that set out together. Fixed, so that the result does not depend on the cores.
 ROUND = 4
-#: How far a restart goes from where it begins, relative to the weights.
-NEAREST, FARTHEST = 0.05, 1.0
+#: How far a restart begins from the best weights, and a walk from a climb's end, at least and
+#: at most, relative to the weights.
+RESTART_DISTANCE = (0.05, 1.0)
+WALK_DISTANCE = (0.03, 0.3)
 
 
 @TUNERS.register("mert")
@@ -33,18 +35,18 @@ NEAREST, FARTHEST = 0.05, 1.0
 class MERT(Tuner):
     """Minimum error rate training: exact line searches from many starting points."""
 
-    restarts: int = option(20, "climbs beside the first one")
-    restart: Literal["walk", "random"] = option(
-        "walk",
-        "where restarts begin: a random walk away from the best weights so far, or anywhere",
+    restarts: int = option(20, "climbs from other starting points beside the first")
+    begin: Literal["near", "anywhere"] = option(
+        "near", "where restarts begin: around the best weights so far, or anywhere"
     )
-    directions: str = option(
-        "coordinate", "which lines are searched: coordinate, powell, random"
-    )
+    walks: int = option(2, "random walks away from each climb's end, each followed by a climb")
+    directions: str = option("coordinate", "lines to search: coordinate, powell or random")
 
     def __post_init__(self) -> None:
         if self.restarts < 0:
             raise UsageError(f"restarts is {self.restarts}; give 0 or more")
+        if self.walks < 0:
+            raise UsageError(f"walks is {self.walks}; give 0 or more")
         DIRECTIONS.get(self.directions)
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
@@ -72,23 +74,33 @@ class MERT(Tuner):
         return Outcome(found.point.weights, found.history, found.searches)
 
     def _climb(self, task: tuple[Climb, Point]) -> Point:
+        """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
         climb, begin = task
-        end = DIRECTIONS.get(self.directions)().climb(climb, begin)
+        finder = DIRECTIONS.get(self.directions)()
         # Scores were added to step by step; what counts is what fresh ones say.
-        return climb.hypotheses.point(end.weights)
+        end = climb.hypotheses.point(finder.climb(climb, begin).weights)
+        for _ in range(self.walks):
+            away = climb.hypotheses.point(_around(end.weights, climb, WALK_DISTANCE))
+            other = climb.hypotheses.point(finder.climb(climb, away).weights)
+            if other.gain > end.gain:
+                end = other
+        return end
 
     def _begin(self, best: Floats, climb: Climb) -> Floats:
-        """Draw a starting point.
+        if self.begin == "anywhere":
+            return climb.rng.standard_normal(len(best)) / climb.spread
+        return _around(best, climb, RESTART_DISTANCE)
 
-        A walk (Moore and Quirk 2008) stays near weights that are known to be good, at a
-        random distance, near and far equally often on a scale of orders of magnitude.
-        """
-        drawn = climb.rng.standard_normal(len(best)) / climb.spread
-        if self.restart == "random":
-            return drawn
-        size = np.sqrt(np.mean(np.square(best * climb.spread)))
-        distance = np.exp(climb.rng.uniform(np.log(NEAREST), np.log(FARTHEST)))
-        return best + distance * (size if size > 0 else 1.0) * drawn
+
+def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Floats:
+    """Draw weights around others.
+
+    Each feature changes the model score by about as much. Near and far are equally
+    frequent on a scale of orders of magnitude: how far the next hill is nobody knows.
+    """
+    size = float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
+    relative = np.exp(climb.rng.uniform(*np.log(distance)))
+    return weights + relative * size * climb.rng.standard_normal(len(weights)) / climb.spread
 
 
 class _Best:
