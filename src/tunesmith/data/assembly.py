@@ -176,7 +176,7 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
         np.concatenate([[0], np.cumsum(keep)])[candidates.start],
         Features(
             features.dense_names,
-            features.dense[:, keep],
+            np.compress(keep, features.dense, axis=1),
             features.sparse_names,
             csc_array(by_row[np.flatnonzero(keep)]),
         ),

@@ -36,6 +36,8 @@ class Features:
     sparse: csc_array
 
     def __post_init__(self) -> None:
+        # Kernels run along rows; a transposed block would give the same results slowly.
+        object.__setattr__(self, "dense", np.ascontiguousarray(self.dense, np.float64))
         if self.dense.shape[0] != len(self.dense_names):
             raise TunesmithError("the dense block needs one row per name; check its shape")
         if self.sparse.shape != (self.dense.shape[1], len(self.sparse_names)):
