@@ -13,5 +13,7 @@ Ids = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
+#: A number inside kernels, whose types are numba's to find.
+Number = Any
 #: Sufficient statistics: integers where the metric counts, floats otherwise.
 Stats = NDArray[Any]

@@ -33,7 +33,7 @@ def _compile(function: F, inline: str) -> F:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:
         # Neither the package nor the user's cache folder can be written.
-        numba.config.CACHE_DIR = str(_last_resort())
+        numba.config.CACHE_DIR = str(_last_resort())  # type: ignore[attr-defined]
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
 
 

@@ -132,7 +132,7 @@ def options_of(cls: type[Any]) -> list[Option]:
 
 def option(default: T, help: str) -> T:  # noqa: A002
     """Declare a dataclass field that is an option, a flag and its documentation at once."""
-    return typing.cast(T, dataclasses.field(default=default, metadata={"help": help}))
+    return dataclasses.field(default=default, metadata={"help": help})
 
 
 def parse_options(cls: type[Any], given: Mapping[str, str], owner: str) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def _session(session: Session, threads: int | None) -> Iterator[None]:
     local = importlib.import_module(f"{parallel.__name__}.local")
     with warnings.catch_warnings(), local.threads(threads), _progress_bar(session) as show:
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = session.warn  # type: ignore[assignment]
+        warnings.showwarning = session.warn
         show_with(show)
         try:
             yield

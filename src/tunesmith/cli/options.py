@@ -15,14 +15,17 @@ Candidates = Annotated[
     typer.Option(help="n-best lists (.gz too, - is standard input); repeat it to merge several."),
 ]
 References = Annotated[
-    list[str], typer.Option(help="References, one a line; repeat it for several.", show_default=False)
+    list[str],
+    typer.Option(help="References, one a line; repeat it for several.", show_default=False),
 ]
 MetricName = Annotated[
     str, typer.Option(help="Metric with its options, as bleu or bleu:tokenize=13a.")
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="Format of the candidates; recognised by default.", show_default=False),
+    typer.Option(
+        "--format", help="Format of the candidates; recognised by default.", show_default=False
+    ),
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Names of weights and features must be the same.")

@@ -122,7 +122,9 @@ def run(
     if dev_references and not dev_candidates:
         raise UsageError("--dev-references without --dev-candidates; give both")
     cls = TUNERS.get(tuner)
-    texts = {k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()}
+    texts = {
+        k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
+    }
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
     measure = METRICS.create(metric)
     if out is not None:

@@ -259,10 +259,11 @@ def _merge_references(
         return None
     if any(candidates.references is None for candidates in sets):
         raise TunesmithError("only some of the sets have references; read all with them or none")
-    counts, texts = [0], []
+    counts = [0]
+    texts: list[Ids] = []
     for k, g in owners:
         held = sets[k].references
-        assert held is not None  # noqa: S101  (checked above; for the type checker)
+        assert held is not None
         lo, hi = int(held.group_start[g]), int(held.group_start[g + 1])
         counts.append(hi - lo)
         texts.extend(references[k][r] for r in range(lo, hi))

@@ -65,7 +65,9 @@ class ListHypotheses:
             squares[d] = np.square(row - np.repeat(sums / sizes, sizes)).sum()
         sparse = self.features.sparse
         if sparse.shape[1]:
-            member = csr_array((np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1)))
+            member = csr_array(
+                (np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1))
+            )
             sums = (member.T @ sparse).tocsc()
             mean_part = sums.multiply(sums).multiply((1.0 / sizes)[:, None]).sum(axis=0)
             squares[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0) - mean_part

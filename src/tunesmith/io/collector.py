@@ -68,7 +68,9 @@ class Collector:
             references=References(counts, pack_texts([t for r in ordered for t in r]))
             if held
             else None,
-            sources=tuple(sources[i] for i in result.ids) if len(sources) == result.groups else None,
+            sources=tuple(sources[i] for i in result.ids)
+            if len(sources) == result.groups
+            else None,
             files=tuple(self.files),
         )
 
@@ -92,4 +94,6 @@ class Collector:
                 if i >= len(texts):
                     problem = f"no reference for id {i}, the file has {len(texts)} lines"
                     raise FormatError(name, None, problem, "give one reference line per sentence")
-        return {i: [texts[i] for _, texts in references] for i in self._groups if isinstance(i, int)}
+        return {
+            i: [texts[i] for _, texts in references] for i in self._groups if isinstance(i, int)
+        }

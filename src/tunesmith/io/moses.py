@@ -6,6 +6,7 @@ line in any order; what follows the features (score, alignment, words) is passed
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -16,7 +17,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
-from tunesmith.io.numbers import number_error, parse_decimal, parse_slowly
+from tunesmith.io.numbers import number_error, parse_decimal, parse_slowly, shortest
 from tunesmith.io.streams import check_utf8
 from tunesmith.io.tokens import Interner, intern, space_at
 from tunesmith.kernels import kernel
@@ -56,11 +57,16 @@ class MosesFormat:
         by_row = features.sparse.tocsr()
         group = np.repeat(np.arange(candidates.groups), np.diff(candidates.start))
         for i in order:
-            parts = [f"{n}= {v:.10g}" for n, v in zip(features.dense_names, features.dense[:, i])]
-            for k in range(by_row.indptr[i], by_row.indptr[i + 1]):
-                parts.append(f"{features.sparse_names[by_row.indices[k]]}= {by_row.data[k]:.10g}")
+            parts = [
+                f"{feature}= {shortest(value)}"
+                for feature, value in zip(features.dense_names, features.dense[:, i], strict=True)
+            ]
+            parts.extend(
+                f"{features.sparse_names[by_row.indices[k]]}= {shortest(by_row.data[k])}"
+                for k in range(by_row.indptr[i], by_row.indptr[i + 1])
+            )
             name = candidates.ids[group[i]]
-            yield f"{name} ||| {candidates.text(i)} ||| {' '.join(parts)} ||| {scores[i]:.10g}"
+            yield f"{name} ||| {candidates.text(i)} ||| {' '.join(parts)} ||| {shortest(scores[i])}"
 
 
 class _Parser:
@@ -137,7 +143,7 @@ class _Parser:
         """Read the numbers that the kernel left to Python."""
         for pair, lo, hi in self.slow[: self.info[SLOW]].tolist():
             value = parse_slowly(block[lo:hi])
-            if value != value:
+            if math.isnan(value):
                 line = self.line + block.count(b"\n", 0, lo)
                 raise number_error(block[lo:hi], self.name, line, "a feature value")
             self.values[pair] = value
@@ -155,7 +161,9 @@ class _Parser:
         dense = np.empty((len(dense_here), n))
         rest = pairs - n * len(dense_here)
         rows, sparse, values = np.empty(rest, np.int64), np.empty(rest, np.int64), np.empty(rest)
-        kept = _split(self.pair_start[: n + 1], columns, self.values, row_of, dense, rows, sparse, values)
+        kept = _split(
+            self.pair_start[: n + 1], columns, self.values, row_of, dense, rows, sparse, values
+        )
         given = np.zeros(int(names.max(initial=-1)) + 1, np.int64)
         given[names] = given_here
         distinct, group = _numbered(self.ids[:n])
@@ -191,7 +199,10 @@ class _Parser:
         shown = block[info[LO] : info[HI]].decode("utf-8", "replace")
         line = self.line + block.count(b"\n", 0, int(info[LO]))
         problem, remedy = {
-            BAD_ID: (f"the id is '{shown}', not a whole number", "begin lines with a sentence's id"),
+            BAD_ID: (
+                f"the id is '{shown}', not a whole number",
+                "begin lines with a sentence's id",
+            ),
             MISSING_FIELD: (
                 "there are fewer than three fields",
                 "write id ||| text ||| features, with spaces around the bars",
@@ -350,10 +361,9 @@ def _bars(data: Bytes, i: int) -> int:
     n = data.shape[0]
     while i < n and (data[i] == 32 or data[i] == 9):
         i += 1
-    if i + 3 < n and data[i] == 124 and data[i + 1] == 124 and data[i + 2] == 124:
-        if space_at(data, i + 3) > 0:
-            return i + 3
-    return -1
+    if i + 3 >= n or space_at(data, i + 3) == 0:
+        return -1
+    return i + 3 if data[i] == 124 and data[i + 1] == 124 and data[i + 2] == 124 else -1
 
 
 @kernel
@@ -426,7 +436,7 @@ def _parse_features(
             info[LO], info[HI] = lo, i
             return NO_NAME
         value = parse_decimal(data, lo, i)
-        if value != value:
+        if np.isnan(value):
             if late == slow.shape[0]:
                 return SLOW_FULL
             slow[late, 0], slow[late, 1], slow[late, 2] = pair, lo, i

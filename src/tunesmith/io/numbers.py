@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 
-from tunesmith.arrays import Bytes
+from tunesmith.arrays import Bytes, Number
 from tunesmith.errors import FormatError
 from tunesmith.kernels import kernel
 
@@ -18,7 +18,7 @@ _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
 
 @kernel
-def parse_decimal(data: Bytes, lo: int, hi: int) -> float:
+def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
     """Return the number in ``data[lo:hi]``, or NaN where the short way is not exact.
 
     A whole number up to 2^53 times or over a power of ten up to 10^22 is rounded
@@ -81,6 +81,12 @@ def parse_slowly(text: bytes) -> float:
     """Return the number in ``text``, NaN where it is none or not finite."""
     value = float(text) if _DECIMAL.fullmatch(text) else math.nan
     return value + 0.0 if math.isfinite(value) else math.nan
+
+
+def shortest(value: float) -> str:
+    """Write a number with the fewest digits that read back as the same."""
+    text = repr(float(value))
+    return text.removesuffix(".0")
 
 
 def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:

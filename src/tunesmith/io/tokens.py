@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from tunesmith.arrays import Bytes, Ids, Ints, Words
+from tunesmith.arrays import Bytes, Ids, Ints, Number, Words
 from tunesmith.data.candidates import Texts
 from tunesmith.kernels import inlined, kernel
 
@@ -54,7 +56,7 @@ class Interner:
         """Return the strings from id ``first`` on."""
         data = self.arena.tobytes()
         start = self.start[first : len(self) + 1].tolist()
-        return [data[a:b].decode() for a, b in zip(start[:-1], start[1:], strict=True)]
+        return [data[a:b].decode() for a, b in itertools.pairwise(start)]
 
 
 def tokenize(block: bytes, vocabulary: Interner) -> Texts:
@@ -90,7 +92,7 @@ def space_at(data: Bytes, i: int) -> int:
         b, a = data[i + 1], data[i + 2]
         if (
             (c == 0xE1 and b == 0x9A and a == 0x80)
-            or (c == 0xE2 and b == 0x80 and (a <= 0x8A or a == 0xA8 or a == 0xA9 or a == 0xAF))
+            or (c == 0xE2 and b == 0x80 and (a <= 0x8A or a in (0xA8, 0xA9, 0xAF)))
             or (c == 0xE2 and b == 0x81 and a == 0x9F)
             or (c == 0xE3 and b == 0x80 and a == 0x80)
         ):
@@ -108,7 +110,7 @@ def intern(
     start: Ints,
     arena: Bytes,
     used: Ints,
-) -> int:
+) -> Number:
     """Return the id of ``data[lo:hi]``, a new one if need be; -1 where the table is full."""
     key = np.uint64(0xCBF29CE484222325)  # FNV-1a
     for i in range(lo, hi):

@@ -25,7 +25,9 @@ class JsonWeights:
             found = json.loads(text)
         except json.JSONDecodeError as error:
             remedy = "repair the file"
-            raise FormatError(name, error.lineno, f"this is not JSON ({error.msg})", remedy) from None
+            raise FormatError(
+                name, error.lineno, f"this is not JSON ({error.msg})", remedy
+            ) from None
         values = found.get("weights", found)
         if not isinstance(values, dict):
             raise FormatError(name, None, "'weights' is no object", 'write {"name": number, ...}')

@@ -6,8 +6,9 @@ the n-best lists.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
@@ -51,7 +52,7 @@ class MosesIni:
         """Take the lines of the section."""
         lines = text.splitlines()
         first, last = _section(lines)
-        return _named(_entries(zip(range(first + 1, last + 1), lines[first:last]), name))
+        return _named(_entries(enumerate(lines[first:last], first + 1), name))
 
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Replace the section's values and leave the rest of the file alone."""
@@ -81,8 +82,8 @@ def _fields(line: bytes) -> tuple[str, list[bytes]] | None:
     return name.strip().decode(), values.split()
 
 
-def _entries(numbered: object, path: str) -> Iterator[tuple[str, float]]:
-    for number, line in numbered:  # type: ignore[attr-defined]
+def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple[str, float]]:
+    for number, line in numbered:
         entry = _fields(line)
         if entry is None:
             continue
@@ -92,7 +93,7 @@ def _entries(numbered: object, path: str) -> Iterator[tuple[str, float]]:
             raise FormatError(path, number, f"'{shown}' is no weight", "write Name= value")
         for text in values:
             value = parse_slowly(text)
-            if value != value:
+            if math.isnan(value):
                 raise number_error(text, path, number, f"the weight of '{name}'")
             yield name, value
 
@@ -114,8 +115,8 @@ def _rewritten(lines: list[bytes], weights: Weights) -> Iterator[bytes]:
     """Yield the lines with new values."""
     entries = [_fields(line) for line in lines]
     total: dict[str, int] = {}
-    for entry in filter(None, entries):
-        total[entry[0]] = total.get(entry[0], 0) + len(entry[1])
+    for name, values in filter(None, entries):
+        total[name] = total.get(name, 0) + len(values)
     met = dict.fromkeys(total, 0)
     written = set()
     for line, entry in zip(lines, entries, strict=True):

@@ -51,7 +51,7 @@ class Metric(ABC):
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics [N, K] of all candidates."""
         self.check(candidates)
-        rows = []
+        rows: list[Stats] = []
         for g in range(candidates.groups):
             references = candidates.reference_texts(g)
             rows.extend(

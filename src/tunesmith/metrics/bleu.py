@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith._version import __version__
-from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.kernels import kernel
@@ -65,17 +65,18 @@ class BLEU(Metric):
             return [words.setdefault(w, len(words)) for w in self._preprocess(text).split()]
 
         held = [ids(text) for text in references]
-        return self._count(
+        one: Stats = self._count(
             np.array([0, 1]),
             _ragged([ids(hypothesis)]),
             References(np.array([0, len(held)]), _ragged(held)),
         )[0]
+        return one
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
         self.check(candidates)
         references = candidates.references
-        assert references is not None  # noqa: S101  (checked; for the type checker)
+        assert references is not None
         if self.tokenize == "none" and not self.lowercase:
             return self._count(candidates.start, candidates.texts, references)
         words: dict[str, int] = {}
@@ -92,9 +93,7 @@ class BLEU(Metric):
 
     def _count(self, start: Ints, texts: Texts, references: References) -> Stats:
         average = self.reference_length == "average"
-        stats = np.zeros(
-            (len(texts), 2 + 2 * self.order), np.float64 if average else np.int32
-        )
+        stats = np.zeros((len(texts), 2 + 2 * self.order), np.float64 if average else np.int32)
         mode = REFERENCE_LENGTHS.index(self.reference_length)
 
         def count(groups: slice) -> None:
@@ -226,9 +225,7 @@ def _count_groups(
     """
     most = 0
     for g in range(first, last):
-        words = (
-            reference_start[group_references[g + 1]] - reference_start[group_references[g]]
-        )
+        words = reference_start[group_references[g + 1]] - reference_start[group_references[g]]
         most = max(most, words)
     nodes = most * order + 1
     size = 16
@@ -239,9 +236,7 @@ def _count_groups(
     limit = np.zeros(nodes, np.int32)  # most often in one reference
     count = np.zeros(nodes, np.int32)
     for g in range(first, last):
-        words = (
-            reference_start[group_references[g + 1]] - reference_start[group_references[g]]
-        )
+        words = reference_start[group_references[g + 1]] - reference_start[group_references[g]]
         size = 16
         while size < 3 * (words * order + 1):
             size *= 2
@@ -252,7 +247,7 @@ def _count_groups(
         for r in range(group_references[g], group_references[g + 1]):
             lo, hi = reference_start[r], reference_start[r + 1]
             for i in range(lo, hi):
-                node = 0
+                node: Number = 0
                 for j in range(i, min(i + order, hi)):
                     key = (np.int64(node) << 32) | np.int64(reference_tokens[j])
                     slot = _slot(key, keys, mask)
@@ -290,7 +285,7 @@ def _count_groups(
 
 
 @kernel
-def _slot(key: int, keys: Ints, mask: int) -> int:
+def _slot(key: Number, keys: Ints, mask: int) -> Number:
     """Return where a key is, or the empty place where it would be."""
     h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64(h >> np.uint64(40)) & mask
@@ -302,7 +297,7 @@ def _slot(key: int, keys: Ints, mask: int) -> int:
 @kernel
 def _reference_length(
     length: int, g: int, group_references: Ints, reference_start: Ints, mode: int
-) -> float:
+) -> Number:
     first, last = group_references[g], group_references[g + 1]
     if mode == 2:
         return (reference_start[last] - reference_start[first]) / (last - first)

@@ -8,6 +8,7 @@ therefore never changes a bit of the result.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -48,7 +49,8 @@ def threads(count: int | None) -> Iterator[None]:
 
     token = _threads.set(count)
     before = numba.get_num_threads()
-    numba.set_num_threads(min(thread_count(), numba.config.NUMBA_NUM_THREADS))
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.set_num_threads(min(thread_count(), most))
     try:
         with threadpool_limits(thread_count()):
             yield
@@ -93,4 +95,4 @@ def pieces_of(items: int, weights: NDArray[Any] | None = None, per_thread: int =
         done = np.concatenate([[0], np.cumsum(weights)])
         edges = np.searchsorted(done, np.linspace(0, done[-1], count + 1))
     edges = np.unique(np.concatenate([[0], edges, [items]]))
-    return [slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]

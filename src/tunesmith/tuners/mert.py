@@ -88,7 +88,8 @@ class MERT(Tuner):
 
     def _begin(self, best: Floats, climb: Climb) -> Floats:
         if self.begin == "anywhere":
-            return climb.rng.standard_normal(len(best)) / climb.spread
+            drawn: Floats = climb.rng.standard_normal(len(best)) / climb.spread
+            return drawn
         return _around(best, climb, RESTART_DISTANCE)
 
 
@@ -99,8 +100,9 @@ def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Flo
     frequent on a scale of orders of magnitude: how far the next hill is nobody knows.
     """
     size = float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
-    relative = np.exp(climb.rng.uniform(*np.log(distance)))
-    return weights + relative * size * climb.rng.standard_normal(len(weights)) / climb.spread
+    relative = float(np.exp(climb.rng.uniform(*np.log(distance))))
+    drawn: Floats = climb.rng.standard_normal(len(weights)) / climb.spread
+    return weights + relative * size * drawn
 
 
 class _Best:
