@@ -23,7 +23,11 @@ def kernel(function: F) -> F:
 
 
 def inlined(function: F) -> F:
-    """Compile a piece of other kernels that is copied into them."""
+    """Compile a few operations on numbers that are copied into other kernels.
+
+    A kernel that comes from the cache on disk is called, which is too much for what runs
+    once a byte. Not for arrays: their reference counts would be touched at every copy.
+    """
     return _compile(function, inline="always")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,7 +57,8 @@ def assemble(
 ) -> CandidateSet:
     """Group the candidates, put the groups in order and drop duplicates.
 
-    ``pieces`` is emptied on the way, so that both forms are not held longer than needed.
+    ``pieces`` is used up on the way, one after the other, so that both forms of the data
+    are never held at once.
     References and sources are the caller's to add.
     """
     numbers = all(isinstance(i, int) for i in ids)
@@ -67,10 +68,9 @@ def assemble(
     place = rank[np.concatenate([piece.group for piece in pieces])]
     start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(ids)))])
     target = _targets(place)
-    features = _assemble_features(pieces, names, target)
     texts = _assemble_texts(pieces, target)
     columns = _assemble_columns(pieces, target)
-    pieces.clear()
+    features = _assemble_features(pieces, names, target)
     assembled = CandidateSet(
         tuple(ids[i] for i in sequence), start, features, texts, tuple(vocabulary), None, columns
     )
@@ -82,6 +82,14 @@ def _targets(place: Ints) -> Ints:
     target = np.empty(len(place), np.int64)
     target[np.argsort(place, kind="stable")] = np.arange(len(place))
     return target
+
+
+def _parts(pieces: list[Piece], target: Ints) -> Iterator[tuple[Piece, Ints]]:
+    """Yield each piece with the final positions of its candidates."""
+    done = 0
+    for piece in pieces:
+        yield piece, target[done : done + len(piece)]
+        done += len(piece)
 
 
 def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) -> Features:
@@ -97,10 +105,7 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
 
     dense = np.zeros((int(is_dense.sum()), n))
     rows, columns, values = [], [], []
-    done = 0
-    for piece in pieces:
-        at = target[done : done + len(piece)]
-        done += len(piece)
+    for piece, at in _parts(pieces, target):
         for j, column in enumerate(piece.dense_columns):
             if is_dense[column]:
                 _scatter(piece.dense[j], at, dense[row_of[column]])
@@ -115,6 +120,8 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
         rows.append(at[piece.rows[~to_dense]])
         columns.append(column_of[piece.sparse_columns[~to_dense]])
         values.append(piece.values[~to_dense])
+        piece.dense = dense[:, :0]
+    pieces.clear()
     shape = (n, int((~is_dense).sum()))
     sparse = csc_array(
         (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=shape
@@ -132,11 +139,9 @@ def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
     lengths = np.empty(len(target), np.int64)
     lengths[target] = np.concatenate([piece.texts.lengths for piece in pieces])
     texts = Texts(np.concatenate([[0], np.cumsum(lengths)]), np.empty(lengths.sum(), np.int32))
-    done = 0
-    for piece in pieces:
-        at = target[done : done + len(piece)]
+    for piece, at in _parts(pieces, target):
         _scatter_texts(piece.texts.start, piece.texts.ids, at, texts.start, texts.ids)
-        done += len(piece)
+        piece.texts = Texts.empty()
     return texts
 
 
@@ -287,7 +292,11 @@ def pack_texts(texts: Sequence[Ids]) -> Texts:
 
 @kernel
 def _scatter(source: Floats, at: Ints, target: Floats) -> None:
-    for i in range(source.shape[0]):
+    n = source.shape[0]
+    if n > 0 and at[n - 1] - at[0] == n - 1 and (at[1:] > at[:-1]).all():
+        target[at[0] : at[0] + n] = source
+        return
+    for i in range(n):
         target[at[i]] = source[i]
 
 

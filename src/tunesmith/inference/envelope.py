@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
-from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels import kernel
 
 #: Candidates that one vectorised count looks at.
 BLOCK = 64
@@ -66,7 +66,7 @@ def extremes_of(slopes: Floats, start: Ints) -> Ints:
     return ends
 
 
-@inlined
+@kernel
 def _highest(slopes: Floats, scores: Floats, slope: float, first: int, last: int) -> int:
     """Return the best candidate of one slope; all of them lie between first and last."""
     best, at = scores[first], first
@@ -171,7 +171,7 @@ def envelope(
     return count
 
 
-@inlined
+@kernel
 def _above_chords(
     slopes: Floats,
     scores: Floats,
@@ -209,7 +209,7 @@ def _above_chords(
     return middle, found
 
 
-@inlined
+@kernel
 def _farthest(
     slopes: Floats, scores: Floats, above: Ints, first: int, last: int, begin: int, end: int
 ) -> int:
@@ -225,13 +225,13 @@ def _farthest(
     return peak
 
 
-@inlined
+@kernel
 def _wins_tie(slopes: Floats, i: int, j: int) -> bool:
     """Order candidates of equal height by slope and, where that is equal too, as read."""
     return slopes[i] < slopes[j] or (slopes[i] == slopes[j] and i < j)
 
 
-@inlined
+@kernel
 def _keep_above(
     slopes: Floats, scores: Floats, above: Ints, first: int, last: int, begin: int, end: int
 ) -> int:
@@ -249,7 +249,7 @@ def _keep_above(
     return kept
 
 
-@inlined
+@kernel
 def _append(slopes: Floats, scores: Floats, hull: Ints, corners: int, new: int) -> int:
     """Add a corner; drop those before it that rounding alone had kept."""
     while corners >= 2:

@@ -18,8 +18,8 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
-from tunesmith.io.streams import check_utf8
 from tunesmith.io.tokens import tokenize
+from tunesmith.io.utf8 import check_utf8
 
 
 @FORMATS.register("jsonl")
@@ -135,6 +135,8 @@ class _Group:
     def _text(self, text: object) -> str:
         if not isinstance(text, str):
             raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
+        if "\0" in text:
+            raise self._error("a text holds a NUL character", "write text alone")
         # A line's end within a text is white space like any other.
         text = text.replace("\n", " ")
         if not text.isascii():

@@ -11,15 +11,16 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from tunesmith.arrays import Bytes, Floats, Ids, Ints, Words
+from tunesmith.arrays import Bytes, Floats, Ids, Ints, Number, Words
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.data.memory import own_pages
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
-from tunesmith.io.numbers import number_error, parse_decimal, parse_slowly, shortest
-from tunesmith.io.streams import check_utf8
-from tunesmith.io.tokens import Interner, intern, space_at
+from tunesmith.io.numbers import number_error, parse_decimal, parse_plain, parse_slowly, shortest
+from tunesmith.io.tokens import CLASS, SHORT, Interner, intern, next_key, slot_of, space_at
+from tunesmith.io.utf8 import check_utf8
 from tunesmith.kernels import kernel
 
 # How the kernel ended.
@@ -81,6 +82,8 @@ class _Parser:
         self.first_column = np.zeros(1 << 8, np.int64)
         self.width = np.full(1 << 8, -1, np.int64)
         self.seen = np.zeros(1 << 8, np.int64)
+        # The name that last came after each; at 0 the one that came first in a line.
+        self.follower = np.full((1 << 8) + 1, -1, np.int64)
         self.info = np.zeros(11, np.int64)
         self.known = np.zeros(0, np.int64)
         self._room(0)
@@ -117,6 +120,7 @@ class _Parser:
                 self.first_column,
                 self.width,
                 self.seen,
+                self.follower,
                 *self.collector.vocabulary.tables,
                 *self.features.tables,
             )
@@ -134,10 +138,11 @@ class _Parser:
 
     def _grow_names(self, room: int) -> None:
         self.features.grow(room)
-        more = len(self.features.hashes) - len(self.width)
+        more = self.features.capacity - len(self.width)
         self.first_column = np.concatenate([self.first_column, np.zeros(more, np.int64)])
         self.width = np.concatenate([self.width, np.full(more, -1, np.int64)])
         self.seen = np.concatenate([self.seen, np.zeros(more, np.int64)])
+        self.follower = np.concatenate([self.follower, np.full(more, -1, np.int64)])
 
     def _resolve(self, block: bytes) -> None:
         """Read the numbers that the kernel left to Python."""
@@ -158,7 +163,7 @@ class _Parser:
         dense_here = np.flatnonzero(given_here == n)
         row_of = np.full(len(names), -1, np.int64)
         row_of[dense_here] = np.arange(len(dense_here))
-        dense = np.empty((len(dense_here), n))
+        dense = own_pages((len(dense_here), n), np.float64)
         rest = pairs - n * len(dense_here)
         rows, sparse, values = np.empty(rest, np.int64), np.empty(rest, np.int64), np.empty(rest)
         kept = _split(
@@ -167,9 +172,11 @@ class _Parser:
         given = np.zeros(int(names.max(initial=-1)) + 1, np.int64)
         given[names] = given_here
         distinct, group = _numbered(self.ids[:n])
+        tokens = own_pages((int(info[TOKENS]),), np.int32)
+        tokens[:] = self.tokens[: info[TOKENS]]
         return Piece(
             self.collector.groups(distinct)[group],
-            Texts(self.text_start[: n + 1].copy(), self.tokens[: info[TOKENS]].copy()),
+            Texts(self.text_start[: n + 1].copy(), tokens),
             names[dense_here],
             dense,
             rows[:kept].copy(),
@@ -267,13 +274,14 @@ def _parse(
     first_column: Ints,
     width: Ints,
     seen: Ints,
+    follower: Ints,
     v_slots: Ids,
-    v_hashes: Words,
+    v_keys: Words,
     v_start: Ints,
     v_arena: Bytes,
     v_used: Ints,
     f_slots: Ids,
-    f_hashes: Words,
+    f_keys: Words,
     f_start: Ints,
     f_arena: Bytes,
     f_used: Ints,
@@ -316,11 +324,16 @@ def _parse(
             if i == n or data[i] == 10:
                 return MISSING_FIELD
             lo = i
-            while i < n and space_at(data, i) == 0:
+            key = np.uint64(0)
+            while i < n and (CLASS[data[i]] == 0 or space_at(data, i) == 0):
+                key = next_key(key, data[i])
                 i += 1
             if i - lo == 3 and data[lo] == 124 and data[lo + 1] == 124 and data[lo + 2] == 124:
                 break
-            word = intern(data, lo, i, v_slots, v_hashes, v_start, v_arena, v_used)
+            slot = slot_of(key, v_slots.shape[0])
+            word = np.int64(v_slots[slot])
+            if word < 0 or v_keys[slot] != key or i - lo > SHORT:
+                word = intern(key, data, lo, i, v_slots, v_keys, v_start, v_arena, v_used)
             if word < 0:
                 return VOCABULARY_FULL
             tokens[token] = word
@@ -338,8 +351,9 @@ def _parse(
             first_column,
             width,
             seen,
+            follower,
             f_slots,
-            f_hashes,
+            f_keys,
             f_start,
             f_arena,
             f_used,
@@ -377,8 +391,9 @@ def _parse_features(
     first_column: Ints,
     width: Ints,
     seen: Ints,
+    follower: Ints,
     f_slots: Ids,
-    f_hashes: Words,
+    f_keys: Words,
     f_start: Ints,
     f_arena: Bytes,
     f_used: Ints,
@@ -392,8 +407,19 @@ def _parse_features(
     while True:
         while i < n and (data[i] == 32 or data[i] == 9 or data[i] == 13):
             i += 1
+        if name >= 0 and i < n:
+            value, end_of = parse_plain(data, i)
+            if end_of >= 0:
+                values[pair] = value
+                pair += 1
+                i = end_of
+                continue
         lo = i
-        equals = -1
+        guess = follower[name + 1]
+        equals = _named_so(data, i, guess, f_start, f_arena)
+        expected = equals >= 0
+        if expected:
+            i = equals + 1
         while i < n and data[i] != 32 and data[i] != 9 and data[i] != 13 and data[i] != 10:
             if data[i] == 61:
                 equals = i
@@ -422,9 +448,16 @@ def _parse_features(
             if equals == lo:
                 info[HI] = i
                 return NO_NAME
-            name = intern(data, lo, equals, f_slots, f_hashes, f_start, f_arena, f_used)
-            if name < 0:
-                return NAMES_FULL
+            previous = name
+            name = guess
+            if not expected or equals - lo != f_start[guess + 1] - f_start[guess]:
+                key = np.uint64(0)
+                for k in range(lo, equals):
+                    key = next_key(key, data[k])
+                name = intern(key, data, lo, equals, f_slots, f_keys, f_start, f_arena, f_used)
+                if name < 0:
+                    return NAMES_FULL
+                follower[previous + 1] = name
             if seen[name] == info[STAMP]:
                 return NAME_TWICE
             seen[name] = info[STAMP]
@@ -447,3 +480,17 @@ def _parse_features(
         i += 1
     info[POSITION], info[PAIRS], info[SLOW] = i + 1, pair, late
     return DONE
+
+
+@kernel
+def _named_so(data: Bytes, i: int, name: int, start: Ints, arena: Bytes) -> Number:
+    """Return where the equals sign after a name stands if just that name is at i, else -1."""
+    if name < 0:
+        return -1
+    length = start[name + 1] - start[name]
+    if i + length >= data.shape[0] or data[i + length] != 61:
+        return -1
+    for k in range(length):
+        if data[i + k] != arena[start[name] + k]:
+            return -1
+    return i + length

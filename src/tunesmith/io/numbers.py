@@ -77,6 +77,38 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
     return -value if negative and value != 0.0 else value
 
 
+@kernel
+def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
+    """Read a plain number that begins at i and ends at white space, in one pass.
+
+    Returns the number and where it ends; -1 there if it is not of the simple kind: at most
+    15 digits, a point, a minus.
+    """
+    n = data.shape[0]
+    negative = data[i] == 45
+    if negative:
+        i += 1
+    mantissa: Number = 0
+    digits = 0
+    point = -1
+    while i < n:
+        c = np.int64(data[i]) - 48
+        if 0 <= c <= 9:
+            mantissa = mantissa * 10 + c
+            digits += 1
+        elif c == -2 and point < 0:
+            point = i
+        else:
+            break
+        i += 1
+    if digits == 0 or digits > 15 or (i < n and data[i] > 32):
+        return 0.0, -1
+    value = float(mantissa)
+    if point >= 0:
+        value /= _POWERS[i - point - 1]
+    return -value if negative and mantissa != 0 else value, i
+
+
 def parse_slowly(text: bytes) -> float:
     """Return the number in ``text``, NaN where it is none or not finite."""
     value = float(text) if _DECIMAL.fullmatch(text) else math.nan

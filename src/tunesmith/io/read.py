@@ -15,8 +15,9 @@ from tunesmith.data.candidates import CandidateSet, FileDigest, Texts
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
-from tunesmith.io.streams import Source, check_utf8
+from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 

@@ -167,18 +167,6 @@ def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
         thread.join()
 
 
-def check_utf8(block: bytes, name: str, first_line: int) -> None:
-    """Raise an error that names the line if a block is not UTF-8."""
-    if block.isascii():
-        return
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first_line + block.count(b"\n", 0, error.start)
-        problem = f"byte 0x{block[error.start]:02x} is not UTF-8"
-        raise FormatError(name, line, problem, "convert the file to UTF-8") from None
-
-
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an error if a file could not be written, before any work is done."""
     target = Path(path)

@@ -10,6 +10,17 @@ from tunesmith.arrays import Bytes, Ids, Ints, Number, Words
 from tunesmith.data.candidates import Texts
 from tunesmith.kernels import inlined, kernel
 
+#: Bytes of a token that fit into its key.
+SHORT = 8
+#: The top byte of the key of a longer token; no token in UTF-8 ends in it.
+LONG = np.uint64(0xFF << 56)
+
+#: 0: no white space; 1: white space by itself; 2: may begin white space of several bytes.
+#: Loops look here first and call :func:`space_at` where it is not 0.
+CLASS = np.zeros(256, np.uint8)
+CLASS[[9, 10, 11, 12, 13, 28, 29, 30, 31, 32]] = 1
+CLASS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
+
 
 class Interner:
     """Distinct byte strings, numbered in the order in which they were first met.
@@ -19,17 +30,17 @@ class Interner:
 
     Attributes
     ----------
-    slots : int32[size]
-        Open addressing: the id that hashes here, or -1.
-    hashes : uint64[capacity], start : int64[capacity + 1], arena : uint8[...]
-        Hash and bytes of each id.
+    slots : int32[size], keys : uint64[size]
+        Open addressing: the id that hashes here, or -1, and its key.
+    start : int64[capacity + 1], arena : uint8[...]
+        The bytes of each id.
     used : int64[1]
         How many ids there are.
     """
 
     def __init__(self, capacity: int = 1 << 12) -> None:
         self.slots = np.full(2 * capacity, -1, np.int32)
-        self.hashes = np.zeros(capacity, np.uint64)
+        self.keys = np.zeros(2 * capacity, np.uint64)
         self.start = np.zeros(capacity + 1, np.int64)
         self.arena = np.zeros(16 * capacity, np.uint8)
         self.used = np.zeros(1, np.int64)
@@ -38,24 +49,29 @@ class Interner:
         return int(self.used[0])
 
     @property
+    def capacity(self) -> int:
+        """How many ids there is room for."""
+        return len(self.start) - 1
+
+    @property
     def tables(self) -> tuple[Ids, Words, Ints, Bytes, Ints]:
         """What :func:`intern` takes."""
-        return self.slots, self.hashes, self.start, self.arena, self.used
+        return self.slots, self.keys, self.start, self.arena, self.used
 
     def grow(self, room: int = 0) -> None:
-        """Double the room for ids, and for bytes where less than ``room`` are left."""
-        count = len(self)
-        capacity = 2 * len(self.hashes)
-        self.hashes = np.concatenate([self.hashes, np.zeros(capacity // 2, np.uint64)])
-        self.start = np.concatenate([self.start, np.zeros(capacity // 2, np.int64)])
+        """Double the room for ids and bytes, and add ``room`` bytes."""
+        more = self.capacity
+        self.start = np.concatenate([self.start, np.zeros(more, np.int64)])
         self.arena = np.concatenate([self.arena, np.zeros(len(self.arena) + room, np.uint8)])
-        self.slots = np.full(2 * capacity, -1, np.int32)
-        _rehash(self.slots, self.hashes, count)
+        slots, keys = self.slots, self.keys
+        self.slots = np.full(2 * len(slots), -1, np.int32)
+        self.keys = np.zeros(2 * len(slots), np.uint64)
+        _rehash(slots, keys, self.slots, self.keys)
 
-    def words(self, first: int = 0) -> list[str]:
-        """Return the strings from id ``first`` on."""
+    def words(self) -> list[str]:
+        """Return the strings in the order of their ids."""
         data = self.arena.tobytes()
-        start = self.start[first : len(self) + 1].tolist()
+        start = self.start[: len(self) + 1].tolist()
         return [data[a:b].decode() for a, b in itertools.pairwise(start)]
 
 
@@ -71,18 +87,16 @@ def tokenize(block: bytes, vocabulary: Interner) -> Texts:
     return Texts(start, ids[: start[-1]].copy())
 
 
-@inlined
-def space_at(data: Bytes, i: int) -> int:
+@kernel
+def space_at(data: Bytes, i: int) -> Number:
     """Return the width in bytes of the white space at i, 0 if there is none.
 
     The characters of ``str.isspace``: U+0009-000D, 001C-001F, 0020, 0085, 00A0,
     1680, 2000-200A, 2028, 2029, 202F, 205F and 3000.
     """
     c = data[i]
-    if c <= 32:
-        return 1 if c == 32 or 9 <= c <= 13 or c >= 28 else 0
-    if c < 0xC2 or c > 0xE3:
-        return 0
+    if CLASS[c] < 2:
+        return np.int64(CLASS[c])
     n = data.shape[0]
     width = 0
     if c == 0xC2:
@@ -100,53 +114,84 @@ def space_at(data: Bytes, i: int) -> int:
     return width
 
 
+@inlined
+def next_key(key: Number, byte: Number) -> Number:
+    """Take one more byte of a token into its key; a key begins as 0.
+
+    The key of a token of up to 8 bytes is these bytes, so that equal keys are equal tokens.
+    There is no NUL in text, see :mod:`tunesmith.io.utf8`.
+    """
+    return (key >> np.uint64(8)) | (np.uint64(byte) << np.uint64(56))
+
+
+@inlined
+def slot_of(key: Number, size: Number) -> Number:
+    spread = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((spread >> np.uint64(32)) & np.uint64(size - 1))
+
+
 @kernel
 def intern(
+    key: Number,
     data: Bytes,
     lo: int,
     hi: int,
     slots: Ids,
-    hashes: Words,
+    keys: Words,
     start: Ints,
     arena: Bytes,
     used: Ints,
 ) -> Number:
-    """Return the id of ``data[lo:hi]``, a new one if need be; -1 where the table is full."""
-    key = np.uint64(0xCBF29CE484222325)  # FNV-1a
-    for i in range(lo, hi):
-        key = (key ^ np.uint64(data[i])) * np.uint64(0x100000001B3)
-    mask = np.uint64(slots.shape[0] - 1)
-    slot = (key ^ (key >> np.uint64(32))) & mask
-    while slots[np.int64(slot)] >= 0:
-        known = np.int64(slots[np.int64(slot)])
-        if hashes[known] == key and start[known + 1] - start[known] == hi - lo:
-            at = start[known] - lo
-            i = lo
-            while i < hi and arena[at + i] == data[i]:
-                i += 1
-            if i == hi:
+    """Return the id of ``data[lo:hi]``, a new one if need be; -1 where the table is full.
+
+    ``key`` is what :func:`next_key` made of the bytes. For a token of at most ``SHORT``
+    bytes, loops look at ``slot_of(key)`` first: mostly it stands there.
+    """
+    long = hi - lo > SHORT
+    if long:
+        for i in range(lo, hi):
+            key = (key ^ np.uint64(data[i])) * np.uint64(0x100000001B3)  # FNV-1a
+        key |= LONG
+    size = slots.shape[0]
+    slot = slot_of(key, size)
+    while slots[slot] >= 0:
+        if keys[slot] == key:
+            known = np.int64(slots[slot])
+            if not long or _same(data, lo, hi, start[known], start[known + 1], arena):
                 return known
-        slot = (slot + np.uint64(1)) & mask
+        slot = (slot + 1) & (size - 1)
     new = used[0]
-    if new == hashes.shape[0] or start[new] + hi - lo > arena.shape[0]:
+    if new == start.shape[0] - 1 or start[new] + hi - lo > arena.shape[0]:
         return -1
     for i in range(lo, hi):
         arena[start[new] + i - lo] = data[i]
     start[new + 1] = start[new] + hi - lo
-    hashes[new] = key
-    slots[np.int64(slot)] = new
+    slots[slot] = new
+    keys[slot] = key
     used[0] = new + 1
     return new
 
 
 @kernel
-def _rehash(slots: Ids, hashes: Words, count: int) -> None:
-    mask = np.uint64(slots.shape[0] - 1)
-    for k in range(count):
-        slot = (hashes[k] ^ (hashes[k] >> np.uint64(32))) & mask
-        while slots[np.int64(slot)] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        slots[np.int64(slot)] = k
+def _same(data: Bytes, lo: int, hi: int, first: int, last: int, arena: Bytes) -> bool:
+    if last - first != hi - lo:
+        return False
+    same = True
+    for k in range(hi - lo):
+        same &= arena[first + k] == data[lo + k]
+    return same
+
+
+@kernel
+def _rehash(slots: Ids, keys: Words, new_slots: Ids, new_keys: Words) -> None:
+    size = new_slots.shape[0]
+    for old in range(slots.shape[0]):
+        if slots[old] >= 0:
+            slot = slot_of(keys[old], size)
+            while new_slots[slot] >= 0:
+                slot = (slot + 1) & (size - 1)
+            new_slots[slot] = slots[old]
+            new_keys[slot] = keys[old]
 
 
 @kernel
@@ -156,7 +201,7 @@ def _tokenize(
     ids: Ids,
     progress: Ints,
     slots: Ids,
-    hashes: Words,
+    keys: Words,
     start: Ints,
     arena: Bytes,
     used: Ints,
@@ -175,9 +220,14 @@ def _tokenize(
             i += width
             continue
         lo = i
-        while i < n and space_at(data, i) == 0:
+        key = np.uint64(0)
+        while i < n and (CLASS[data[i]] == 0 or space_at(data, i) == 0):
+            key = next_key(key, data[i])
             i += 1
-        word = intern(data, lo, i, slots, hashes, start, arena, used)
+        slot = slot_of(key, slots.shape[0])
+        word = np.int64(slots[slot])
+        if word < 0 or keys[slot] != key or i - lo > SHORT:
+            word = intern(key, data, lo, i, slots, keys, start, arena, used)
         if word < 0:
             progress[0], progress[1], progress[2] = lo, line, token
             return False

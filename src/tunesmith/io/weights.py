@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
 from tunesmith.io.formats import WEIGHTS_FORMATS
-from tunesmith.io.streams import Source, check_utf8
+from tunesmith.io.streams import Source
+from tunesmith.io.utf8 import check_utf8
 
 
 @dataclass(frozen=True)
