@@ -34,7 +34,7 @@ def run(
     from tunesmith.io.streams import write_atomically
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.tuning import TuningSet
-    from tunesmith.report.tables import demo_tables
+    from tunesmith.tuners.tables import demo_tables
     from tunesmith.tuners.mert import MERT
 
     folder = Path(out)

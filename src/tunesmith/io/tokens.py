@@ -126,6 +126,7 @@ def next_key(key: Number, byte: Number) -> Number:
 
 @inlined
 def slot_of(key: Number, size: Number) -> Number:
+    """Return where the search for a key begins in a table of ``size`` slots."""
     spread = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((spread >> np.uint64(32)) & np.uint64(size - 1))
 

@@ -107,12 +107,12 @@ class TuneResult:
         return found
 
     def __rich__(self) -> Group:
-        from tunesmith.report.tables import result_table
+        from tunesmith.tuners.tables import result_table
 
         return result_table(self)
 
     def __str__(self) -> str:
-        from tunesmith.report.tables import as_text
+        from tunesmith.tuners.tables import as_text
 
         return as_text(self)
 

@@ -1,0 +1,207 @@
+"""``tunesmith list``, ``doctor`` and ``demo``, and the help of every command."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import tunesmith
+
+from .conftest import Run
+from .support import bleu, python
+
+COMMANDS = ("tune", "rerank", "evaluate", "list", "doctor", "demo")
+KINDS = {
+    "tuners": {"mert"},
+    "metrics": {"bleu"},
+    "formats": {"moses", "jsonl"},
+    "weights-formats": {"json", "moses", "moses-ini"},
+    "directions": {"coordinate", "powell", "random"},
+}
+
+
+# Help
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help(cli: Run, arguments: list[str]) -> None:
+    found = cli(*arguments)
+    assert (found.code, found.err) == (0, "")
+    assert all(f"  {command} " in found.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command(cli: Run, command: str) -> None:
+    found = cli(command, "--help")
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith(f"Usage: tunesmith {command} ")
+    for option in ("--threads", "--quiet", "--verbose", "--debug"):
+        assert option in found.out
+    wanted = {
+        "tune": "--candidates --references --metric --tuner --start --dev-candidates "
+        "--dev-references --seed --out --format --strict --json",
+        "rerank": "--candidates --weights --nbest --out --format --strict",
+        "evaluate": "--hypotheses --references --candidates --weights --metric --json",
+        "list": "tuners metrics formats --json",
+        "doctor": "--json",
+        "demo": "--out --seed",
+    }
+    assert all(option in found.out for option in wanted[command].split())
+
+
+def test_help_of_a_tuner(cli: Run) -> None:
+    found = cli("tune", "--tuner", "mert", "--help")
+    assert found.code == 0
+    for option in ("--restarts", "--directions", "--walks"):
+        assert option in found.out
+    for name in KINDS["directions"]:
+        assert name in found.out
+
+
+def test_version(cli: Run) -> None:
+    found = cli("--version")
+    assert (found.code, found.err) == (0, "")
+    assert found.out == f"tunesmith {tunesmith.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["tun"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    program = (
+        "import sys\n"
+        "from tunesmith.cli import main\n"
+        f"main({arguments!r})\n"
+        "print('\\n' + ' '.join(sorted(sys.modules)))\n"
+    )
+    found = python("-c", program)
+    assert found.returncode == 0, found.stderr
+    loaded = set(found.stdout.splitlines()[-1].split())
+    assert "typer" in loaded
+    heavy = {"numpy", "scipy", "numba", "llvmlite", "matplotlib", "sacrebleu", "rich.progress"}
+    assert loaded & heavy == set()
+
+
+def test_import_is_light() -> None:
+    found = python("-c", "import sys, tunesmith; print(' '.join(sys.modules))")
+    assert found.returncode == 0, found.stderr
+    assert {"numpy", "numba", "scipy"} & set(found.stdout.split()) == set()
+
+
+def test_program_has_help() -> None:
+    found = python("-m", "tunesmith", "--help")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("Usage: tunesmith ")
+
+
+# List
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_list(cli: Run, kind: str) -> None:
+    found = cli("list", kind)
+    assert (found.code, found.err) == (0, "")
+    names = {line.split(":")[0] for line in found.out.splitlines() if not line.startswith(" ")}
+    assert names >= KINDS[kind]
+    assert all(line.split(":", 1)[1].strip() for line in found.out.splitlines())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_list_as_json(cli: Run, kind: str) -> None:
+    found = cli("list", kind, "--json").json()
+    assert found["schema"] == "tunesmith.list/1"
+    assert isinstance(found["signature"], str)
+    entries = {entry["name"]: entry for entry in found["entries"]}
+    assert set(entries) >= KINDS[kind]
+    assert all(entry["help"] for entry in entries.values())
+    if kind == "tuners":
+        options = {o["name"]: o for o in entries["mert"]["options"]}
+        assert options["restarts"]["default"] == 20
+        assert options["directions"]["default"] == "coordinate"
+    if kind == "metrics":
+        options = {o["name"]: o for o in entries["bleu"]["options"]}
+        assert options["order"]["default"] == 4
+        assert set(options["reference-length"]["choices"]) == {"closest", "shortest", "average"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [("metrics", "--metric"), ("directions", "--directions"), ("tuners", "--tuner")],
+)
+def test_what_is_listed_can_be_used(
+    cli: Run, lists: Path, refs: Path, kind: str, option: str
+) -> None:
+    for entry in cli("list", kind, "--json").json()["entries"]:
+        arguments = ["--candidates", lists, "--references", refs, "--json"]
+        found = cli("tune", *arguments, "--restarts", 1, option, entry["name"]).json()
+        assert found["score"] >= found["initial_score"]
+
+
+# Doctor
+
+
+def test_doctor(cli: Run) -> None:
+    found = cli("doctor")
+    assert (found.code, found.err) == (0, "")
+    assert tunesmith.__version__ in found.out
+    assert "NOT" not in found.out
+
+
+def test_doctor_as_json(cli: Run) -> None:
+    found = cli("doctor", "--json", "--threads", 1).json()
+    assert found["schema"] == "tunesmith.doctor/1"
+    assert isinstance(found["signature"], str)
+    assert found["version"] == tunesmith.__version__
+    assert found["threads"] == 1
+    assert found["kernels_work"] is True
+
+
+def test_doctor_without_compilation() -> None:
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    found = python("-m", "tunesmith", "doctor", "--json", env=plain)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["kernels_work"] is True
+
+
+# Demo
+
+
+def test_demo(cli: Run, bundled: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "new" / "demo"
+    found = cli("demo", "--out", folder)
+    assert (found.code, found.err) == (0, "")
+    written = sorted(folder.iterdir())
+    pictures = [path for path in written if path.suffix == ".png"]
+    assert [path.name for path in written if path not in pictures] == ["weights.json"]
+    assert len(pictures) == 1
+    assert pictures[0].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert pictures[0].stat().st_size > 5000
+    assert str(pictures[0]) in found.out
+    assert str(folder / "weights.json") in found.out
+
+    result = json.loads((folder / "weights.json").read_text(encoding="utf-8"))
+    assert result["schema"] == "tunesmith.tune/1"
+    before = bundled / "weights.initial"
+    for name, scores in (("tune", result), ("test", result["dev"])):
+        references = (bundled / f"{name}.ref").read_text(encoding="utf-8").split("\n")[:-1]
+        for key, held in (("score", folder / "weights.json"), ("initial_score", before)):
+            arguments = ["--candidates", bundled / f"{name}.nbest.gz", "--weights", held]
+            wanted = bleu(cli("rerank", *arguments).lines(), [references]).score
+            assert scores[key] == pytest.approx(wanted, rel=0, abs=1e-9)
+            assert f"{wanted:.2f}" in found.out
+    assert f"{result['oracle_score']:.2f}" in found.out
+    for name in result["weights"]:
+        assert name in found.out
+
+
+def test_demo_again_replaces_its_files(cli: Run, tmp_path: Path) -> None:
+    for name in ("weights.json", "surface.png", "other"):
+        (tmp_path / name).write_text("something old")
+    found = cli("demo", "--out", tmp_path, "--seed", 4)
+    assert found.code == 0, found.err
+    result = json.loads((tmp_path / "weights.json").read_text(encoding="utf-8"))
+    assert result["seed"] == 4
+    assert (tmp_path / "other").read_text() == "something old"
+    assert {path.name for path in tmp_path.iterdir()} == {"weights.json", "surface.png", "other"}

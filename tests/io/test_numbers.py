@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tunesmith.io.numbers import parse_decimal, parse_plain, parse_slowly, shortest
+
+
+def as_bytes(text: str):
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+decimals = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.from_regex(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
+    st.from_regex(r"-?[0-9]{1,7}\.[0-9]{1,6}", fullmatch=True),
+)
+
+
+@given(decimals)
+@example("9007199254740993")
+@example("-0")
+@example("0e999")
+@example("1e-22")
+@example("1e23")
+@example(".5")
+@example("5.")
+def test_a_number_is_read_as_python_reads_it_or_left_to_python(text):
+    expected = float(text)
+    quick = parse_decimal(as_bytes(text), 0, len(text))
+    if not math.isnan(quick):
+        assert quick == expected
+        assert math.copysign(1, quick) == (1 if expected == 0 else math.copysign(1, expected))
+    slow = parse_slowly(text.encode())
+    assert slow == expected if math.isfinite(expected) else math.isnan(slow)
+
+
+@given(decimals, st.sampled_from(["", " ", "\n", "\t"]))
+def test_the_plain_way_is_exact_where_it_says_so(text, after):
+    value, end = parse_plain(as_bytes(text + after), 0)
+    if end >= 0:
+        assert end == len(text)
+        assert value == float(text)
+
+
+@pytest.mark.parametrize("text", ["44.1181", "-6.34396", "0", "-9", "123456789.123456"])
+def test_what_decoders_write_goes_the_plain_way(text):
+    assert parse_plain(as_bytes(text + " "), 0) == (float(text), len(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-", ".", "1.2.3", "1e", "1e+", "nan", "inf", "0x10", "1_000", "1,5", "--1", "1-"]
+)
+def test_what_is_no_number_is_refused(text):
+    assert math.isnan(parse_decimal(as_bytes(text + " ")[: len(text)], 0, len(text)))
+    assert math.isnan(parse_slowly(text.encode()))
+    assert parse_plain(as_bytes(text + " "), 0)[1] == -1
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_shortest_reads_back(value):
+    assert float(shortest(value)) == value

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io import streams
+from tunesmith.io.streams import Source, check_writable, write_atomically, writing
+
+
+@given(st.lists(st.binary(max_size=40), max_size=30).map(b"\n".join), st.booleans())
+def test_blocks_are_whole_lines_and_make_up_the_text(data, compressed):
+    import tempfile
+
+    if not data:
+        return
+    with tempfile.NamedTemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "BLOCK", 64)
+        patch.setattr(streams, "CHUNK", 16)
+        raw = gzip.compress(data) if compressed else data
+        if data.startswith(streams.GZIP_MAGIC):
+            return
+        file.write(raw)
+        file.flush()
+        source = Source(file.name)
+        blocks = list(source.blocks())
+    assert b"".join(blocks) == data
+    assert all(block.endswith(b"\n") for block in blocks[:-1])
+    assert source.sha256 == hashlib.sha256(raw).hexdigest()
+
+
+def test_gzip_of_several_members_and_padding(tmp_path):
+    path = tmp_path / "two.gz"
+    path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 512)
+    assert Source(path).read() == b"a\nb\n"
+
+
+@pytest.mark.parametrize("cut", [1, 8, 9, 30])
+def test_truncated_gzip_is_an_error(tmp_path, cut):
+    path = tmp_path / "cut.gz"
+    data = gzip.compress(os.urandom(1000))
+    path.write_bytes(data[:-cut])
+    with pytest.raises(FormatError, match="end too early"):
+        Source(path).read()
+
+
+def test_damaged_gzip_is_an_error(tmp_path):
+    path = tmp_path / "bad.gz"
+    data = bytearray(gzip.compress(os.urandom(1000)))
+    data[500] ^= 0xFF
+    path.write_bytes(bytes(data))
+    with pytest.raises(FormatError, match="damaged"):
+        Source(path).read()
+
+
+def test_a_bomb_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "RATIO_FROM", 1 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"\n" * (8 << 20), 9))
+    with pytest.raises(FormatError, match="expands more than"):
+        for _ in Source(path).blocks():
+            pass
+
+
+def test_a_reader_that_stops_early_leaves_no_thread(tmp_path):
+    path = tmp_path / "long"
+    path.write_bytes(b"x\n" * (10 << 20))
+    before = threading.active_count()
+    blocks = Source(path).blocks()
+    next(blocks)
+    blocks.close()
+    assert threading.active_count() == before
+
+
+def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "out"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), writing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out"]
+    write_atomically(path, "new")
+    assert path.read_text() == "new"
+
+
+def test_a_device_is_written_to_not_replaced():
+    write_atomically("/dev/null", "gone")
+    assert not os.path.isfile("/dev/null")
+
+
+def test_paths_that_cannot_be_written_are_found_first(tmp_path):
+    with pytest.raises(TunesmithError, match="is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(TunesmithError, match="does not exist"):
+        check_writable(tmp_path / "no" / "file")
