@@ -107,7 +107,9 @@ def test_merge_takes_references_and_sources_from_the_first_that_has_the_group():
 
 
 def test_a_feature_on_everywhere_is_dense_and_a_rare_one_sparse():
-    records = [(0, [w], {"all": 0} | ({"rare": 1} if k == 0 else {})) for k, w in enumerate("abcdefgh")]
+    records = [
+        (0, [w], {"all": 0} | ({"rare": 1} if k == 0 else {})) for k, w in enumerate("abcdefgh")
+    ]
     features = collect(records).features
     assert features.dense_names == ("all",)
     assert features.sparse_names == ("rare",)

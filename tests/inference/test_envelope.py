@@ -30,12 +30,7 @@ def winner_at(lines, gamma) -> int:
 def envelope_by_hand(lines):
     """Return the winner at minus infinity, and (where, before, after) for each change."""
     crossings = sorted(
-        {
-            Fraction(b1 - b2, s2 - s1)
-            for s1, b1 in lines
-            for s2, b2 in lines
-            if s1 != s2
-        }
+        {Fraction(b1 - b2, s2 - s1) for s1, b1 in lines for s2, b2 in lines if s1 != s2}
     )
     if not crossings:
         return winner_at(lines, Fraction(0)), []
@@ -64,9 +59,7 @@ def run(groups):
     total = stats[winners].sum(axis=0)
     n = len(slopes)
     at, left, right = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    count = envelope(
-        slopes, scores, winners, start, chosen, ends, stats, total, at, left, right
-    )
+    count = envelope(slopes, scores, winners, start, chosen, ends, stats, total, at, left, right)
     found = sorted(zip(at[:count], left[:count].tolist(), right[:count].tolist(), strict=True))
     return start, total, found
 

@@ -65,11 +65,11 @@ def test_real_lists_are_read_value_for_value(bundled):
 def test_real_sparse_features(shared_data):
     path = shared_data / "m30k-de-en-sparse" / "run1.nbest.gz"
     with gzip.open(path, "rt") as file:
-        lines = file.readlines()
-    found = read(path)
+        lines = [next(file) for _ in range(3000)]
+    found = collect("".join(lines))
     names = {t[:-1] for line in lines for t in line.split("|||")[2].split() if t.endswith("=")}
-    assert len(found.features.names) == len(names) - 3 + 6 + 4 + 1
-    assert len(found.features.sparse_names) > 3000
+    assert len(found.features.names) == len(names) - 2 + 6 + 4
+    assert len(found.features.sparse_names) > 1000
     assert as_records(found) == parse_by_hand(lines)
 
 
@@ -90,7 +90,13 @@ def test_all_ways_to_write_features_may_be_mixed():
 
 
 def test_numbers_of_any_length_are_exact():
-    values = ["0.1234567890123456789", "12345678901234567890", "1e-320", "4.35", "1.7976931348623157e308"]
+    values = [
+        "0.1234567890123456789",
+        "12345678901234567890",
+        "1e-320",
+        "4.35",
+        "1.7976931348623157e308",
+    ]
     text = "".join(f"{k} ||| x ||| f= {v} ||| 0\n" for k, v in enumerate(values))
     assert collect(text).features.dense[0].tolist() == [float(v) for v in values]
 

@@ -34,8 +34,8 @@ def run(
     from tunesmith.io.streams import write_atomically
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.tuning import TuningSet
-    from tunesmith.tuners.tables import demo_tables
     from tunesmith.tuners.mert import MERT
+    from tunesmith.tuners.tables import demo_tables
 
     folder = Path(out)
     try:

@@ -300,9 +300,9 @@ def _parse(
 
         # Field 1: the id.
         info[LO] = i
-        number = 0
+        number: Number = 0
         while i < n and 48 <= data[i] <= 57 and i - info[LO] < 18:
-            number = number * 10 + (data[i] - 48)
+            number = number * 10 + np.int64(data[i]) - 48
             i += 1
         info[HI] = i
         if i == info[LO] or i == n or space_at(data, i) == 0:

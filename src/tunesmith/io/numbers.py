@@ -30,18 +30,18 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
     if i < hi and (data[i] == 45 or data[i] == 43):
         negative = data[i] == 45
         i += 1
-    mantissa = 0
+    mantissa: Number = 0
     digits = 0
-    exponent = 0
+    exponent: Number = 0
     point = False
     while i < hi:
-        c = data[i]
-        if 48 <= c <= 57:
-            mantissa = mantissa * 10 + (c - 48)
+        c = np.int64(data[i]) - 48
+        if 0 <= c <= 9 and digits < 19:
+            mantissa = mantissa * 10 + c
             digits += 1
             if point:
                 exponent -= 1
-        elif c == 46 and not point:
+        elif c == -2 and not point:
             point = True
         else:
             break
@@ -58,12 +58,12 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
             i += 1
         if i == hi or hi - i > 4:
             return np.nan
-        power = 0
+        power: Number = 0
         while i < hi:
-            c = data[i]
-            if c < 48 or c > 57:
+            c = np.int64(data[i]) - 48
+            if c < 0 or c > 9:
                 return np.nan
-            power = power * 10 + (c - 48)
+            power = power * 10 + c
             i += 1
         exponent += -power if minus else power
     if mantissa > 9007199254740992 or exponent > 22 or exponent < -22:
@@ -93,7 +93,7 @@ def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
     point = -1
     while i < n:
         c = np.int64(data[i]) - 48
-        if 0 <= c <= 9:
+        if 0 <= c <= 9 and digits < 16:
             mantissa = mantissa * 10 + c
             digits += 1
         elif c == -2 and point < 0:

@@ -37,7 +37,7 @@ class MERT(Tuner):
 
     restarts: int = option(20, "climbs from other starting points beside the first")
     begin: Literal["near", "anywhere"] = option(
-        "near", "where restarts begin: around the best weights so far, or anywhere"
+        "near", "where restarts begin: around the best weights so far (one in four anywhere)"
     )
     walks: int = option(2, "random walks away from each climb's end, each followed by a climb")
     directions: str = option("coordinate", "lines to search: coordinate, powell or random")
@@ -62,7 +62,7 @@ class MERT(Tuner):
             last = min(done + ROUND, self.restarts + 1) if done else 1
             climbs = [Climb(hypotheses, spread, generators[k]) for k in range(done, last)]
             begins = [
-                first if k == 0 else hypotheses.point(self._begin(found.point.weights, climb))
+                first if k == 0 else hypotheses.point(self._begin(k, found.point.weights, climb))
                 for k, climb in enumerate(climbs, done)
             ]
             ends = map_pieces(self._climb, list(zip(climbs, begins, strict=True)))
@@ -86,8 +86,8 @@ class MERT(Tuner):
                 end = other
         return end
 
-    def _begin(self, best: Floats, climb: Climb) -> Floats:
-        if self.begin == "anywhere":
+    def _begin(self, restart: int, best: Floats, climb: Climb) -> Floats:
+        if self.begin == "anywhere" or restart % ROUND == 0:
             drawn: Floats = climb.rng.standard_normal(len(best)) / climb.spread
             return drawn
         return _around(best, climb, RESTART_DISTANCE)

@@ -1,0 +1,76 @@
+"""Every kernel also runs as plain Python, with the same results."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+SMALL = """
+import json, sys, warnings
+import numpy as np
+from tests.builders import candidate_set
+from tunesmith.io.collector import Collector
+from tunesmith.io.moses import MosesFormat
+from tunesmith.io.tokens import tokenize
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tuners.mert import MERT
+
+warnings.simplefilter("ignore", RuntimeWarning)  # unsigned numbers overflow by design
+rng = np.random.default_rng(0)
+words = "a b c überlanges-wort d".split()
+lines, references = [], []
+for g in range(6):
+    references.append(" ".join(rng.choice(words, 5)))
+    for _ in range(5):
+        text = " ".join(rng.choice(words, rng.integers(0, 6)))
+        values = rng.integers(-3, 4, 3) / 7
+        sparse = f"s{rng.integers(9)}= 1 " if rng.random() < 0.2 else ""
+        lines.append(f"{g} ||| {text} ||| D= {values[0]} {values[1]} {sparse}E={values[2]} ||| 0")
+collector = Collector()
+MosesFormat().read([("\\n".join(lines) + "\\n").encode()], "f", collector)
+held = tokenize("\\n".join(references).encode(), collector.vocabulary)
+tuning = TuningSet(collector.finish([("r", held)]), "bleu:order=2")
+found = []
+for directions in ("coordinate", "powell", "random"):
+    result = MERT(restarts=2, directions=directions).fit(tuning, rng=1)
+    found.append([result.score, dict(result.weights), result.history])
+found.append([tuning.stats.tolist(), list(tuning.candidates.features.names)])
+json.dump(found, sys.stdout)
+"""
+
+
+def run(**environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL],
+        env={**os.environ, **environment},
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_interpreted_and_compiled_give_the_same_bits():
+    assert run(NUMBA_DISABLE_JIT="1") == run(NUMBA_DISABLE_JIT="0")
+
+
+def test_the_kernels_own_tests_pass_interpreted():
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-W", "ignore::RuntimeWarning"),
+            *("-p", "no:cacheprovider"),
+            *(str(TESTS / name) for name in ("inference", "search", "io/test_numbers.py")),
+            *(str(TESTS / name) for name in ("io/test_utf8.py", "data")),
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=TESTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
