@@ -43,6 +43,10 @@ class UnknownNameError(TunesmithError):
         super().__init__(f"unknown {kind} '{name}'; did you mean {' or '.join(near)}?")
 
 
+class WeightNamesError(TunesmithError):
+    """Names of weights and names of features that do not go together."""
+
+
 class MissingExtraError(TunesmithError):
     """An optional dependency is not installed."""
 

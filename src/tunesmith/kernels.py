@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import atexit
+import shutil
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -16,8 +16,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile a loop over arrays, without the GIL, and keep the machine code on disk.
 
-    No fast-math: a kernel gives the same bits compiled and interpreted
-    (``NUMBA_DISABLE_JIT=1``), and comparisons mean what they say.
+    No fast-math: comparisons mean what they say, and a kernel gives the same compiled and
+    interpreted (``NUMBA_DISABLE_JIT=1``), up to the last digit of a logarithm.
     """
     return _compile(function, inline="never")
 
@@ -37,11 +37,8 @@ def _compile(function: F, inline: str) -> F:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:
         # Neither the package nor the user's cache folder can be written.
-        numba.config.CACHE_DIR = str(_last_resort())  # type: ignore[attr-defined]
+        # Elsewhere others could have left code for us: a folder that is new and ours.
+        folder = tempfile.mkdtemp(prefix="tunesmith-kernels-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-
-
-def _last_resort() -> Path:
-    path = Path(tempfile.gettempdir()) / f"tunesmith-kernels-{os.getuid()}"
-    path.mkdir(mode=0o700, exist_ok=True)
-    return path

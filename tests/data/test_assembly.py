@@ -21,8 +21,10 @@ def as_records(candidates: CandidateSet) -> dict:
     found: dict = {}
     for g, name in enumerate(candidates.ids):
         for i in range(candidates.start[g], candidates.start[g + 1]):
-            values = dict(zip(candidates.features.dense_names, candidates.features.dense[:, i]))
-            values |= dict(zip(candidates.features.sparse_names, matrix[i]))
+            values = dict(
+                zip(candidates.features.dense_names, candidates.features.dense[:, i], strict=True)
+            )
+            values |= dict(zip(candidates.features.sparse_names, matrix[i], strict=True))
             kept = {k: float(v) for k, v in values.items() if v != 0}
             found.setdefault(name, []).append((candidates.text(i), kept))
     return found

@@ -26,19 +26,19 @@ def test_updated_keeps_what_the_other_lacks():
 
 def test_names_that_do_not_match_warn_once_each_and_count():
     weights = Weights.from_dict({"a": 1.0, "x": 2.0, "y": 3.0})
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="without") as caught:
         values = weights.matched(("a", "b"))
     assert values.tolist() == [1.0, 0.0]
     messages = sorted(str(w.message) for w in caught)
     assert messages == [
-        "1 features have no weight and get 0: b",
-        "2 weights have no feature in the data and stay as they are: x, y",
+        "1 feature without a weight, taken as 0: b",
+        "2 weights without a feature in the data, left as it is: x, y",
     ]
 
 
 def test_strict_and_no_common_name_are_errors():
     weights = Weights.from_dict({"a": 1.0})
-    with pytest.raises(TunesmithError, match="1 features have no weight"):
+    with pytest.raises(TunesmithError, match="1 feature without a weight"):
         weights.matched(("a", "b"), strict=True)
     with pytest.raises(TunesmithError, match="no weight has the name of a feature"):
         weights.matched(("b",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -36,7 +37,7 @@ def envelope_by_hand(lines):
         return winner_at(lines, Fraction(0)), []
     middles = [
         crossings[0] - 1,
-        *((a + b) / 2 for a, b in zip(crossings[:-1], crossings[1:], strict=True)),
+        *((a + b) / 2 for a, b in itertools.pairwise(crossings)),
         crossings[-1] + 1,
     ]
     winners = [winner_at(lines, m) for m in middles]
@@ -91,7 +92,7 @@ def test_large_groups_of_real_numbers(seed, size):
     _, _, found = run([lines])
     edges = [x for x, _, _ in found]
     assert edges == sorted(edges)
-    middles = [-1e3, *((a + b) / 2 for a, b in zip(edges[:-1], edges[1:], strict=True)), 1e3]
+    middles = [-1e3, *((a + b) / 2 for a, b in itertools.pairwise(edges)), 1e3]
     order = [a for _, a, _ in found] + [b for _, _, b in found][-1:]
     if edges:
         assert [winner_at(lines, m) for m in middles] == order

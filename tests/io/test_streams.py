@@ -64,8 +64,7 @@ def test_a_bomb_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "bomb.gz"
     path.write_bytes(gzip.compress(b"\n" * (8 << 20), 9))
     with pytest.raises(FormatError, match="expands more than"):
-        for _ in Source(path).blocks():
-            pass
+        Source(path).read()
 
 
 def test_a_reader_that_stops_early_leaves_no_thread(tmp_path):
@@ -81,9 +80,14 @@ def test_a_reader_that_stops_early_leaves_no_thread(tmp_path):
 def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "out"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), writing(path) as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
+
+    def write_half():
+        with writing(path) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["out"]
     write_atomically(path, "new")

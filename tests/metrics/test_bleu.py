@@ -16,7 +16,9 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tuning import TuningSet
 
-words = st.one_of(st.sampled_from(["a", "b", "c", "d", "the", "é", "漢"]), st.text("abcé漢,.%", min_size=1))
+words = st.one_of(
+    st.sampled_from(["a", "b", "c", "d", "the", "é", "漢"]), st.text("abcé漢,.%", min_size=1)
+)
 sentences = st.lists(words, max_size=9).map(" ".join)
 corpora = st.integers(1, 3).flatmap(
     lambda refs: st.lists(

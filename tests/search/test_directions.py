@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -19,7 +21,7 @@ def test_a_climb_never_falls_and_ends_where_no_feature_gains(name, seed):
     point = hypotheses.point(rng.standard_normal(2))
     end = DIRECTIONS.get(name)().climb(climb, point)
     gains = [point.gain, *(entry["gain"] for entry in climb.history)]
-    assert all(a < b for a, b in zip(gains[:-1], gains[1:], strict=True))
+    assert all(a < b for a, b in itertools.pairwise(gains))
     assert end.gain == gains[-1]
     assert climb.searches > 0
     if name != "random":

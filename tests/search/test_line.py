@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,7 +38,7 @@ def brute_force(tuning, weights, direction):
     steps = [0.0]
     if edges:
         steps += [edges[0] - 1, edges[-1] + 1]
-        steps += [(a + b) / 2 for a, b in zip(edges[:-1], edges[1:], strict=True) if b - a > 1e-9]
+        steps += [(a + b) / 2 for a, b in itertools.pairwise(edges) if b - a > 1e-9]
     return max(
         float(tuning.metric.gain(tuning.total(best(tuning.candidates, weights + s * direction))))
         for s in steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import itertools
 import os
 import sys
 import traceback
@@ -29,6 +30,14 @@ Threads = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Say more about what is done.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class _Interrupted(Exception):  # noqa: N818  (not an error)
+    """Carries Ctrl-C through typer, which would swallow it."""
+
+
+class _OutputClosed(Exception):  # noqa: N818
+    """Carries a closed pipe through typer, which would call it a failure."""
 
 
 class Session:
@@ -62,14 +71,17 @@ class Session:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    # What all commands take may stand before the command too.
+    early = list(itertools.takewhile({"--quiet", "--verbose", "--debug"}.__contains__, arguments))
+    arguments = arguments[len(early) :] + early
     try:
         code = build(arguments)(args=arguments, prog_name="tunesmith", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
-    except (KeyboardInterrupt, typer.Abort):
+    except (_Interrupted, KeyboardInterrupt, typer.Abort):
         sys.stderr.write("tunesmith: interrupted\n")
         return INTERRUPTED
-    except BrokenPipeError:
+    except (_OutputClosed, BrokenPipeError):
         # Whoever read our output has seen enough; nothing more can be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
@@ -118,7 +130,7 @@ HELP = {
     "evaluate": "Score an output, or the best candidates under given weights.",
     "list": "List tuners, metrics, formats and direction finders.",
     "doctor": "Check this installation.",
-    "demo": "Tune on the lists that come with tunesmith, and draw an error surface.",
+    "demo": "Tune on bundled lists and draw an error surface.",
 }
 
 
@@ -149,8 +161,14 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
         **options: Any,
     ) -> None:
         session = Session(quiet, verbose)
-        with _session(session, threads):
-            function(session=session, **options)
+        try:
+            with _session(session, threads):
+                function(session=session, **options)
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+        except BrokenPipeError:
+            raise _OutputClosed from None
 
     own = inspect.signature(function, eval_str=True).parameters.values()
     shared = inspect.signature(framed, eval_str=True).parameters.values()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.errors import MissingExtraError, TunesmithError
+from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 
 if TYPE_CHECKING:
     from tunesmith.metrics.tuning import TuningSet
@@ -37,6 +37,8 @@ def run(
     from tunesmith.tuners.mert import MERT
     from tunesmith.tuners.tables import demo_tables
 
+    if seed < 0:
+        raise UsageError(f"seed is {seed}; give 0 or more")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,6 +53,10 @@ def run(
     typer.echo(f"Tuning {sets['tune'].candidates!r} with MERT, 20 restarts ...")
     result = MERT().fit(sets["tune"], start, sets["test"], seed)
     Console().print(demo_tables(result, sets["test"].oracle()))
+    typer.echo(
+        "200 sentences are few: what is gained on them need not arrive on others. "
+        "Tune on 1000 or more."
+    )
     written = folder / "weights.json"
     write_atomically(written, json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n")
     typer.echo(f"result:  {written}")

@@ -13,6 +13,7 @@ from tunesmith.cli.options import (
     MetricName,
     References,
     Strict,
+    names_of,
     one_standard_input,
     print_json,
 )
@@ -61,7 +62,8 @@ def run(
     else:
         held = read_weights(weights or "").weights
         tuning = TuningSet(read(candidates, references, format_name), measure)
-        values = held.matched(tuning.candidates.features.names, strict)
+        with names_of(weights):
+            values = held.matched(tuning.candidates.features.names, strict)
         chosen = best(tuning.candidates, values)
         top, bottom = tuning.oracle(), tuning.oracle(worst=True)
         oracles = {
@@ -74,7 +76,7 @@ def run(
     details = measure.details(total)
     found = {
         "schema": SCHEMA,
-        "signature": measure.signature(),
+        "signature": tuning.signature(),
         "metric": measure.name,
         "score": tuning.score(chosen),
         "length_ratio": details.get("length_ratio"),

@@ -19,23 +19,37 @@ KINDS = ("tuners", "metrics", "formats", "weights-formats", "directions")
 def run(
     *,
     session: Session,
-    kind: Annotated[str, typer.Argument(help=" | ".join(KINDS))],
+    kind: Annotated[
+        str | None, typer.Argument(help=" | ".join(KINDS) + "; all by default.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """List tuners, metrics, formats and direction finders, with their options."""
-    from tunesmith import __version__
+    from tunesmith._version import __version__
 
-    registry = _registry(kind)
-    entries = [_entry(registry, name) for name in registry.names()]
+    entries = []
+    for name in KINDS if kind is None else (kind,):
+        registry = _registry(name)
+        entries += [{"kind": name, **_entry(registry, n)} for n in registry.names()]
     if as_json:
         found = {"schema": SCHEMA, "signature": f"list|version:tunesmith-{__version__}"}
-        print_json({**found, "kind": kind, "entries": entries})
+        print_json({**found, "entries": entries})
         return
+    last = kind
     for entry in entries:
+        if entry["kind"] != last:
+            last = entry["kind"]
+            typer.echo(f"# {last}")
         typer.echo(f"{entry['name']}: {entry['help']}")
         for option in entry["options"]:
             choices = f" ({' | '.join(option['choices'])})" if option["choices"] else ""
-            typer.echo(f"    {option['name']}={option['default']}: {option['help']}{choices}")
+            typer.echo(
+                f"    {option['name']}={_shown(option['default'])}: {option['help']}{choices}"
+            )
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _registry(kind: str) -> Registry[Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from tunesmith.errors import UsageError
+from tunesmith.errors import UsageError, WeightNamesError
 
 Candidates = Annotated[
     list[str],
@@ -37,6 +39,15 @@ def one_standard_input(*paths: str | None) -> None:
     """Raise an error if standard input is to be read twice."""
     if paths.count("-") > 1:
         raise UsageError("standard input can be read once; give a file for the others")
+
+
+@contextlib.contextmanager
+def names_of(path: str | None) -> Iterator[None]:
+    """Name the weights file in an error about names."""
+    try:
+        yield
+    except WeightNamesError as error:
+        raise WeightNamesError(f"{path}: {error}") from None
 
 
 def print_json(found: dict[str, Any]) -> None:

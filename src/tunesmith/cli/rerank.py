@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import Candidates, Format, Strict, one_standard_input
+from tunesmith.cli.options import Candidates, Format, Strict, names_of, one_standard_input
 
 
 def run(
@@ -35,7 +35,8 @@ def run(
     held = read_weights(weights).weights
     found = read(candidates, format=format_name)
     session.note(f"{found!r}")
-    values = held.matched(found.features.names, strict)
+    with names_of(weights), names_of(weights):
+        values = held.matched(found.features.names, strict)
     if nbest:
         writer = FORMATS.get(found.files[0].format)()
         lines = writer.lines(found, *ranking(found, values))

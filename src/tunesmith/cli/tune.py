@@ -18,6 +18,7 @@ from tunesmith.cli.options import (
     MetricName,
     References,
     Strict,
+    names_of,
     one_standard_input,
     print_json,
 )
@@ -68,7 +69,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         kind: Any = bool | None
     else:
         text += f" [default: {option.default}]"
-        info = typer.Option(f"--{option.flag}", help=text, show_default=False)
+        kinds = {int: "INTEGER", float: "NUMBER"}
+        metavar = kinds.get(option.type, "TEXT")
+        info = typer.Option(f"--{option.flag}", help=text, show_default=False, metavar=metavar)
         kind = str | None
     return inspect.Parameter(
         option.field,
@@ -116,6 +119,8 @@ def run(
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
 
+    if as_json and out == "-":
+        raise UsageError("--json and --out - both write to standard output; drop one of them")
     one_standard_input(*candidates, *references, *dev_candidates, *dev_references, start)
     if seed < 0:
         raise UsageError(f"seed is {seed}; give 0 or more")
@@ -136,7 +141,8 @@ def run(
     dev = None
     if dev_candidates:
         dev = TuningSet(read(dev_candidates, dev_references, format_name), measure)
-    result = algorithm.fit(tuning, None if begun is None else begun.weights, dev, seed, strict)
+    with names_of(start):
+        result = algorithm.fit(tuning, None if begun is None else begun.weights, dev, seed, strict)
     result = dataclasses.replace(result, warnings=list(session.warnings))
     if out is not None:
         write_atomically(out, _text(result, begun, out))

@@ -78,6 +78,10 @@ class Features:
         _add_dense(self.dense, weights[:split], scores)
         sparse = self.sparse
         _add_sparse(sparse.data, sparse.indices, sparse.indptr, weights[split:], scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            overflow = not np.isfinite(scores.sum()) and not np.isfinite(scores).all()
+        if overflow:
+            raise TunesmithError("model scores are too large to compare; scale the features down")
         return scores
 
     def add(self, scores: Floats, index: int, step: float) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, WeightNamesError
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,20 @@ class Weights(Mapping[str, float]):
         lacking = [name for name in names if name not in self._index]  # type: ignore[attr-defined]
         unused = [name for name in self.names if name not in known]
         if len(unused) == len(self.names):
-            raise TunesmithError(
-                f"no weight has the name of a feature; the data have {_some(names)}, "
-                f"the weights {_some(self.names)}"
+            raise WeightNamesError(
+                f"no weight has the name of a feature (weights: {_some(self.names)}; features: "
+                f"{_some(names)}); give the weights that belong to these lists"
             )
-        for kind, found in (
-            ("features have no weight and get 0", lacking),
-            ("weights have no feature in the data and stay as they are", unused),
+        for found, kind, state in (
+            (lacking, "feature", "without a weight, taken as 0"),
+            (unused, "weight", "without a feature in the data, left as it is"),
         ):
-            if found and strict:
-                raise TunesmithError(f"{len(found)} {kind}: {_some(found)}; drop --strict or add")
-            if found:
-                warnings.warn(f"{len(found)} {kind}: {_some(found)}", stacklevel=3)
+            if not found:
+                continue
+            text = f"{len(found)} {kind}{'s' if len(found) > 1 else ''} {state}: {_some(found)}"
+            if strict:
+                raise WeightNamesError(f"{text}; make the names the same, or drop --strict")
+            warnings.warn(text, stacklevel=3)
         return self.aligned(names)
 
     def updated(self, other: Weights) -> Weights:

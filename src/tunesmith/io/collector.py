@@ -25,11 +25,19 @@ class Collector:
         self._groups: dict[GroupId, int] = {}
         self._references: dict[GroupId, list[Ids]] = {}
         self._sources: dict[GroupId, str] = {}
+        self._widths: dict[str, int] = {}
 
     def columns(self, names: Sequence[str]) -> Ints:
         """Return the column of each feature name, a new one where it is new."""
         table = self._columns
         return np.array([table.setdefault(name, len(table)) for name in names], np.int64)
+
+    def check_width(self, name: str, width: int, path: str) -> None:
+        """Raise an error if a feature had another number of values in a file before."""
+        known = self._widths.setdefault(name, width)
+        if known != width:
+            problem = f"feature '{name}' has {width} values here and {known} in another file"
+            raise FormatError(path, None, problem, "give it the same number of values everywhere")
 
     def groups(self, ids: Sequence[GroupId]) -> Ints:
         """Return the index of each group id, a new one where it is new."""
@@ -91,7 +99,7 @@ class Collector:
                 if not isinstance(i, int):
                     problem = f"group '{i}' has no line here, its id is not a number"
                     raise FormatError(name, None, problem, "put references into the JSON lines")
-                if i >= len(texts):
+                if not 0 <= i < len(texts):
                     problem = f"no reference for id {i}, the file has {len(texts)} lines"
                     raise FormatError(name, None, problem, "give one reference line per sentence")
         return {

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -20,6 +21,9 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
 from tunesmith.io.tokens import tokenize
 from tunesmith.io.utf8 import check_utf8
+
+#: The greatest number; NaN is neither above nor below its negative.
+LARGEST = sys.float_info.max
 
 
 @FORMATS.register("jsonl")
@@ -80,7 +84,7 @@ class _Group:
         self.number = number
         try:
             self.group = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._error(f"this is not JSON ({error})", "write one object a line") from None
         if not isinstance(self.group, dict):
             raise self._error("this is not a JSON object", "write one object a line")
@@ -114,6 +118,8 @@ class _Group:
         references = self.group.get("references")
         if references is not None:
             held = [self._text(r) for r in self._list("references", references, str)]
+            if not held:
+                raise self._error("'references' is empty", "give one at least, or leave it out")
             tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
             place = f"{self.path}:{self.number}"
             collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
@@ -154,7 +160,6 @@ class _Group:
         rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
         columns = np.array([column[name] for m in maps for name in m], np.int64)
         values = np.array([v for m in maps for v in m.values()], np.float64)
-        self._finite(values, [name for m in maps for name in m], "feature")
         return rows, columns, values
 
     def _metrics(self, candidates: list[Any]) -> dict[str, Any]:
@@ -164,10 +169,7 @@ class _Group:
                 raise self._error(
                     "the candidates have different metrics", "give all candidates the same ones"
                 )
-        columns = {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
-        for name, values in columns.items():
-            self._finite(values, [name] * len(values), "metric")
-        return columns
+        return {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
 
     def _numbers(self, key: str, found: object) -> dict[str, float]:
         if not isinstance(found, dict):
@@ -176,10 +178,11 @@ class _Group:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 problem = f"'{name}' in '{key}' is {json.dumps(value)}, not a number"
                 raise self._error(problem, "give a number")
+            if not -LARGEST <= value <= LARGEST:
+                problem = f"'{name}' in '{key}' is {_short(value)}, which is not finite"
+                raise self._error(problem, "give finite numbers or drop the candidate")
         return found
 
-    def _finite(self, values: Any, names: list[str], what: str) -> None:
-        bad = np.flatnonzero(~np.isfinite(values))
-        if len(bad):
-            problem = f"{what} '{names[bad[0]]}' is {values[bad[0]]}, which is not finite"
-            raise self._error(problem, "give finite numbers or drop the candidate")
+
+def _short(value: float) -> str:
+    return str(value) if isinstance(value, float) else "a whole number beyond 1e308"

@@ -191,7 +191,8 @@ class _Parser:
         if done < self.info[COLUMNS]:
             names = [""] * int(self.info[COLUMNS])
             for k, name in enumerate(self.features.words()):
-                first, width = self.first_column[k], self.width[k]
+                first, width = self.first_column[k], int(self.width[k])
+                self.collector.check_width(name, width, self.name)
                 for j in range(width):
                     names[first + j] = name if width == 1 else f"{name}_{j + 1}"
             if len(set(names)) < len(names):

@@ -68,7 +68,7 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
         exponent += -power if minus else power
     if mantissa > 9007199254740992 or exponent > 22 or exponent < -22:
         return np.nan if mantissa != 0 else 0.0
-    value = float(mantissa)
+    value: Number = float(mantissa)
     if exponent < 0:
         value /= _POWERS[-exponent]
     else:

@@ -21,6 +21,9 @@ from tunesmith.io.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 
+#: First bytes of compressed files that are not read.
+COMPRESSIONS = {"bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+
 
 def read(
     candidates: Path | Sequence[Path],
@@ -112,6 +115,11 @@ def _recognise(head: bytes, name: str) -> str:
     for format_name in FORMATS.names():
         if FORMATS.get(format_name).recognises(head):
             return format_name
+    for kind, magic in COMPRESSIONS.items():
+        if head.startswith(magic):
+            raise FormatError(
+                name, None, f"it is compressed with {kind}", "decompress it, or use gzip"
+            )
     raise FormatError(
         name,
         1,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
 from tunesmith.io.formats import WEIGHTS_FORMATS
+
+LARGEST = sys.float_info.max
 
 
 @WEIGHTS_FORMATS.register("json")
@@ -23,18 +25,17 @@ class JsonWeights:
         """Take ``weights`` of an object, or the object itself."""
         try:
             found = json.loads(text)
-        except json.JSONDecodeError as error:
-            remedy = "repair the file"
-            raise FormatError(
-                name, error.lineno, f"this is not JSON ({error.msg})", remedy
-            ) from None
+        except (ValueError, RecursionError) as error:
+            line = getattr(error, "lineno", None)
+            what = getattr(error, "msg", str(error))
+            raise FormatError(name, line, f"this is not JSON ({what})", "repair it") from None
         values = found.get("weights", found)
         if not isinstance(values, dict):
             raise FormatError(name, None, "'weights' is no object", 'write {"name": number, ...}')
         for feature, value in values.items():
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
-                problem = f"weight '{feature}' is {json.dumps(value)}"
+            if not number or not -LARGEST <= value <= LARGEST:
+                problem = f"weight '{feature}' is {json.dumps(value)[:40]}"
                 raise FormatError(name, None, problem, "give a finite number")
         return Weights.from_dict(values)
 

@@ -63,7 +63,10 @@ class Metric(ABC):
     def check(self, candidates: CandidateSet) -> None:
         """Raise an error if the candidates lack what the metric needs."""
         if self.needs_references and candidates.references is None:
-            raise TunesmithError(f"{self.name} needs references; give --references FILE")
+            raise TunesmithError(
+                f"{self.name} needs references; give --references (--dev-references for a "
+                "held-out set) or put them into the JSON lines"
+            )
 
     def gain(self, stats: Stats) -> Floats:
         """Return the score in natural units with the sign that makes more better."""

@@ -55,6 +55,15 @@ class TuningSet:
         """Score one candidate per group, on the customary scale."""
         return float(self.metric.score(self.total(chosen)))
 
+    def signature(self) -> str:
+        """Return the metric's signature, with the number of references."""
+        references = self.candidates.references
+        if references is None:
+            return self.metric.signature()
+        counts = np.unique(references.counts)
+        shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
+        return f"{self.metric.signature()}|nrefs:{shown}"
+
     def oracle(self, worst: bool = False) -> Oracle:
         """Find the choice with the best score, or the worst."""
         return find_oracle(self, worst)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tunesmith._version import __version__
 from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
@@ -179,8 +178,11 @@ class Tuner(ABC):
         if first is None:
             first = self.own_start(tuning)
         tuned = Weights(names, outcome.weights)
+        begin = Weights(names, first)
+        if given is not None:  # with what the data lack, and a held-out set may have
+            tuned, begin = given.updated(tuned), given
         metric = tuning.metric
-        scores = _scores(tuning, Weights(names, first), tuned)
+        scores = _scores(tuning, begin, tuned)
         oracle = tuning.oracle()
         sign = metric.scale if metric.higher_is_better else -metric.scale
         history = [
@@ -190,14 +192,14 @@ class Tuner(ABC):
         return TuneResult(
             tuner=self.name,
             metric=metric.name,
-            weights=tuned if given is None else given.updated(tuned),
-            start=Weights(names, first) if given is None else given,
+            weights=tuned,
+            start=begin,
             score=scores.score,
             initial_score=scores.initial_score,
             oracle_score=oracle.score,
             oracle_exact=oracle.exact,
             length_ratio=scores.length_ratio,
-            dev=None if dev is None else _scores(dev, Weights(names, first), tuned),
+            dev=None if dev is None else _scores(dev, begin, tuned),
             path=None,
             history=history,
             certificate=outcome.certificate,
@@ -207,7 +209,7 @@ class Tuner(ABC):
             threads=thread_count(),
             warnings=[str(warning.message) for warning in caught],
             data=tuning.candidates.files,
-            signature=f"{self.signature()}|seed:{seed}|{metric.signature()}",
+            signature=f"{self.signature()}|seed:{seed}|{tuning.signature()}",
         )
 
     def own_start(self, tuning: TuningSet) -> Floats:
@@ -225,7 +227,7 @@ class Tuner(ABC):
     def signature(self) -> str:
         """Return what has to be known to run the same again."""
         options = [f"{f.name}:{getattr(self, f.name)}" for f in fields(self)]  # type: ignore[arg-type]
-        return "|".join([self.name, *options, f"version:tunesmith-{__version__}"])
+        return "|".join([self.name, *options])
 
 
 def _scores(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
