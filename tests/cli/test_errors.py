@@ -571,7 +571,9 @@ def test_standard_input_twice(
     arguments = [part for pair in held.items() for part in pair]
     other_one = "--references" if twice == "--candidates" else "--candidates"
     arguments += [twice, "-", other_one, "-"]
-    assert "standard input" in refused("tune", *arguments, stdin=LISTS.encode())
+    said = refused("tune", *arguments, stdin=LISTS.encode())
+    assert "standard input" in said
+    assert "empty" not in said, "it was read, and nothing was left for the second"
 
 
 @pytest.mark.parametrize(
@@ -583,7 +585,9 @@ def test_standard_input_twice(
     ],
 )
 def test_standard_input_twice_elsewhere(refused: Refused, arguments: list[str]) -> None:
-    assert "standard input" in refused(*arguments, stdin=b"a\n")
+    said = refused(*arguments, stdin=b"a\n")
+    assert "standard input" in said
+    assert "empty" not in said, "it was read, and nothing was left for the second"
 
 
 def test_error_in_standard_input(refused: Refused, weights: Path) -> None:

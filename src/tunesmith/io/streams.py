@@ -17,7 +17,7 @@ from typing import BinaryIO
 from tunesmith.errors import FormatError, TunesmithError
 
 #: Bytes of text in a block; a block holds whole lines and so may be a little smaller or larger.
-BLOCK = 4 << 20
+BLOCK = 1 << 20
 #: Compressed bytes read at a time.
 CHUNK = 1 << 18
 #: Text may be so many times as large as its compressed form (deflate itself ends near 1030).

@@ -34,7 +34,7 @@ class Climb:
     searches
         Lines searched so far.
     history
-        One entry per step taken.
+        One entry per beginning and per step taken.
     """
 
     hypotheses: Hypotheses
@@ -42,6 +42,14 @@ class Climb:
     rng: np.random.Generator
     searches: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
+
+    def begin(self, weights: Floats) -> Point:
+        """Evaluate where a way up begins."""
+        point = self.hypotheses.point(weights)
+        self.history.append(
+            {"direction": None, "size": 0.0, "gain": point.gain, "line_searches": self.searches}
+        )
+        return point
 
     def coordinates(self) -> list[Direction]:
         """Return the direction of each feature."""

@@ -7,13 +7,12 @@ training" (EMNLP 2013), describes the objective (equation 1) and the search.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
-from tunesmith.inference.hypotheses import Hypotheses, Point
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
@@ -53,8 +52,9 @@ class MERT(Tuner):
         """Climb from the start, then from other points, and keep the best."""
         hypotheses = ListHypotheses(tuning)
         spread = hypotheses.spread()
-        first = hypotheses.point(1.0 / spread if start is None else start)
-        found = _Best(hypotheses, first)
+        best = _End(1.0 / spread if start is None else start, -np.inf)
+        history: list[dict[str, Any]] = []
+        searches = 0
         generators = rng.spawn(self.restarts + 1)
         done = 0
         while done <= self.restarts:
@@ -62,29 +62,37 @@ class MERT(Tuner):
             last = min(done + ROUND, self.restarts + 1) if done else 1
             climbs = [Climb(hypotheses, spread, generators[k]) for k in range(done, last)]
             begins = [
-                first if k == 0 else hypotheses.point(self._begin(k, found.point.weights, climb))
+                best.weights if k == 0 else self._begin(k, best.weights, climb)
                 for k, climb in enumerate(climbs, done)
             ]
             ends = map_pieces(self._climb, list(zip(climbs, begins, strict=True)))
-            for k, climb, begin, end in zip(range(done, last), climbs, begins, ends, strict=True):
-                found.add(k, climb, begin, end)
+            for k, climb, end in zip(range(done, last), climbs, ends, strict=True):
+                history += [{"restart": k, **entry} for entry in climb.history]
+                searches += climb.searches
+                if end.gain > best.gain:
+                    best = end
             done = last
-            remark = f"best {tuning.metric.scale * abs(found.point.gain):.2f}"
+            remark = f"best {tuning.metric.scale * abs(best.gain):.2f}"
             progress("tuning", done, self.restarts + 1, remark)
-        return Outcome(found.point.weights, found.history, found.searches)
+        return Outcome(best.weights, history, searches)
 
-    def _climb(self, task: tuple[Climb, Point]) -> Point:
+    def _climb(self, task: tuple[Climb, Floats]) -> _End:
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
         climb, begin = task
-        finder = DIRECTIONS.get(self.directions)()
-        # Scores were added to step by step; what counts is what fresh ones say.
-        end = climb.hypotheses.point(finder.climb(climb, begin).weights)
+        end = self._ascend(climb, begin)
         for _ in range(self.walks):
-            away = climb.hypotheses.point(_around(end.weights, climb, WALK_DISTANCE))
-            other = climb.hypotheses.point(finder.climb(climb, away).weights)
+            other = self._ascend(climb, _around(end.weights, climb, WALK_DISTANCE))
             if other.gain > end.gain:
                 end = other
         return end
+
+    def _ascend(self, climb: Climb, begin: Floats) -> _End:
+        """Go from a point to the local optimum; never to one that is worse."""
+        first = climb.begin(begin)
+        end = DIRECTIONS.get(self.directions)().climb(climb, first)
+        # Scores were added to step by step; what counts is what fresh ones say.
+        end = climb.hypotheses.point(end.weights)
+        return max(_End(first.weights, first.gain), _End(end.weights, end.gain), key=_gain)
 
     def _begin(self, restart: int, best: Floats, climb: Climb) -> Floats:
         if self.begin == "anywhere" or restart % ROUND == 0:
@@ -105,19 +113,13 @@ def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Flo
     return weights + relative * size * drawn
 
 
-class _Best:
-    """The best point met so far, and the record of all climbs."""
+@dataclass(frozen=True)
+class _End:
+    """Where a climb ended; without what a point keeps for its next step."""
 
-    def __init__(self, hypotheses: Hypotheses, first: Point) -> None:
-        self.hypotheses = hypotheses
-        self.point = first
-        self.history: list[dict[str, object]] = []
-        self.searches = 0
+    weights: Floats
+    gain: float
 
-    def add(self, restart: int, climb: Climb, begin: Point, end: Point) -> None:
-        """Take the end of a climb if it is better than all before."""
-        self.history.append({"restart": restart, "gain": begin.gain, "line_searches": 0})
-        self.history.extend({"restart": restart, **entry} for entry in climb.history)
-        self.searches += climb.searches
-        if end.gain > self.point.gain:
-            self.point = end
+
+def _gain(end: _End) -> float:
+    return end.gain
