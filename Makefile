@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types unit docs bench clean
+.PHONY: demo test lint types unit docs bench kernels clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: pyproject.toml
@@ -37,6 +37,11 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/mert.py
+	$(BIN)/python benchmarks/tune.py
+	$(BIN)/python benchmarks/memory.py
+
+kernels:  ## forget compiled kernels: after a change to one that other files call
+	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
 
 clean:
 	rm -rf $(VENV) build dist docs/_build demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

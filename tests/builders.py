@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.data.assembly import pack_texts
-from tunesmith.data.candidates import CandidateSet, References
+from tunesmith.data.candidates import CandidateSet, References, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tunesmith._version import __version__
 
 if TYPE_CHECKING:
-    from tunesmith.data.assembly import merge
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.features import Features
+    from tunesmith.data.merge import merge
     from tunesmith.data.weights import Weights
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
@@ -39,7 +39,7 @@ _HOME = {
     "TunesmithError": "errors",
     "TuningSet": "metrics.tuning",
     "Weights": "data.weights",
-    "merge": "data.assembly",
+    "merge": "data.merge",
     "read": "io.read",
     "read_weights": "io.weights",
     "rerank": "inference.rerank",

@@ -535,7 +535,6 @@ LACKING = [
     (["tune"], "--candidates"),
     (["rerank", "--weights", "w"], "--candidates"),
     (["rerank", "--candidates", "c"], "--weights"),
-    (["list"], "kind"),
     (["evaluate", "--references", "r"], "--hypotheses"),
     (["evaluate", "--references", "r", "--candidates", "c"], "--weights"),
     (["evaluate", "--references", "r", "--weights", "w"], "--candidates"),

@@ -107,6 +107,14 @@ def test_list(cli: Run, kind: str) -> None:
     assert all(line.split(":", 1)[1].strip() for line in found.out.splitlines())
 
 
+def test_list_of_everything(cli: Run) -> None:
+    found = cli("list")
+    assert (found.code, found.err) == (0, "")
+    for kind, names in KINDS.items():
+        assert kind in found.out
+        assert all(f"\n{name}: " in found.out for name in names)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_list_as_json(cli: Run, kind: str) -> None:
     found = cli("list", kind, "--json").json()

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
-from tunesmith.data.assembly import merge
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.merge import merge
 from tunesmith.errors import TunesmithError
 from tunesmith.io.collector import Collector
 from tunesmith.io.moses import MosesFormat
@@ -84,13 +84,13 @@ def test_two_files_are_one_and_merging_sets_gives_the_same(first, second):
 
 
 def test_hash_collisions_do_not_drop_candidates(monkeypatch):
-    from tunesmith.data import assembly
+    from tunesmith.data import duplicates
 
     def same_key(bits, keys):
         keys[:] = 0
 
-    monkeypatch.setattr(assembly, "_hash_dense", same_key)
-    monkeypatch.setattr(assembly, "_hash_texts", lambda start, ids, keys: None)
+    monkeypatch.setattr(duplicates, "_hash_dense", same_key)
+    monkeypatch.setattr(duplicates, "_hash_texts", lambda start, ids, keys: None)
     records = [(0, ["a"], {"f": 1}), (0, ["bb"], {"f": 1}), (0, ["a"], {"f": 2})]
     assert as_records(collect(records)) == by_hand(records)
 

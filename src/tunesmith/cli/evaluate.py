@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,10 @@ from tunesmith.cli.options import (
     print_json,
 )
 from tunesmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.arrays import Ints
+    from tunesmith.metrics.tuning import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
 
@@ -49,48 +53,56 @@ def run(
 
     if (hypotheses is None) == (not candidates):
         raise UsageError("give either --hypotheses, or --candidates with --weights")
-    if candidates and weights is None:
-        raise UsageError("--candidates without --weights; give both")
-    if weights is not None and not candidates:
-        raise UsageError("--weights without --candidates; give both")
+    if (weights is None) == bool(candidates):
+        raise UsageError("--candidates and --weights go together; give both")
     one_standard_input(hypotheses, *candidates, *references, weights)
     measure = METRICS.create(metric)
-    oracles: dict[str, Any] = dict.fromkeys(("oracle_score", "oracle_exact", "anti_oracle_score"))
-    if hypotheses is not None:
-        tuning = TuningSet(read_hypotheses(hypotheses, references), measure)
+    if weights is None:
+        tuning = TuningSet(read_hypotheses(hypotheses or "", references), measure)
         chosen = tuning.candidates.start[:-1]
     else:
-        held = read_weights(weights or "").weights
+        held = read_weights(weights).weights
         tuning = TuningSet(read(candidates, references, format_name), measure)
         with names_of(weights):
             values = held.matched(tuning.candidates.features.names, strict)
         chosen = best(tuning.candidates, values)
-        top, bottom = tuning.oracle(), tuning.oracle(worst=True)
-        oracles = {
-            "oracle_score": top.score,
-            "oracle_exact": top.exact,
-            "anti_oracle_score": bottom.score,
-        }
     session.note(f"{tuning.candidates!r}")
+    found = _figures(tuning, chosen, oracles=weights is not None)
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(_line(found))
+
+
+def _figures(tuning: TuningSet, chosen: Ints, oracles: bool) -> dict[str, Any]:
+    """Return the JSON object; bounds are of interest only where there was a choice."""
+    metric = tuning.metric
     total = tuning.total(chosen)
-    details = measure.details(total)
-    found = {
+    details = metric.details(total)
+    top = tuning.oracle() if oracles else None
+    bottom = tuning.oracle(worst=True) if oracles else None
+    return {
         "schema": SCHEMA,
         "signature": tuning.signature(),
-        "metric": measure.name,
+        "metric": metric.name,
         "score": tuning.score(chosen),
         "length_ratio": details.get("length_ratio"),
         "brevity_penalty": details.get("brevity_penalty"),
-        "statistics": dict(zip(measure.stat_names, total.tolist(), strict=True)),
-        **oracles,
+        "statistics": dict(zip(metric.stat_names, total.tolist(), strict=True)),
+        "oracle_score": top and top.score,
+        "oracle_exact": top and top.exact,
+        "anti_oracle_score": bottom and bottom.score,
     }
-    if as_json:
-        print_json(found)
-        return
-    line = f"{measure.name} {found['score']:.4f}"
-    for name, value in details.items():
-        line += f"  {name.replace('_', ' ')} {value:.4f}"
+
+
+def _line(found: dict[str, Any]) -> str:
+    parts = [f"{found['metric']} {found['score']:.4f}"]
+    parts += [
+        f"{name.replace('_', ' ')} {found[name]:.4f}"
+        for name in ("length_ratio", "brevity_penalty")
+        if found[name] is not None
+    ]
     if found["oracle_score"] is not None:
         bound = "" if found["oracle_exact"] else "at least "
-        line += f"  oracle {bound}{found['oracle_score']:.4f}"
-    typer.echo(line)
+        parts.append(f"oracle {bound}{found['oracle_score']:.4f}")
+    return "  ".join(parts)

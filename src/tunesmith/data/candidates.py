@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +45,12 @@ class Texts:
     def empty(cls) -> Texts:
         """No texts."""
         return cls(np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
+def pack_texts(texts: Sequence[Ids]) -> Texts:
+    """Lay texts one after the other."""
+    start = np.concatenate([[0], np.cumsum([len(t) for t in texts])]).astype(np.int64)
+    return Texts(start, np.concatenate([np.zeros(0, np.int32), *texts]))
 
 
 @dataclass(frozen=True)

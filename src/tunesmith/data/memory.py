@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 
-def own_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray:  # type: ignore[type-arg]
+def own_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array of zeros whose memory goes back to the system when it is dropped.
 
     What an allocator frees it often keeps; for large arrays that live while others are

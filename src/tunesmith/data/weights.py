@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,10 @@ class Weights(Mapping[str, float]):
         if not np.isfinite(values).all():
             bad = self.names[int(np.flatnonzero(~np.isfinite(values))[0])]
             raise TunesmithError(f"weight '{bad}' is not finite; give a number")
-        object.__setattr__(self, "_index", {name: i for i, name in enumerate(self.names)})
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
 
     @classmethod
     def from_dict(cls, weights: Mapping[str, float]) -> Weights:
@@ -46,8 +50,7 @@ class Weights(Mapping[str, float]):
         return cls(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
 
     def __getitem__(self, name: str) -> float:
-        index: dict[str, int] = self._index  # type: ignore[attr-defined]
-        return float(self.vector[index[name]])
+        return float(self.vector[self._index[name]])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -74,7 +77,7 @@ class Weights(Mapping[str, float]):
         is a warning, or an error if ``strict``. No common name at all is always an error.
         """
         known = set(names)
-        lacking = [name for name in names if name not in self._index]  # type: ignore[attr-defined]
+        lacking = [name for name in names if name not in self._index]
         unused = [name for name in self.names if name not in known]
         if len(unused) == len(self.names):
             raise WeightNamesError(

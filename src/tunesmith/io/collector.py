@@ -8,8 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from tunesmith.arrays import Ids, Ints
-from tunesmith.data.assembly import Piece, assemble, pack_texts
-from tunesmith.data.candidates import CandidateSet, FileDigest, GroupId, References, Texts
+from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.candidates import (
+    CandidateSet,
+    FileDigest,
+    GroupId,
+    References,
+    Texts,
+    pack_texts,
+)
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.tokens import Interner
 

@@ -68,6 +68,13 @@ class Source:
         return b"".join(self.blocks())
 
     def _texts(self) -> Iterator[bytes]:
+        try:
+            yield from self._contents()
+        except OSError as error:
+            problem = (error.strerror or "it cannot be read").lower()
+            raise FormatError(self.name, None, problem, "name a file that can be read") from None
+
+    def _contents(self) -> Iterator[bytes]:
         with self._open() as file:
             head = file.read(CHUNK)
             if head.startswith(GZIP_MAGIC):
@@ -127,11 +134,7 @@ class Source:
     def _open(self) -> contextlib.AbstractContextManager[BinaryIO]:
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
-        try:
-            return open(self.path, "rb")
-        except OSError as error:
-            problem = (error.strerror or "it cannot be read").lower()
-            raise FormatError(self.name, None, problem, "name a file that can be read") from None
+        return open(self.path, "rb")
 
 
 def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists import ListHypotheses, best
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import Registry
@@ -170,25 +171,18 @@ class Tuner(ABC):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             given = None if start is None else Weights.from_dict(start)
-            first = None if given is None else given.matched(names, strict)
-            outcome = self.tune(tuning, first, generator)
+            outcome = self.tune(
+                tuning, None if given is None else given.matched(names, strict), generator
+            )
         for warning in caught:
             warnings.warn(str(warning.message), stacklevel=2)
         seconds = time.perf_counter() - begun
-        if first is None:
-            first = self.own_start(tuning)
-        tuned = Weights(names, outcome.weights)
-        begin = Weights(names, first)
-        if given is not None:  # with what the data lack, and a held-out set may have
-            tuned, begin = given.updated(tuned), given
+        begin = Weights(names, self.own_start(tuning)) if given is None else given
+        # With weights that these data lack, and a held-out set may have.
+        tuned = begin.updated(Weights(names, outcome.weights))
         metric = tuning.metric
         scores = _scores(tuning, begin, tuned)
         oracle = tuning.oracle()
-        sign = metric.scale if metric.higher_is_better else -metric.scale
-        history = [
-            {"step": step, "score": entry.pop("gain") * sign, **entry}
-            for step, entry in enumerate(dict(e) for e in outcome.history)
-        ]
         return TuneResult(
             tuner=self.name,
             metric=metric.name,
@@ -201,7 +195,7 @@ class Tuner(ABC):
             length_ratio=scores.length_ratio,
             dev=None if dev is None else _scores(dev, begin, tuned),
             path=None,
-            history=history,
+            history=_history(outcome, metric),
             certificate=outcome.certificate,
             line_searches=outcome.line_searches,
             seconds=seconds,
@@ -228,6 +222,16 @@ class Tuner(ABC):
         """Return what has to be known to run the same again."""
         options = [f"{f.name}:{getattr(self, f.name)}" for f in fields(self)]  # type: ignore[arg-type]
         return "|".join([self.name, *options])
+
+
+def _history(outcome: Outcome, metric: Metric) -> list[dict[str, Any]]:
+    """Put numbers on the steps, and their gains on the metric's scale."""
+    sign = metric.scale if metric.higher_is_better else -metric.scale
+    return [
+        {"step": step, "score": entry["gain"] * sign}
+        | {key: value for key, value in entry.items() if key != "gain"}
+        for step, entry in enumerate(outcome.history)
+    ]
 
 
 def _scores(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:

@@ -1,0 +1,154 @@
+"""Candidates that are the same: equal text and equal features within a group."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from tunesmith.arrays import Flags, Floats, Ids, Ints, Words
+from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.data.features import Features
+from tunesmith.kernels import inlined, kernel
+
+
+def without_duplicates(candidates: CandidateSet) -> CandidateSet:
+    """Keep the first of the candidates of a group with equal text and equal features."""
+    features, texts = candidates.features, candidates.texts
+    keys = np.zeros(len(candidates), np.uint64)
+    _hash_dense(features.dense.view(np.uint64), keys)
+    sparse = features.sparse
+    _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
+    _hash_texts(texts.start, texts.ids, keys)
+    by_row = csr_array(sparse)
+    keep = _first_of_kind(
+        candidates.start,
+        keys,
+        features.dense,
+        by_row.data,
+        by_row.indices,
+        by_row.indptr,
+        texts.start,
+        texts.ids,
+    )
+    if keep.all():
+        return candidates
+    return CandidateSet(
+        candidates.ids,
+        np.concatenate([[0], np.cumsum(keep)])[candidates.start],
+        Features(
+            features.dense_names,
+            np.compress(keep, features.dense, axis=1),
+            features.sparse_names,
+            csc_array(by_row[np.flatnonzero(keep)]),
+        ),
+        Texts(
+            np.concatenate([[0], np.cumsum(texts.lengths[keep])]),
+            texts.ids[np.repeat(keep, texts.lengths)],
+        ),
+        candidates.vocabulary,
+        candidates.references,
+        {name: values[keep] for name, values in candidates.columns.items()},
+        candidates.sources,
+        candidates.files,
+    )
+
+
+@inlined
+def _mix(x: Words) -> Words:
+    """Spread the bits of a word (the finalizer of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def _hash_dense(bits: Words, keys: Words) -> None:
+    for d in range(bits.shape[0]):
+        row = bits[d]
+        for i in range(keys.shape[0]):
+            keys[i] = _mix(keys[i] ^ row[i])
+
+
+@kernel
+def _hash_sparse(bits: Words, rows: Ids, start: Ids, keys: Words) -> None:
+    for d in range(start.shape[0] - 1):
+        for k in range(start[d], start[d + 1]):
+            keys[rows[k]] = _mix(keys[rows[k]] ^ _mix(bits[k] + np.uint64(d)))
+
+
+@kernel
+def _hash_texts(start: Ints, ids: Ids, keys: Words) -> None:
+    for i in range(keys.shape[0]):
+        key = keys[i]
+        for k in range(start[i], start[i + 1]):
+            key = _mix(key ^ np.uint64(ids[k]))
+        keys[i] = key
+
+
+@kernel
+def _first_of_kind(
+    start: Ints,
+    keys: Words,
+    dense: Floats,
+    data: Floats,
+    columns: Ids,
+    row_start: Ids,
+    text_start: Ints,
+    tokens: Ids,
+) -> Flags:
+    """Mark candidates that no earlier one of their group equals; a hash only proposes."""
+    keep = np.ones(keys.shape[0], np.bool_)
+    longest = 0
+    for g in range(start.shape[0] - 1):
+        longest = max(longest, start[g + 1] - start[g])
+    size = 1
+    while size < 2 * longest:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for g in range(start.shape[0] - 1):
+        # A table for this group alone: small groups would pay for the largest otherwise.
+        size = 1
+        while size < 2 * (start[g + 1] - start[g]):
+            size *= 2
+        table[:size] = -1
+        for i in range(start[g], start[g + 1]):
+            slot = np.int64(keys[i] & np.uint64(size - 1))
+            while table[slot] >= 0:
+                j = table[slot]
+                if keys[j] == keys[i] and _equal(
+                    i, j, dense, data, columns, row_start, text_start, tokens
+                ):
+                    keep[i] = False
+                    break
+                slot = (slot + 1) & (size - 1)
+            if keep[i]:
+                table[slot] = i
+    return keep
+
+
+@kernel
+def _equal(
+    i: int,
+    j: int,
+    dense: Floats,
+    data: Floats,
+    columns: Ids,
+    row_start: Ids,
+    text_start: Ints,
+    tokens: Ids,
+) -> bool:
+    length = text_start[i + 1] - text_start[i]
+    fires = row_start[i + 1] - row_start[i]
+    if length != text_start[j + 1] - text_start[j] or fires != row_start[j + 1] - row_start[j]:
+        return False
+    for k in range(length):
+        if tokens[text_start[i] + k] != tokens[text_start[j] + k]:
+            return False
+    for d in range(dense.shape[0]):
+        if dense[d, i] != dense[d, j]:
+            return False
+    for k in range(fires):
+        p, q = row_start[i] + k, row_start[j] + k
+        if columns[p] != columns[q] or data[p] != data[q]:
+            return False
+    return True

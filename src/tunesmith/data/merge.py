@@ -1,0 +1,99 @@
+"""Sets of several rounds made into one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Ids
+from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_texts
+from tunesmith.errors import TunesmithError
+
+
+def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
+    """Merge the candidates of several rounds into one set.
+
+    Groups are matched by id and features by name; a feature that a set lacks is 0 there.
+    A candidate with the text and the features of an earlier one is dropped. References
+    and sources come from the first set that has the group.
+    """
+    if not sets:
+        raise TunesmithError("there is nothing to merge; give at least one set of candidates")
+    ids = {i: k for k, i in enumerate(dict.fromkeys(i for s in sets for i in s.ids))}
+    names = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.features.names))}
+    words = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.vocabulary))}
+    pieces = [_piece(candidates, ids, names, words) for candidates in sets]
+    merged = assemble(pieces, list(ids), list(names), words)
+
+    references: list[Texts] = []
+    owners: dict[GroupId, tuple[int, int]] = {}
+    for k, candidates in enumerate(sets):
+        renamed = np.array([words[w] for w in candidates.vocabulary], np.int32)
+        held = candidates.references.texts if candidates.references else Texts.empty()
+        references.append(Texts(held.start, renamed[held.ids]))
+        for g, i in enumerate(candidates.ids):
+            owners.setdefault(i, (k, g))
+    return CandidateSet(
+        merged.ids,
+        merged.start,
+        merged.features,
+        merged.texts,
+        merged.vocabulary,
+        _merge_references(sets, references, [owners[i] for i in merged.ids]),
+        merged.columns,
+        _merge_sources(sets, [owners[i] for i in merged.ids]),
+        tuple(file for candidates in sets for file in candidates.files),
+    )
+
+
+def _piece(
+    candidates: CandidateSet, ids: dict[GroupId, int], names: dict[str, int], words: dict[str, int]
+) -> Piece:
+    features = candidates.features
+    renamed = np.array([words[w] for w in candidates.vocabulary], np.int32)
+    group = np.array([ids[i] for i in candidates.ids], np.int64)
+    dense_columns = np.array([names[x] for x in features.dense_names], np.int64)
+    sparse_names = np.array([names[x] for x in features.sparse_names], np.int64)
+    entries = features.sparse.tocoo()
+    given = np.zeros(len(names), np.int64)
+    given[dense_columns] = len(candidates)
+    return Piece(
+        np.repeat(group, np.diff(candidates.start)),
+        Texts(candidates.texts.start, renamed[candidates.texts.ids]),
+        dense_columns,
+        features.dense,
+        entries.row.astype(np.int64),
+        sparse_names[entries.col] if len(sparse_names) else np.zeros(0, np.int64),
+        entries.data,
+        given,
+        candidates.columns,
+    )
+
+
+def _merge_references(
+    sets: Sequence[CandidateSet], references: Sequence[Texts], owners: Sequence[tuple[int, int]]
+) -> References | None:
+    if all(candidates.references is None for candidates in sets):
+        return None
+    if any(candidates.references is None for candidates in sets):
+        raise TunesmithError("only some of the sets have references; read all with them or none")
+    counts = [0]
+    texts: list[Ids] = []
+    for k, g in owners:
+        held = sets[k].references
+        assert held is not None
+        lo, hi = int(held.group_start[g]), int(held.group_start[g + 1])
+        counts.append(hi - lo)
+        texts.extend(references[k][r] for r in range(lo, hi))
+    return References(np.cumsum(counts), pack_texts(texts))
+
+
+def _merge_sources(
+    sets: Sequence[CandidateSet], owners: Sequence[tuple[int, int]]
+) -> tuple[str, ...] | None:
+    sources = [candidates.sources for candidates in sets]
+    if any(s is None for s in sources):
+        return None
+    return tuple((sources[k] or ())[g] for k, g in owners)
