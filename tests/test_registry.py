@@ -39,7 +39,7 @@ def test_texts_become_values():
     ("given", "error", "message"),
     [
         ({"size": "x"}, UsageError, "give a whole number"),
-        ({"ratio": "x"}, UsageError, "give a number"),
+        ({"ratio": "x"}, UsageError, "give a finite number"),
         ({"is-new": "yes"}, UsageError, "true or false"),
         ({"kind": "gren"}, UnknownNameError, "did you mean green"),
         ({"sice": "1"}, UnknownNameError, "did you mean size"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import math
 import pkgutil
 import typing
 from collections.abc import Callable, Mapping
@@ -109,10 +110,13 @@ class Option:
                 raise UsageError(f"{self.flag} of {owner} is '{text}'; write true or false")
             return text == "true"
         try:
-            return self.type(text)
+            value = self.type(text)
         except ValueError:
-            kind = "whole number" if self.type is int else "number"
-            raise UsageError(f"{self.flag} of {owner} is '{text}'; give a {kind}") from None
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            kind = "whole number" if self.type is int else "finite number"
+            raise UsageError(f"{self.flag} of {owner} is '{text}'; give a {kind}")
+        return value
 
 
 def options_of(cls: type[Any]) -> list[Option]:

@@ -54,10 +54,15 @@ class Session:
         self.verbose = verbose
         self.warnings: list[str] = []
 
-    def note(self, text: str) -> None:
+    def say(self, text: str) -> None:
         """Say something on standard error."""
-        if self.verbose and not self.quiet:
+        if not self.quiet:
             sys.stderr.write(f"tunesmith: {text}\n")
+
+    def note(self, text: str) -> None:
+        """Say something that only those want to know who ask for more."""
+        if self.verbose:
+            self.say(text)
 
     def warn(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         """Take the place of ``warnings.showwarning``."""

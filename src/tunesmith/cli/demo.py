@@ -31,7 +31,7 @@ def run(
     from rich.console import Console
 
     from tunesmith.io.read import read
-    from tunesmith.io.streams import write_atomically
+    from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.tuners.mert import MERT
@@ -44,24 +44,26 @@ def run(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TunesmithError(f"{folder}: {error.strerror}; name a folder with --out") from None
+    written, picture = folder / "weights.json", folder / "surface.png"
+    check_writable(written)
+    check_writable(picture)
     with resources.as_file(resources.files("tunesmith") / "bundled") as data:
         sets = {
             name: TuningSet(read(data / f"{name}.nbest.gz", data / f"{name}.ref"))
             for name in ("tune", "test")
         }
         start = read_weights(data / "weights.initial").weights
-    typer.echo(f"Tuning {sets['tune'].candidates!r} with MERT, 20 restarts ...")
+    session.say(f"tuning {sets['tune'].candidates!r} with MERT, 20 restarts ...")
     result = MERT().fit(sets["tune"], start, sets["test"], seed)
     Console().print(demo_tables(result, sets["test"].oracle()))
     typer.echo(
         "200 sentences are few: what is gained on them need not arrive on others. "
         "Tune on 1000 or more."
     )
-    written = folder / "weights.json"
     write_atomically(written, json.dumps(result.to_dict(), indent=2, ensure_ascii=False) + "\n")
     typer.echo(f"result:  {written}")
     try:
-        typer.echo(f"picture: {_draw(sets['tune'], result, folder / 'surface.png')}")
+        typer.echo(f"picture: {_draw(sets['tune'], result, picture)}")
     except MissingExtraError as error:
         typer.echo(f"no picture: {error}")
 

@@ -52,7 +52,10 @@ def run(
     from tunesmith.metrics.tuning import TuningSet
 
     if (hypotheses is None) == (not candidates):
-        raise UsageError("give either --hypotheses, or --candidates with --weights")
+        raise UsageError(
+            "just one of --hypotheses and --candidates is needed; give an output, or lists "
+            "with --weights"
+        )
     if (weights is None) == bool(candidates):
         raise UsageError("--candidates and --weights go together; give both")
     one_standard_input(hypotheses, *candidates, *references, weights)

@@ -37,6 +37,8 @@ class Piece:
         On how many of the n candidates each feature is given, 0 or not.
     columns
         External scores of the candidates.
+    origin
+        Where it comes from, for errors.
     """
 
     group: Ints
@@ -48,6 +50,7 @@ class Piece:
     values: Floats
     given: Ints
     columns: dict[str, Floats] = field(default_factory=dict)
+    origin: str = ""
 
     def __len__(self) -> int:
         return len(self.group)
@@ -149,8 +152,12 @@ def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
 def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:
     columns: dict[str, Floats] = {}
     for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
-        if any(name not in piece.columns for piece in pieces):
-            raise TunesmithError(f"some candidates have no metric '{name}'; give it to all or none")
+        for piece in pieces:
+            if name not in piece.columns:
+                raise TunesmithError(
+                    f"{piece.origin}: the candidates have no metric '{name}' and others have; "
+                    "give it to all or none"
+                )
         columns[name] = np.empty(len(target))
         columns[name][target] = np.concatenate([piece.columns[name] for piece in pieces])
     return columns

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Floats, Ints, Stats, Words
 from tunesmith.kernels import kernel
 
 #: Candidates that one vectorised count looks at.
@@ -118,7 +118,9 @@ def envelope(
     longest = 0
     for g in groups:
         longest = max(longest, start[g + 1] - start[g])
-    above = np.empty(longest, np.int64)
+    above = np.empty(longest + 8, np.int64)
+    # One byte a candidate, looked at eight at a time.
+    marks = np.zeros(longest // 8 + 1, np.uint64)
     stack = np.empty((longest + 2, 3), np.int64)
     hull = np.empty(longest + 2, np.int64)
     count = 0
@@ -135,7 +137,7 @@ def envelope(
             top = least
         elif slopes[top] == slopes[greatest]:
             top = greatest
-        middle, below = _above_chords(slopes, scores, lo, hi, least, top, greatest, above)
+        middle, below = _above_chords(slopes, scores, lo, hi, least, top, greatest, marks, above)
 
         # Quickhull from left to right; a stack entry is a range of ``above`` and its right end.
         hull[0] = least
@@ -180,25 +182,25 @@ def _above_chords(
     least: int,
     top: int,
     greatest: int,
+    marks: Words,
     above: Ints,
 ) -> tuple[int, int]:
     """Collect the candidates above the chords least-top and top-greatest, left ones first."""
     x, y = slopes[top], scores[top]
     rise = (y - scores[least]) / (x - slopes[least]) if top != least else 0.0
     fall = (scores[greatest] - y) / (slopes[greatest] - x) if top != greatest else 0.0
+    s, b = slopes[lo:hi], scores[lo:hi]
+    mark = marks.view(np.uint8)[: hi - lo]
+    for i in range(mark.shape[0]):
+        d = s[i] - x
+        mark[i] = b[i] - y > (rise if d < 0.0 else fall) * d
     found = 0
-    for c in range(lo, hi, BLOCK):
-        s = slopes[c : min(c + BLOCK, hi)]
-        b = scores[c : min(c + BLOCK, hi)]
-        higher = 0
-        for i in range(s.shape[0]):
-            d = s[i] - x
-            higher += b[i] - y > (rise if d < 0.0 else fall) * d
-        if higher > 0:
-            for i in range(s.shape[0]):
-                d = s[i] - x
-                above[found] = c + i
-                found += b[i] - y > (rise if d < 0.0 else fall) * d
+    for c in range((hi - lo + 7) // 8):
+        if marks[c] != 0:
+            for i in range(8 * c, min(8 * c + 8, hi - lo)):
+                above[found] = lo + i
+                found += mark[i]
+    marks[(hi - lo) // 8] = 0
     middle = 0
     for k in range(found):
         i = above[k]

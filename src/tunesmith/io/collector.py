@@ -33,6 +33,7 @@ class Collector:
         self._references: dict[GroupId, list[Ids]] = {}
         self._sources: dict[GroupId, str] = {}
         self._widths: dict[str, int] = {}
+        self._places: dict[GroupId, str] = {}
 
     def columns(self, names: Sequence[str]) -> Ints:
         """Return the column of each feature name, a new one where it is new."""
@@ -58,6 +59,10 @@ class Collector:
             raise TunesmithError(
                 f"{place}: group '{group}' has other references than before; make them equal"
             )
+
+    def note_place(self, group: GroupId, place: str) -> None:
+        """Remember where a group first stood, for errors."""
+        self._places.setdefault(group, place)
 
     def add_source(self, group: GroupId, source: str) -> None:
         """Set the input of a group."""
@@ -97,8 +102,9 @@ class Collector:
                 return None
             for i in self._groups:
                 if i not in self._references:
+                    place = self._places.get(i, self.files[0].path if self.files else "input")
                     raise TunesmithError(
-                        f"group '{i}' has no references and others have; give them to all"
+                        f"{place}: group '{i}' has no references and others have; give them to all"
                     )
             return self._references
         for i in self._groups:

@@ -113,8 +113,10 @@ class _Group:
                 values[nonzero],
                 np.bincount(columns),
                 self._metrics(candidates),
+                f"{self.path}:{self.number}",
             )
         )
+        collector.note_place(group_id, f"{self.path}:{self.number}")
         references = self.group.get("references")
         if references is not None:
             held = [self._text(r) for r in self._list("references", references, str)]
@@ -124,12 +126,14 @@ class _Group:
             place = f"{self.path}:{self.number}"
             collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
         if "source" in self.group:
-            collector.add_source(group_id, str(self.group["source"]))
+            collector.add_source(group_id, self._text(self.group["source"]))
 
     def _id(self) -> GroupId:
         group_id = self.group.get("id")
         if isinstance(group_id, bool) or not isinstance(group_id, int | str):
             raise self._error("the group has no id", "give a number or text as 'id'")
+        if isinstance(group_id, str):
+            self._check_characters(group_id)
         return group_id
 
     def _list(self, key: str, found: object, kind: type[Any]) -> list[Any]:
@@ -141,21 +145,24 @@ class _Group:
     def _text(self, text: object) -> str:
         if not isinstance(text, str):
             raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
+        self._check_characters(text)
+        # A line's end within a text is white space like any other.
+        return text.replace("\n", " ")
+
+    def _check_characters(self, text: str) -> None:
         if "\0" in text:
             raise self._error("a text holds a NUL character", "write text alone")
-        # A line's end within a text is white space like any other.
-        text = text.replace("\n", " ")
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError:
-                problem = "a text holds half of a surrogate pair"
+                problem = "a text or name holds half of a surrogate pair"
                 raise self._error(problem, "write valid Unicode") from None
-        return text
 
     def _features(self, candidates: list[Any], collector: Collector) -> tuple[Any, Any, Any]:
         maps = [self._numbers("features", c.get("features")) for c in candidates]
         names = list(dict.fromkeys(name for m in maps for name in m))
+        self._check_characters("".join(names))
         column = dict(zip(names, collector.columns(names).tolist(), strict=True))
         rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
         columns = np.array([column[name] for m in maps for name in m], np.int64)
@@ -169,6 +176,7 @@ class _Group:
                 raise self._error(
                     "the candidates have different metrics", "give all candidates the same ones"
                 )
+        self._check_characters("".join(maps[0]))
         return {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
 
     def _numbers(self, key: str, found: object) -> dict[str, float]:

@@ -56,7 +56,7 @@ class MosesFormat:
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the first line looks like this format."""
-        line = head.split(b"\n", 1)[0]
+        line = head.lstrip().split(b"\n", 1)[0]
         return line.count(b"|||") >= 2 and line.split(b"|||")[0].strip().isdigit()
 
     def read(self, blocks: Iterable[bytes], name: str, collector: Collector) -> None:
@@ -199,6 +199,7 @@ class _Parser:
             names[sparse[:kept]],
             values[:kept].copy(),
             given,
+            origin=self.name,
         )
 
     def _column_names(self) -> Ints:

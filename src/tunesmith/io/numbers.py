@@ -127,5 +127,5 @@ def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:
     unsigned = text.lstrip(b"+-").lower()
     if _DECIMAL.fullmatch(text) or unsigned in {b"nan", b"inf", b"infinity"}:
         problem = f"{what} is {shown}, which is not finite"
-        return FormatError(path, line, problem, "give finite numbers or drop the candidate")
+        return FormatError(path, line, problem, "give a finite number")
     return FormatError(path, line, f"{what} is '{shown}', not a number", "give a number")

@@ -11,7 +11,7 @@ import numpy as np
 
 from tunesmith.arrays import Ints
 from tunesmith.data.assembly import Piece
-from tunesmith.data.candidates import CandidateSet, FileDigest, Texts
+from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
@@ -53,12 +53,12 @@ def read(
         first = next(blocks)
         found = format or _recognise(first, source.name)
         FORMATS.get(found)().read(itertools.chain([first], blocks), source.name, collector)
-        collector.files.append(FileDigest(source.path, source.sha256, found))
+        collector.files.append(source.digest(found))
     held = []
     for path in _several(references):
         source = Source(path)
         held.append((source.name, read_lines(source, collector.vocabulary)))
-        collector.files.append(FileDigest(source.path, source.sha256, "text"))
+        collector.files.append(source.digest("text"))
     result = collector.finish(held)
     for name, texts in held:
         if len(texts) > result.groups:
@@ -75,12 +75,12 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
     collector = Collector()
     source = Source(hypotheses)
     texts = read_lines(source, collector.vocabulary)
-    collector.files.append(FileDigest(source.path, source.sha256, "text"))
+    collector.files.append(source.digest("text"))
     held = []
     for path in _several(references):
         other = Source(path)
         held.append((other.name, read_lines(other, collector.vocabulary)))
-        collector.files.append(FileDigest(other.path, other.sha256, "text"))
+        collector.files.append(other.digest("text"))
         if len(held[-1][1]) != len(texts):
             problem = f"it has {len(held[-1][1])} lines and {source.name} has {len(texts)}"
             raise FormatError(other.name, None, problem, "give one reference line per hypothesis")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tunesmith.data.candidates import FileDigest
 from tunesmith.errors import FormatError, TunesmithError
 
 #: Bytes of text in a block; a block holds whole lines and so may be a little smaller or larger.
@@ -45,6 +46,12 @@ class Source:
     def sha256(self) -> str:
         """Digest of what has been read."""
         return self._digest.hexdigest()
+
+    def digest(self, format_name: str) -> FileDigest:
+        """Return what a result says of this file."""
+        # A name need not be UTF-8; what is printed must be.
+        shown = os.fsencode(self.path).decode("utf-8", "backslashreplace")
+        return FileDigest(shown, self.sha256, format_name)
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the text in blocks that end at a line's end, decompressed in a second thread."""
@@ -198,15 +205,22 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = Path(path)
-    if target.exists() and not target.is_file():  # a device or a pipe: nothing to replace
-        with open(target, "wb") as file:
-            yield file
-        return
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.absolute().parent, prefix=".tunesmith-")
+        if target.exists() and not target.is_file():  # a device or a pipe: nothing to replace
+            with open(target, "wb") as file:
+                yield file
+        else:
+            with _replacing(target) as file:
+                yield file
     except OSError as error:
         problem = (error.strerror or "it cannot be written").lower()
         raise TunesmithError(f"{target}: {problem}; name a file that can be written") from None
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    """Give a new file beside the target, which it replaces when the block ends well."""
+    handle, temporary = tempfile.mkstemp(dir=target.absolute().parent, prefix=".tunesmith-")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

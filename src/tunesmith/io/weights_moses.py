@@ -32,11 +32,11 @@ class MosesWeights:
 
     def read(self, text: bytes, name: str) -> Weights:
         """Take every line."""
-        return _named(_entries(enumerate(text.splitlines(), 1), name))
+        return _named(_entries(enumerate(text.splitlines(), 1), name), name)
 
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Keep the lines as they are laid out; features that are new come at the end."""
-        return b"\n".join(_rewritten(template.splitlines(), weights)) + b"\n"
+        return b"".join(_rewritten(template.splitlines(keepends=True), weights))
 
 
 @WEIGHTS_FORMATS.register("moses-ini")
@@ -52,14 +52,14 @@ class MosesIni:
         """Take the lines of the section."""
         lines = text.splitlines()
         first, last = _section(lines)
-        return _named(_entries(enumerate(lines[first:last], first + 1), name))
+        return _named(_entries(enumerate(lines[first:last], first + 1), name), name)
 
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Replace the section's values and leave the rest of the file alone."""
-        lines = template.splitlines()
+        lines = template.splitlines(keepends=True)
         first, last = _section(lines)
         section = _rewritten(lines[first:last], weights)
-        return b"\n".join([*lines[:first], *section, *lines[last:]]) + b"\n"
+        return b"".join([*lines[:first], *section, *lines[last:]])
 
 
 def _is_weight_section(line: bytes) -> bool:
@@ -76,9 +76,10 @@ def _section(lines: list[bytes]) -> tuple[int, int]:
 
 def _fields(line: bytes) -> tuple[str, list[bytes]] | None:
     """Split ``Name= v v``; None for an empty line or a comment."""
-    if not line.strip() or line.lstrip().startswith(b"#"):
+    code = line.partition(b"#")[0]
+    if not code.strip():
         return None
-    name, _, values = line.partition(b"=")
+    name, _, values = code.partition(b"=")
     return name.strip().decode(), values.split()
 
 
@@ -88,7 +89,7 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
         if entry is None:
             continue
         name, values = entry
-        if b"=" not in line or not name or not values:
+        if not name or not values:
             shown = line.strip().decode()
             raise FormatError(path, number, f"'{shown}' is no weight", "write Name= value")
         for text in values:
@@ -98,28 +99,35 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
             yield name, value
 
 
-def _named(entries: Iterator[tuple[str, float]]) -> Weights:
-    values: dict[str, list[float]] = {}
+def _named(entries: Iterable[tuple[str, float]], path: str) -> Weights:
+    held: dict[str, list[float]] = {}
     for name, value in entries:
-        values.setdefault(name, []).append(value)
-    return Weights.from_dict(
-        {
-            name if len(held) == 1 else f"{name}_{k}": value
-            for name, held in values.items()
-            for k, value in enumerate(held, 1)
-        }
-    )
+        held.setdefault(name, []).append(value)
+    found = [
+        (name if len(values) == 1 else f"{name}_{k}", value)
+        for name, values in held.items()
+        for k, value in enumerate(values, 1)
+    ]
+    weights = dict(found)
+    if len(weights) < len(found):
+        names = [name for name, _ in found]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FormatError(path, None, f"two weights are both called '{twice}'", "rename one")
+    return Weights.from_dict(weights)
 
 
 def _rewritten(lines: list[bytes], weights: Weights) -> Iterator[bytes]:
-    """Yield the lines with new values."""
+    """Yield the lines with new values; comments and line ends stay."""
     entries = [_fields(line) for line in lines]
     total: dict[str, int] = {}
     for name, values in filter(None, entries):
         total[name] = total.get(name, 0) + len(values)
     met = dict.fromkeys(total, 0)
     written = set()
+    end = b"\n"
     for line, entry in zip(lines, entries, strict=True):
+        body = line.rstrip(b"\r\n")
+        end = line[len(body) :] or end
         if entry is None:
             yield line
             continue
@@ -129,8 +137,13 @@ def _rewritten(lines: list[bytes], weights: Weights) -> Iterator[bytes]:
             met[name] += 1
             feature = name if total[name] == 1 else f"{name}_{met[name]}"
             written.add(feature)
-            shown.append(f"{weights[feature]!r}")
-        yield f"{name}= {' '.join(shown)}".encode()
+            shown.append(repr(weights[feature]))
+        _, mark, comment = body.partition(b"#")
+        remark = b" #" + comment if mark else b""
+        yield f"{name}= {' '.join(shown)}".encode() + remark + line[len(body) :]
     for feature in weights:
         if feature not in written:
-            yield f"{feature}= {weights[feature]!r}".encode()
+            if lines and not lines[-1].endswith(b"\n"):
+                yield end
+                lines = []
+            yield f"{feature}= {weights[feature]!r}".encode() + end

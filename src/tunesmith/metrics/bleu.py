@@ -12,7 +12,7 @@ import numpy as np
 from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
-from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
+from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -171,7 +171,13 @@ def _tokenizer(name: str) -> Callable[[str], str]:
     known: list[Any] = list(bleu._TOKENIZERS)
     if name not in known:
         raise UnknownNameError("tokenizer", name, known)
-    tokenizer: Callable[[str], str] = bleu._get_tokenizer(name)()
+    try:
+        tokenizer: Callable[[str], str] = bleu._get_tokenizer(name)()
+    except (RuntimeError, ImportError):
+        raise TunesmithError(
+            f"tokenize={name} needs more of sacrebleu; see its page for what to install, "
+            "or choose another tokenizer"
+        ) from None
     return tokenizer
 
 

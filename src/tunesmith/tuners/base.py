@@ -202,7 +202,7 @@ class Tuner(ABC):
             seed=seed,
             threads=thread_count(),
             warnings=[str(warning.message) for warning in caught],
-            data=tuning.candidates.files,
+            data=tuning.candidates.files + (dev.candidates.files if dev else ()),
             signature=f"{self.signature()}|seed:{seed}|{tuning.signature()}",
         )
 
