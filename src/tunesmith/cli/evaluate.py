@@ -53,8 +53,7 @@ def run(
 
     if (hypotheses is None) == (not candidates):
         raise UsageError(
-            "just one of --hypotheses and --candidates is needed; give an output, or lists "
-            "with --weights"
+            "either --hypotheses or --candidates is needed; give an output, or lists with --weights"
         )
     if (weights is None) == bool(candidates):
         raise UsageError("--candidates and --weights go together; give both")

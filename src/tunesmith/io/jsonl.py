@@ -126,7 +126,8 @@ class _Group:
             place = f"{self.path}:{self.number}"
             collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
         if "source" in self.group:
-            collector.add_source(group_id, self._text(self.group["source"]))
+            self._text(self.group["source"])
+            collector.add_source(group_id, self.group["source"])
 
     def _id(self) -> GroupId:
         group_id = self.group.get("id")

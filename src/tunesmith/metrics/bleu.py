@@ -174,9 +174,9 @@ def _tokenizer(name: str) -> Callable[[str], str]:
     try:
         tokenizer: Callable[[str], str] = bleu._get_tokenizer(name)()
     except (RuntimeError, ImportError):
+        extra = name.partition("-")[0]  # ja-mecab is in sacrebleu[ja]
         raise TunesmithError(
-            f"tokenize={name} needs more of sacrebleu; see its page for what to install, "
-            "or choose another tokenizer"
+            f"tokenize={name} needs an extra of sacrebleu; pip install 'sacrebleu[{extra}]'"
         ) from None
     return tokenizer
 
