@@ -31,8 +31,8 @@ class TextbookHypotheses(ListHypotheses):
             right,
         )
         change = np.empty((count, stats.shape[1]), total.dtype)
-        kept = _changes(stats, left[:count], right[:count], at, change)
-        return Envelope(total, at[:kept].copy(), change[:kept])
+        _changes(stats, left[:count], right[:count], change)
+        return Envelope(total, at[:count].copy(), change)
 
 
 @kernel

@@ -78,12 +78,12 @@ class Registry(Generic[T]):
     def _load(self) -> None:
         if self._loaded:
             return
-        self._loaded = True
         package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
         for entry in metadata.entry_points(group=self.group):
             self.register(entry.name)(entry.load())
+        self._loaded = True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -53,7 +53,7 @@ def run(groups):
     slopes = np.array([s for g in groups for s, _ in g], float)
     scores = np.array([b for g in groups for _, b in g], float)
     start = np.concatenate([[0], np.cumsum([len(g) for g in groups])])
-    ends = extremes_of(slopes, start)
+    ends = extremes_of(slopes, start, np.arange(len(groups)))
     chosen = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
     stats = np.eye(len(slopes), dtype=np.int64)
     winners = winners_of(scores, start)
@@ -109,7 +109,8 @@ def test_the_winner_is_the_first_of_the_highest(groups):
 @given(st.lists(st.lists(small, min_size=1, max_size=20), min_size=1, max_size=4))
 def test_extremes_are_first_and_last_of_least_and_greatest(groups):
     start = np.concatenate([[0], np.cumsum([len(g) for g in groups])])
-    ends = extremes_of(np.array([x for g in groups for x in g], float), start)
+    values = np.array([x for g in groups for x in g], float)
+    ends = extremes_of(values, start, np.arange(len(groups)))
     for g, group in enumerate(groups):
         reverse = group[::-1]
         expected = [
@@ -172,3 +173,13 @@ def test_spread_is_the_pooled_deviation_within_groups():
     for sparse in ([], [0, 1, 2]):
         tuning = TuningSet(candidate_set(groups, sparse), Mean(), np.ones((12, 2)))
         np.testing.assert_allclose(ListHypotheses(tuning).spread(), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("sparse", [[], [1]])
+def test_rounding_is_no_spread(sparse):
+    rng = np.random.default_rng(0)
+    groups = [
+        np.column_stack([rng.standard_normal(9), np.full(9, 0.1 + 0.013 * g)]) for g in range(50)
+    ]
+    tuning = TuningSet(candidate_set(groups, sparse), Mean(), np.ones((450, 2)))
+    assert ListHypotheses(tuning).spread()[1] == 1.0

@@ -171,3 +171,11 @@ def test_what_is_written_reads_back(bundled):
     again = as_records(collect(text))
     for name, candidates in as_records(found).items():
         assert sorted(again[name], key=str) == sorted(candidates, key=str)
+
+
+def test_a_line_with_more_long_numbers_than_there_was_room_for(monkeypatch):
+    monkeypatch.setattr(moses, "SLOW_ROOM", 2)
+    features = " ".join(f"f{k}= 0.{k + 1}2345678901234567" for k in range(50))
+    found = collect(f"0 ||| x ||| {features} ||| 0\n")
+    expected = {f"f{k}": float(f"0.{k + 1}2345678901234567") for k in range(50)}
+    assert as_records(found)[0][0][1] == expected

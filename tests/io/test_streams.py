@@ -3,7 +3,11 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 from hypothesis import given
@@ -104,3 +108,32 @@ def test_paths_that_cannot_be_written_are_found_first(tmp_path):
         check_writable(tmp_path)
     with pytest.raises(TunesmithError, match="does not exist"):
         check_writable(tmp_path / "no" / "file")
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    write_atomically(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_an_interrupt_while_standard_input_is_awaited(tmp_path):
+    weights = tmp_path / "w.json"
+    weights.write_text('{"f": 1}')
+    command = [sys.executable, "-m", "tunesmith", "rerank", "--candidates", "-"]
+    process = subprocess.Popen(
+        [*command, "--weights", str(weights)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdin.write(b"0 ||| a ||| f= 1 ||| 0\n")
+    process.stdin.flush()
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert process.stderr.read().endswith(b"tunesmith: interrupted\n")
+    process.stdin.close()
+    process.stdout.close()
+    process.stderr.close()

@@ -50,3 +50,13 @@ def test_tokens_that_share_a_beginning_or_an_end_differ():
     words = ["a", "aa", "aaaaaaaa", "aaaaaaaaa", "baaaaaaaa", "caaaaaaaa", "aaaaaaaab", "ab", "ba"]
     vocabulary = Interner()
     assert tokenize(" ".join(words).encode(), vocabulary).ids.tolist() == list(range(len(words)))
+
+
+def test_the_arena_grows_with_what_is_in_it():
+    vocabulary = Interner(4)
+    block = 1 << 16
+    for k in range(200):
+        words = " ".join(f"w{k}-{j}" for j in range(50)).encode()
+        while len(vocabulary) < 50 * (k + 1):
+            tokenize(words.ljust(block), vocabulary)
+    assert len(vocabulary.arena) < 2 * (block + int(vocabulary.start[len(vocabulary)]))

@@ -22,10 +22,11 @@ def test_results_come_in_the_order_of_the_pieces(count):
 
 def test_threads_are_used_and_shared_out_within():
     seen = set()
+    together = threading.Barrier(2, timeout=30)
 
     def work(_):
         seen.add((threading.get_ident(), thread_count()))
-        time.sleep(0.01)
+        together.wait()
 
     with threads(4):
         map_pieces(work, range(2))

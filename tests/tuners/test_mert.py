@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, tuning_set
+from tests.builders import Loss, candidate_set, tuning_set
 from tests.search.test_line import random_task
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import best
@@ -185,3 +187,56 @@ def test_sparse_features_are_tuned_too():
     first = {"f0": 1.0, "f1": 0.0, "f2": 0.0, "f3": 0.0}
     found = [MERT(restarts=6).fit(t, first) for t in (dense, sparse)]
     assert found[0].score == found[1].score == found[0].oracle_score
+
+
+def test_a_constant_feature_does_no_harm():
+    tuning, _ = random_task(7)
+    vectors = tuning.candidates.features.dense.T
+    start = tuning.candidates.start
+    groups = [
+        np.column_stack([vectors[a:b], np.full(b - a, 0.1 + 0.013 * a)]).tolist()
+        for a, b in itertools.pairwise(start)
+    ]
+    values = [tuning.stats[a:b, 0].tolist() for a, b in itertools.pairwise(start)]
+    result = MERT(restarts=8).fit(tuning_set(groups, values))
+    assert result.score == pytest.approx(grid_best(tuning))
+    assert np.abs(result.weights.vector).max() < 1e3
+
+
+def test_seeds_of_any_whole_number_type_and_nothing_else(real, start):
+    one = MERT(restarts=1).fit(real["tune"], start, rng=3)
+    same = MERT(restarts=1).fit(real["tune"], start, rng=np.int64(3))
+    assert one.weights == same.weights
+    assert same.seed == 3
+    for wrong in (-1, 1.5, "1"):
+        with pytest.raises(UsageError):
+            MERT(restarts=0).fit(real["tune"], start, rng=wrong)
+
+
+def test_a_held_out_set_with_other_names_is_noticed_before_tuning():
+    tuning = tuning_set([[[0.0, 1.0], [1.0, 0.0]]], [[5.0, 2.0]])
+    narrow = tuning_set([[[0.0], [1.0]]], [[5.0, 2.0]])
+    with pytest.warns(UserWarning, match="held-out set: 1 weight without a feature"):
+        MERT(restarts=0).fit(tuning, dev=narrow)
+    other = TuningSet(
+        replace(
+            narrow.candidates,
+            features=replace(narrow.candidates.features, dense_names=("elsewhere",)),
+        ),
+        narrow.metric,
+        narrow.stats,
+    )
+    with pytest.raises(TunesmithError, match="held-out set: no weight has the name"):
+        MERT(restarts=0).fit(tuning, dev=other)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_oracle_is_never_below_the_score(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, 3)
+    texts = [" ".join(rng.choice(list("abcd"), rng.integers(0, 7))) for _ in range(sizes.sum())]
+    refs = [[" ".join(rng.choice(list("abcd"), 6))] for _ in sizes]
+    groups = [rng.integers(-3, 4, (n, 2)).tolist() for n in sizes]
+    tuning = TuningSet(candidate_set(groups, texts=texts, references=refs), "bleu:order=2")
+    result = MERT(restarts=1).fit(tuning)
+    assert result.oracle_score >= result.score

@@ -76,6 +76,9 @@ class Session:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
+            stream.reconfigure(errors="backslashreplace")
     # What all commands take may stand before the command too.
     early = list(itertools.takewhile({"--quiet", "--verbose", "--debug"}.__contains__, arguments))
     arguments = arguments[len(early) :] + early

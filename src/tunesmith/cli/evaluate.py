@@ -81,8 +81,8 @@ def _figures(tuning: TuningSet, chosen: Ints, oracles: bool) -> dict[str, Any]:
     metric = tuning.metric
     total = tuning.total(chosen)
     details = metric.details(total)
-    top = tuning.oracle() if oracles else None
-    bottom = tuning.oracle(worst=True) if oracles else None
+    top = tuning.oracle(begin=chosen) if oracles else None
+    bottom = tuning.oracle(worst=True, begin=chosen) if oracles else None
     return {
         "schema": SCHEMA,
         "signature": tuning.signature(),

@@ -52,4 +52,5 @@ def names_of(path: str | None) -> Iterator[None]:
 
 def print_json(found: dict[str, Any]) -> None:
     """Write an object to standard output."""
-    sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=not utf8, allow_nan=False) + "\n")

@@ -35,7 +35,7 @@ def run(
     held = read_weights(weights).weights
     found = read(candidates, format=format_name)
     session.note(f"{found!r}")
-    with names_of(weights), names_of(weights):
+    with names_of(weights):
         values = held.matched(found.features.names, strict)
     if nbest:
         writer = FORMATS.get(found.files[0].format)()

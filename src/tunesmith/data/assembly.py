@@ -33,8 +33,8 @@ class Piece:
         Features that all n candidates give.
     rows, sparse_columns : int64[z], values : float64[z]
         The others, where they are not 0.
-    given : int64[...]
-        On how many of the n candidates each feature is given, 0 or not.
+    given_columns, given_counts : int64[...]
+        The features that are given at all, 0 or not, and on how many of the n candidates.
     columns
         External scores of the candidates.
     origin
@@ -48,7 +48,8 @@ class Piece:
     rows: Ints
     sparse_columns: Ints
     values: Floats
-    given: Ints
+    given_columns: Ints
+    given_counts: Ints
     columns: dict[str, Floats] = field(default_factory=dict)
     origin: str = ""
 
@@ -100,8 +101,8 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
     n, width = len(target), len(names)
     given, nonzero = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for piece in pieces:
-        given[: len(piece.given)] += piece.given
-        nonzero += np.bincount(piece.sparse_columns, minlength=width)
+        given[piece.given_columns] += piece.given_counts
+        np.add.at(nonzero, piece.sparse_columns, 1)
         nonzero[piece.dense_columns] += np.count_nonzero(piece.dense, axis=1)
     is_dense = (given == n) | (nonzero * DENSE_SHARE >= n)
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)

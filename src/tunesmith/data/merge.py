@@ -57,8 +57,6 @@ def _piece(
     dense_columns = np.array([names[x] for x in features.dense_names], np.int64)
     sparse_names = np.array([names[x] for x in features.sparse_names], np.int64)
     entries = features.sparse.tocoo()
-    given = np.zeros(len(names), np.int64)
-    given[dense_columns] = len(candidates)
     return Piece(
         np.repeat(group, np.diff(candidates.start)),
         Texts(candidates.texts.start, renamed[candidates.texts.ids]),
@@ -67,8 +65,10 @@ def _piece(
         entries.row.astype(np.int64),
         sparse_names[entries.col] if len(sparse_names) else np.zeros(0, np.int64),
         entries.data,
-        given,
+        dense_columns,
+        np.full(len(dense_columns), len(candidates)),
         candidates.columns,
+        candidates.files[0].path if candidates.files else "a set to merge",
     )
 
 

@@ -70,19 +70,20 @@ class Weights(Mapping[str, float]):
         """Return the values in the order of ``names``, 0 where there is none."""
         return np.array([self.get(name, 0.0) for name in names], dtype=np.float64)
 
-    def matched(self, names: tuple[str, ...], strict: bool = False) -> Floats:
+    def matched(self, names: tuple[str, ...], strict: bool = False, where: str = "") -> Floats:
         """Return the values for the features of some data, and say what does not fit.
 
         A feature without a weight gets 0 and a weight without a feature is not used; each
         is a warning, or an error if ``strict``. No common name at all is always an error.
+        ``where`` begins the messages.
         """
         known = set(names)
         lacking = [name for name in names if name not in self._index]
         unused = [name for name in self.names if name not in known]
         if len(unused) == len(self.names):
             raise WeightNamesError(
-                f"no weight has the name of a feature (weights: {_some(self.names)}; features: "
-                f"{_some(names)}); give the weights that belong to these lists"
+                f"{where}no weight has the name of a feature (weights: {_some(self.names)}; "
+                f"features: {_some(names)}); give the weights that belong to these lists"
             )
         for found, kind, state in (
             (lacking, "feature", "without a weight, taken as 0"),
@@ -90,7 +91,8 @@ class Weights(Mapping[str, float]):
         ):
             if not found:
                 continue
-            text = f"{len(found)} {kind}{'s' if len(found) > 1 else ''} {state}: {_some(found)}"
+            plural = "s" if len(found) > 1 else ""
+            text = f"{where}{len(found)} {kind}{plural} {state}: {_some(found)}"
             if strict:
                 raise WeightNamesError(f"{text}; make the names the same, or drop --strict")
             warnings.warn(text, stacklevel=3)

@@ -40,14 +40,14 @@ def winners_of(scores: Floats, start: Ints) -> Ints:
 
 
 @kernel
-def extremes_of(slopes: Floats, start: Ints) -> Ints:
-    """Return, per group, the first and last candidate of least and of greatest slope.
+def extremes_of(slopes: Floats, start: Ints, groups: Ints) -> Ints:
+    """Return, for some groups, the first and last candidate of least and of greatest slope.
 
     Row 0 and 1: least slope; 2 and 3: greatest. They depend on the data alone and are
     computed once per feature.
     """
     ends = np.empty((4, start.shape[0] - 1), np.int64)
-    for g in range(ends.shape[1]):
+    for g in groups:
         lo = start[g]
         low, high = slopes[lo], slopes[lo]
         ends[:, g] = lo
@@ -119,7 +119,8 @@ def envelope(
     for g in groups:
         longest = max(longest, start[g + 1] - start[g])
     above = np.empty(longest + 8, np.int64)
-    # One byte a candidate, looked at eight at a time.
+    # One byte a candidate, looked at eight at a time; what a larger group has left in the
+    # last eight only costs a look.
     marks = np.zeros(longest // 8 + 1, np.uint64)
     stack = np.empty((longest + 2, 3), np.int64)
     hull = np.empty(longest + 2, np.int64)
@@ -200,7 +201,6 @@ def _above_chords(
             for i in range(8 * c, min(8 * c + 8, hi - lo)):
                 above[found] = lo + i
                 found += mark[i]
-    marks[(hi - lo) // 8] = 0
     middle = 0
     for k in range(found):
         i = above[k]

@@ -15,6 +15,9 @@ from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 
+#: A variance below this share of the mean square is rounding.
+ROUNDING = 1e-13
+
 
 def best(candidates: CandidateSet, weights: Floats) -> Ints:
     """Return the winner of each group: the highest w·h, the first read among equals."""
@@ -57,12 +60,17 @@ class ListHypotheses:
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def spread(self) -> Floats:
-        """Return the pooled standard deviation of each feature within groups; 1 where it is 0."""
+        """Return the pooled standard deviation of each feature within groups.
+
+        It is 1 where a feature is constant within groups, but for rounding: such a feature
+        changes no choice, and a weight in proportion to 1 / rounding would drown the others.
+        """
         sizes = np.diff(self.start)
-        squares = np.zeros(len(self.names))
+        squares, sizes_of_values = np.zeros(len(self.names)), np.zeros(len(self.names))
         for d, row in enumerate(self.features.dense):
             sums = np.add.reduceat(row, self.start[:-1])
             squares[d] = np.square(row - np.repeat(sums / sizes, sizes)).sum()
+            sizes_of_values[d] = np.square(row).sum()
         sparse = self.features.sparse
         if sparse.shape[1]:
             member = csr_array(
@@ -70,9 +78,11 @@ class ListHypotheses:
             )
             sums = (member.T @ sparse).tocsc()
             mean_part = sums.multiply(sums).multiply((1.0 / sizes)[:, None]).sum(axis=0)
-            squares[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0) - mean_part
-        spread = np.sqrt(np.maximum(squares, 0.0) / self.features.candidates)
-        return np.where(spread > 0, spread, 1.0)
+            sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
+            squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
+        varies = squares > ROUNDING * sizes_of_values
+        spread = np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
+        return np.where(varies, spread, 1.0)
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights from scratch."""
@@ -115,8 +125,8 @@ class ListHypotheses:
             right,
         )
         change = np.empty((count, stats.shape[1]), total.dtype)
-        kept = _changes(stats, left[:count], right[:count], at, change)
-        return Envelope(total, at[:kept].copy(), change[:kept])
+        _changes(stats, left[:count], right[:count], change)
+        return Envelope(total, at[:count].copy(), change)
 
     def _lines(self, direction: Direction) -> _Lines:
         if len(direction.features) == 1 and direction.values[0] == 1.0:
@@ -131,7 +141,7 @@ class ListHypotheses:
         return self._lines_of(self.features.dense[row])
 
     def _lines_of(self, slopes: Floats) -> _Lines:
-        ends = extremes_of(slopes, self.start)
+        ends = extremes_of(slopes, self.start, np.arange(len(self.start) - 1))
         groups = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
         return _Lines(slopes, groups, ends)
 
@@ -141,23 +151,14 @@ class ListHypotheses:
         slopes = np.zeros(self.features.candidates)
         slopes[rows] = values
         groups = np.unique(self._group[rows])
-        ends = np.empty((4, len(self.start) - 1), np.int64)
-        for g in groups:
-            ends[:, g] = extremes_of(slopes, self.start[g : g + 2])[:, 0]
+        ends = extremes_of(slopes, self.start, groups)
         return _Lines(slopes, groups[slopes[ends[0, groups]] < slopes[ends[2, groups]]], ends)
 
 
 @kernel
-def _changes(stats: Stats, left: Ints, right: Ints, at: Floats, change: Stats) -> int:
-    """Subtract statistics; breakpoints at which they stay the same are no breakpoints."""
-    kept = 0
+def _changes(stats: Stats, left: Ints, right: Ints, change: Stats) -> None:
+    """Subtract the statistics of those that win before from those that win after."""
     for t in range(left.shape[0]):
         before, after = stats[left[t]], stats[right[t]]
-        differs = 0
         for k in range(stats.shape[1]):
-            change[kept, k] = after[k] - before[k]
-            differs |= after[k] != before[k]
-        # No branch: the rows are far apart in memory, and their loads should overlap.
-        at[kept] = at[t]
-        kept += differs
-    return kept
+            change[t, k] = after[k] - before[k]

@@ -40,6 +40,10 @@ class Collector:
         table = self._columns
         return np.array([table.setdefault(name, len(table)) for name in names], np.int64)
 
+    def column_name(self, column: int) -> str:
+        """Return the feature name of a column."""
+        return list(self._columns)[column]
+
     def check_width(self, name: str, width: int, path: str) -> None:
         """Raise an error if a feature had another number of values in a file before."""
         known = self._widths.setdefault(name, width)

@@ -111,7 +111,7 @@ class _Group:
                 rows[nonzero],
                 columns[nonzero],
                 values[nonzero],
-                np.bincount(columns),
+                *np.unique(columns, return_counts=True),
                 self._metrics(candidates),
                 f"{self.path}:{self.number}",
             )

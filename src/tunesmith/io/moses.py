@@ -101,6 +101,8 @@ class _Parser:
         # The name that last came after each; at 0 the one that came first in a line.
         self.follower = np.full((1 << 8) + 1, -1, np.int64)
         self.info = np.zeros(11, np.int64)
+        # How many names have columns of the collector, and which ones.
+        self.named = 0
         self.known = np.zeros(0, np.int64)
         self._room(0)
 
@@ -145,7 +147,9 @@ class _Parser:
                 self.collector.vocabulary.grow(len(block))
             elif status == NAMES_FULL:
                 self._grow_names(len(block))
-            elif status not in {DONE, SLOW_FULL}:
+            elif status == SLOW_FULL:
+                self.slow = np.empty((2 * len(self.slow), 3), np.int64)
+            elif status != DONE:
                 raise self._error(status, block)
         if info[LINES]:
             self.collector.pieces.append(self._piece())
@@ -185,8 +189,7 @@ class _Parser:
         kept = split_pairs(
             self.pair_start[: n + 1], columns, self.values, row_of, dense, rows, sparse, values
         )
-        given = np.zeros(int(names.max(initial=-1)) + 1, np.int64)
-        given[names] = given_here
+        there = np.flatnonzero(given_here)
         distinct, group = _numbered(self.ids[:n])
         tokens = own_pages((int(info[TOKENS]),), np.int32)
         tokens[:] = self.tokens[: info[TOKENS]]
@@ -198,26 +201,30 @@ class _Parser:
             rows[:kept].copy(),
             names[sparse[:kept]],
             values[:kept].copy(),
-            given,
+            names[there],
+            given_here[there],
             origin=self.name,
         )
 
     def _column_names(self) -> Ints:
         """Return the collector's column of each column of this file."""
-        done = len(self.known)
-        if done < self.info[COLUMNS]:
-            names = [""] * int(self.info[COLUMNS])
-            for k, name in enumerate(self.features.words()):
-                first, width = self.first_column[k], int(self.width[k])
+        done = self.named
+        if done < len(self.features):
+            names = []
+            for k, name in enumerate(self.features.words(done), done):
+                width = int(self.width[k])
                 self.collector.check_width(name, width, self.name)
-                for j in range(width):
-                    names[first + j] = name if width == 1 else f"{name}_{j + 1}"
-            if len(set(names)) < len(names):
-                twice = next(name for name in names if names.count(name) > 1)
-                problem = f"two features are both called '{twice}'"
+                names += [name] if width == 1 else [f"{name}_{j + 1}" for j in range(width)]
+            self.named = len(self.features)
+            self.known = np.concatenate([self.known, self.collector.columns(names)])
+            if len(np.unique(self.known)) < len(self.known):
+                problem = f"two features are both called '{self._twice()}'"
                 raise FormatError(self.name, None, problem, "rename one of them")
-            self.known = self.collector.columns(names)
         return self.known
+
+    def _twice(self) -> str:
+        columns, counts = np.unique(self.known, return_counts=True)
+        return self.collector.column_name(int(columns[np.argmax(counts)]))
 
     def _error(self, status: int, block: bytes) -> FormatError:
         info = self.info

@@ -90,7 +90,8 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
 
 def _without_features(group: Ints, texts: Texts) -> Piece:
     none = np.zeros(0, np.int64)
-    return Piece(group, texts, none, np.zeros((0, len(texts))), none, none, np.zeros(0), none)
+    values = np.zeros((0, len(texts)))
+    return Piece(group, texts, none, values, none, none, np.zeros(0), none, none)
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:

@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from tunesmith.data.candidates import FileDigest
 from tunesmith.errors import FormatError, TunesmithError
@@ -55,18 +55,17 @@ class Source:
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the text in blocks that end at a line's end, decompressed in a second thread."""
-        rest = b""
+        rest: list[bytes] = []
         empty = True
         for text in _ahead(self._texts()):
             empty = False
             cut = text.rfind(b"\n") + 1
-            if cut == 0:
-                rest += text
-                continue
-            yield rest + text[:cut] if rest else text[:cut]
-            rest = text[cut:]
-        if rest:
-            yield rest
+            if cut > 0:
+                yield b"".join([*rest, text[:cut]])
+                rest = []
+            rest.append(text[cut:])
+        if any(rest):
+            yield b"".join(rest)
         if empty:
             raise FormatError(self.name, None, "the file is empty", "give a file with content")
 
@@ -84,6 +83,8 @@ class Source:
     def _contents(self) -> Iterator[bytes]:
         with self._open() as file:
             head = file.read(CHUNK)
+            while 0 < len(head) < len(GZIP_MAGIC) and (more := file.read(CHUNK)):
+                head += more
             if head.startswith(GZIP_MAGIC):
                 yield from self._inflate(file, head)
                 return
@@ -140,7 +141,7 @@ class Source:
 
     def _open(self) -> contextlib.AbstractContextManager[BinaryIO]:
         if self.path == "-":
-            return contextlib.nullcontext(sys.stdin.buffer)
+            return contextlib.nullcontext(_standard_input())
         return open(self.path, "rb")
 
 
@@ -174,7 +175,16 @@ def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
             yield item
     finally:
         stop.set()
-        thread.join()
+        # It may be waiting for standard input; it ends with the process then.
+        thread.join(timeout=1.0)
+
+
+def _standard_input() -> BinaryIO:
+    """Return standard input without a buffer, whose lock an interrupted read would keep."""
+    try:
+        return cast(BinaryIO, open(sys.stdin.fileno(), "rb", buffering=0, closefd=False))
+    except (AttributeError, OSError, ValueError):  # replaced by something without a descriptor
+        return sys.stdin.buffer
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -204,9 +214,12 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(path)
+    # A link stays a link: what it points to is replaced.
+    target = Path(os.path.realpath(path))
     try:
-        if target.exists() and not target.is_file():  # a device or a pipe: nothing to replace
+        special = os.fspath(path).startswith(("/dev/", "/proc/"))
+        if special or (target.exists() and not target.is_file()):  # nothing to replace
+            target = Path(path)
             with open(target, "wb") as file:
                 yield file
         else:
@@ -228,7 +241,8 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
         os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 

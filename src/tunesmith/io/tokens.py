@@ -58,21 +58,24 @@ class Interner:
         """What :func:`intern` takes."""
         return self.slots, self.keys, self.start, self.arena, self.used
 
-    def grow(self, room: int = 0) -> None:
-        """Double the room for ids and bytes, and add ``room`` bytes."""
-        more = self.capacity
-        self.start = np.concatenate([self.start, np.zeros(more, np.int64)])
-        self.arena = np.concatenate([self.arena, np.zeros(len(self.arena) + room, np.uint8)])
-        slots, keys = self.slots, self.keys
-        self.slots = np.full(2 * len(slots), -1, np.int32)
-        self.keys = np.zeros(2 * len(slots), np.uint64)
-        _rehash(slots, keys, self.slots, self.keys)
+    def grow(self, room: int) -> None:
+        """Make place for more ids if there is none left, and for ``room`` more bytes."""
+        used = int(self.start[len(self)])
+        if used + room > len(self.arena):
+            more = max(len(self.arena), used + room - len(self.arena))
+            self.arena = np.concatenate([self.arena, np.zeros(more, np.uint8)])
+        if len(self) == self.capacity:
+            self.start = np.concatenate([self.start, np.zeros(self.capacity, np.int64)])
+            slots, keys = self.slots, self.keys
+            self.slots = np.full(2 * len(slots), -1, np.int32)
+            self.keys = np.zeros(2 * len(slots), np.uint64)
+            _rehash(slots, keys, self.slots, self.keys)
 
-    def words(self) -> list[str]:
-        """Return the strings in the order of their ids."""
-        data = self.arena.tobytes()
-        start = self.start[: len(self) + 1].tolist()
-        return [data[a:b].decode() for a, b in itertools.pairwise(start)]
+    def words(self, first: int = 0) -> list[str]:
+        """Return the strings from id ``first`` on, in the order of their ids."""
+        start = self.start[first : len(self) + 1]
+        data = self.arena[start[0] : start[-1]].tobytes()
+        return [data[a:b].decode() for a, b in itertools.pairwise((start - start[0]).tolist())]
 
 
 def tokenize(block: bytes, vocabulary: Interner) -> Texts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -82,8 +83,12 @@ class BLEU(Metric):
         words: dict[str, int] = {}
 
         def again(texts: Texts) -> Texts:
-            split = [self._preprocess(candidates.join(texts[i])).split() for i in range(len(texts))]
-            return _ragged([[words.setdefault(w, len(words)) for w in text] for text in split])
+            ids, start = array("i"), array("q", [0])
+            for i in range(len(texts)):
+                tokens = self._preprocess(candidates.join(texts[i])).split()
+                ids.extend([words.setdefault(w, len(words)) for w in tokens])
+                start.append(len(ids))
+            return Texts(np.array(start, np.int64), np.array(ids, np.int32))
 
         return self._count(
             candidates.start,

@@ -64,9 +64,14 @@ class TuningSet:
         shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
         return f"{self.metric.signature()}|nrefs:{shown}"
 
-    def oracle(self, worst: bool = False) -> Oracle:
-        """Find the choice with the best score, or the worst."""
-        return find_oracle(self, worst)
+    def oracle(self, worst: bool = False, begin: Ints | None = None) -> Oracle:
+        """Find the choice with the best score, or the worst; never worse than ``begin``."""
+        found = find_oracle(self, worst)
+        if begin is None or found.exact:
+            return found
+        other = find_oracle(self, worst, begin)
+        sign = -1.0 if worst == self.metric.higher_is_better else 1.0
+        return other if sign * other.score > sign * found.score else found
 
 
 @dataclass(frozen=True)
@@ -88,24 +93,25 @@ class Oracle:
     exact: bool
 
 
-def find_oracle(tuning: TuningSet, worst: bool = False) -> Oracle:
+def find_oracle(tuning: TuningSet, worst: bool = False, begin: Ints | None = None) -> Oracle:
     """Choose a candidate per group for the best score.
 
     Exact for averages over sentences. For others each group in turn takes the candidate
-    that is best with all other groups as they are, until nothing changes.
+    that is best with all other groups as they are, until nothing changes; it begins with
+    the first candidates, or with ``begin``.
     """
     metric, stats, start = tuning.metric, tuning.stats, tuning.candidates.start
     sign = -1.0 if worst else 1.0
     groups = range(tuning.candidates.groups)
-    chosen = start[:-1].copy()
+    chosen = start[:-1].copy() if begin is None else begin.copy()
     total = tuning.total(chosen)
-    for sweep in range(1 if metric.is_sum else 50):
+    for _ in range(1 if metric.is_sum else 50):
         changed = False
         for g in groups:
             rows = stats[start[g] : start[g + 1]]
             gains = sign * metric.gain(rows + (total - stats[chosen[g]]))
             best = int(np.argmax(gains))
-            if gains[best] > gains[chosen[g] - start[g]] or sweep == 0:
+            if gains[best] > gains[chosen[g] - start[g]]:
                 changed |= bool(chosen[g] != start[g] + best)
                 total = total - stats[chosen[g]] + rows[best]
                 chosen[g] = start[g] + best

@@ -18,6 +18,11 @@ from tunesmith.kernels import kernel
 NARROW = 1e-11
 
 
+#: Breakpoints farther away than this, in units of the weights, come from slopes that differ
+#: by rounding alone.
+FARTHEST = 1e13
+
+
 @dataclass(frozen=True)
 class Surface:
     """A piecewise constant objective.
@@ -109,6 +114,8 @@ def _best_interval(edges: Floats, gains: Floats, reach: float) -> int:
         if found < 0 or gains[j] >= gains[found]:
             low, high = bounds(edges, j, reach)
             width = high - low
+            if min(abs(low), abs(high)) > FARTHEST * reach:
+                continue
             if width > NARROW * max(abs(low), abs(high)) and (
                 found < 0 or gains[j] > gains[found] or width > widest
             ):

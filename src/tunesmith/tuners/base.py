@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -162,27 +164,27 @@ class Tuner(ABC):
             Make it an error if names of ``start`` and of the data differ.
         """
         self.check(tuning)
-        seed = 1 if rng is None else rng if isinstance(rng, int) else None
+        seed = _seed(rng)
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed)
         names = tuning.candidates.features.names
         if not names:
             raise TunesmithError("the candidates have no features; there is nothing to tune")
         begun = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with _recorded() as said:
             given = None if start is None else Weights.from_dict(start)
-            outcome = self.tune(
-                tuning, None if given is None else given.matched(names, strict), generator
-            )
-        for warning in caught:
-            warnings.warn(str(warning.message), stacklevel=2)
+            first = None if given is None else given.matched(names, strict)
+            if dev is not None:
+                known = Weights.from_dict(dict.fromkeys([*names, *(given or ())], 0.0))
+                known.matched(dev.candidates.features.names, strict, "held-out set: ")
+        with _recorded() as said_later:
+            outcome = self.tune(tuning, first, generator)
         seconds = time.perf_counter() - begun
         begin = Weights(names, self.own_start(tuning)) if given is None else given
         # With weights that these data lack, and a held-out set may have.
         tuned = begin.updated(Weights(names, outcome.weights))
         metric = tuning.metric
         scores = _scores(tuning, begin, tuned)
-        oracle = tuning.oracle()
+        oracle = tuning.oracle(begin=best(tuning.candidates, tuned.aligned(names)))
         return TuneResult(
             tuner=self.name,
             metric=metric.name,
@@ -201,7 +203,7 @@ class Tuner(ABC):
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
-            warnings=[str(warning.message) for warning in caught],
+            warnings=said + said_later,
             data=tuning.candidates.files + (dev.candidates.files if dev else ()),
             signature=f"{self.signature()}|seed:{seed}|{tuning.signature()}",
         )
@@ -222,6 +224,33 @@ class Tuner(ABC):
         """Return what has to be known to run the same again."""
         options = [f"{f.name}:{getattr(self, f.name)}" for f in fields(self)]  # type: ignore[arg-type]
         return "|".join([self.name, *options])
+
+
+def _seed(rng: np.random.Generator | int | None) -> int | None:
+    if rng is None:
+        return 1
+    if isinstance(rng, np.random.Generator):
+        return None
+    try:
+        seed = operator.index(rng)
+    except TypeError:
+        raise UsageError(f"rng is {rng!r}; give a numpy Generator or a whole number") from None
+    if seed < 0:
+        raise UsageError(f"the seed is {seed}; give 0 or more")
+    return seed
+
+
+@contextlib.contextmanager
+def _recorded() -> Iterator[list[str]]:
+    """Keep what is warned of in a list, and warn of it again at the end."""
+    said: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield said
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        if issubclass(warning.category, UserWarning):
+            said.append(str(warning.message))
 
 
 def _history(outcome: Outcome, metric: Metric) -> list[dict[str, Any]]:

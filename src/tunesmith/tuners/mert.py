@@ -36,7 +36,7 @@ class MERT(Tuner):
 
     restarts: int = option(20, "climbs from other starting points beside the first")
     begin: Literal["near", "anywhere"] = option(
-        "near", "where restarts begin: around the best weights so far (one in four anywhere)"
+        "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
     )
     walks: int = option(2, "random walks away from each climb's end, each followed by a climb")
     directions: str = option("coordinate", "lines to search: coordinate, powell or random")
