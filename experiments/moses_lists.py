@@ -31,6 +31,8 @@ SETS = {
 
 def main() -> None:
     """Run the commands as a user does and print a table."""
+    if "TUNESMITH_SHARED_DATA" not in os.environ:
+        sys.exit("set TUNESMITH_SHARED_DATA to the folder of the lists")
     shared = Path(os.environ["TUNESMITH_SHARED_DATA"])
     print("| lists | tunesmith | Moses' mert |")
     print("|---|---|---|")

@@ -65,7 +65,9 @@ class MERT(Tuner):
                 best.weights if k == 0 else self._begin(k, best.weights, climb)
                 for k, climb in enumerate(climbs, done)
             ]
-            ends = map_pieces(self._climb, list(zip(climbs, begins, strict=True)))
+            # From where a far-off climb ended it is worth walking only if that is the best yet.
+            floors = [best.gain if self._is_far(k) else -np.inf for k in range(done, last)]
+            ends = map_pieces(self._climb, list(zip(climbs, begins, floors, strict=True)))
             for k, climb, end in zip(range(done, last), climbs, ends, strict=True):
                 history += [{"restart": k, **entry} for entry in climb.history]
                 searches += climb.searches
@@ -76,11 +78,11 @@ class MERT(Tuner):
             progress("tuning", done, self.restarts + 1, remark)
         return Outcome(best.weights, history, searches)
 
-    def _climb(self, task: tuple[Climb, Floats]) -> _End:
+    def _climb(self, task: tuple[Climb, Floats, float]) -> _End:
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
-        climb, begin = task
+        climb, begin, floor = task
         end = self._ascend(climb, begin)
-        for _ in range(self.walks):
+        for _ in range(self.walks if end.gain > floor else 0):
             other = self._ascend(climb, _around(end.weights, climb, WALK_DISTANCE))
             if other.gain > end.gain:
                 end = other
@@ -94,8 +96,12 @@ class MERT(Tuner):
         end = climb.hypotheses.point(end.weights)
         return max(_End(first.weights, first.gain), _End(end.weights, end.gain), key=_gain)
 
+    def _is_far(self, restart: int) -> bool:
+        """Tell whether a restart begins anywhere; the first climb begins at the start."""
+        return restart > 0 and (self.begin == "anywhere" or restart % ROUND == 0)
+
     def _begin(self, restart: int, best: Floats, climb: Climb) -> Floats:
-        if self.begin == "anywhere" or restart % ROUND == 0:
+        if self._is_far(restart):
             drawn: Floats = climb.rng.standard_normal(len(best)) / climb.spread
             return drawn
         return _around(best, climb, RESTART_DISTANCE)
