@@ -193,10 +193,9 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
 
 @contextlib.contextmanager
 def _session(session: Session, threads: int | None) -> Iterator[None]:
-    from tunesmith import parallel
+    from tunesmith.parallel import local
     from tunesmith.progress import show_with
 
-    local = importlib.import_module(f"{parallel.__name__}.local")
     with warnings.catch_warnings(), local.threads(threads), _progress_bar(session) as show:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = session.warn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import sys
 import time
 from importlib import metadata
 from typing import Any
@@ -79,5 +78,4 @@ def _cache_folder() -> str:
     cache = getattr(winners_of, "_cache", None)
     if cache is None:
         return "none (compilation is switched off)"
-    sys.stderr.flush()
     return str(cache.cache_path)
