@@ -17,6 +17,7 @@ import numpy as np
 from tests.builders import candidate_set
 from tunesmith.io.collector import Collector
 from tunesmith.io.moses import MosesFormat
+from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.tuners.mert import MERT
@@ -33,7 +34,7 @@ for g in range(6):
         sparse = f"s{rng.integers(9)}= 1 " if rng.random() < 0.2 else ""
         lines.append(f"{g} ||| {text} ||| D= {values[0]} {values[1]} {sparse}E={values[2]} ||| 0")
 collector = Collector()
-MosesFormat().read([("\\n".join(lines) + "\\n").encode()], "f", collector)
+MosesFormat().read(Source("f", ("\\n".join(lines) + "\\n").encode()), collector)
 held = tokenize("\\n".join(references).encode(), collector.vocabulary)
 tuning = TuningSet(collector.finish([("r", held)]), "bleu:order=2")
 found = []

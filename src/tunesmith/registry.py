@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
+import importlib.util
 import math
+import os
 import pkgutil
+import re
+import sys
+import traceback
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, Generic, TypeVar
@@ -15,6 +22,10 @@ from tunesmith.errors import UnknownNameError, UsageError
 
 T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
+
+
+#: ``path/to/file.py:Name``
+IN_FILE = re.compile(r".+?\.py:[^\W\d]\w*")
 
 
 class Registry(Generic[T]):
@@ -30,12 +41,15 @@ class Registry(Generic[T]):
 
     group
         The entry-point group under which other packages register.
+    base
+        What classes from a user's file must derive from.
     """
 
-    def __init__(self, kind: str, package: str, group: str) -> None:
+    def __init__(self, kind: str, package: str, group: str, base: type[Any] | None = None) -> None:
         self.kind = kind
         self.package = package
         self.group = group
+        self.base = base
         self._classes: dict[str, type[T]] = {}
         self._loaded = False
 
@@ -55,16 +69,31 @@ class Registry(Generic[T]):
         return sorted(self._classes)
 
     def get(self, name: str) -> type[T]:
-        """Return the class of a name; the nearest names are in the error if there is none."""
+        """Return the class of a name; the nearest names are in the error if there is none.
+
+        ``path/to/file.py:Name`` runs that file and takes the class from it.
+        """
         self._load()
+        if IN_FILE.fullmatch(name):
+            return self._from_file(*name.rsplit(":", 1))
         if name not in self._classes:
             raise UnknownNameError(self.kind, name, self._classes)
         return self._classes[name]
 
     def create(self, spec: str) -> T:
-        """Make an object of ``name`` or ``name:option=value,option=value``."""
-        name, _, options = spec.partition(":")
+        """Make an object of ``name`` or ``name:option=value,option=value``.
+
+        A class whose ``takes_text`` names a field gets all that follows the colon as that
+        field's value.
+        """
+        in_file = IN_FILE.match(spec)
+        split = in_file.end() if in_file else (spec + ":").index(":")
+        name, options = spec[:split], spec[split + 1 :]
         cls = self.get(name)
+        if (field := getattr(cls, "takes_text", None)) is not None:
+            if not options:
+                raise UsageError(f"{self.kind} '{name}' needs a name; write {name}:NAME")
+            return cls(**{field: options})
         given: dict[str, str] = {}
         for part in filter(None, options.split(",")):
             option, equals, value = part.partition("=")
@@ -75,6 +104,35 @@ class Registry(Generic[T]):
             given[option] = value
         return cls(**parse_options(cls, given, f"{self.kind} '{name}'"))
 
+    def _from_file(self, path: str, name: str) -> type[T]:
+        """Run a file and return a class of it."""
+        if not os.path.isfile(path):
+            raise UsageError(f"{path}: there is no such file; name one that defines {name}")
+        module_name = "tunesmith_file_" + hashlib.sha256(os.path.abspath(path).encode()).hexdigest()
+        module = sys.modules.get(module_name)
+        if module is None:
+            place = importlib.util.spec_from_file_location(module_name, path)
+            if place is None or place.loader is None:
+                raise UsageError(f"{path}: this cannot be imported; name a Python file")
+            module = importlib.util.module_from_spec(place)
+            sys.modules[module_name] = module  # dataclasses look their module up
+            try:
+                place.loader.exec_module(module)
+            except Exception as error:
+                del sys.modules[module_name]
+                where = f"{path}:{_line_in(error, path)}"
+                problem = f"{type(error).__name__}: {error}"
+                raise UsageError(f"{where}: {problem}; mend the file") from error
+        cls = getattr(module, name, None)
+        if not isinstance(cls, type):
+            classes = [n for n, c in vars(module).items() if isinstance(c, type)]
+            raise UnknownNameError(f"class in {path}", name, classes)
+        if self.base is not None and not issubclass(cls, self.base):
+            raise UsageError(f"{path}: {name} is no {self.base.__name__}; derive it from that")
+        if "name" not in vars(cls):
+            cls.name = name  # type: ignore[attr-defined]
+        return cls
+
     def _load(self) -> None:
         if self._loaded:
             return
@@ -82,7 +140,11 @@ class Registry(Generic[T]):
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
         for entry in metadata.entry_points(group=self.group):
-            self.register(entry.name)(entry.load())
+            try:
+                self.register(entry.name)(entry.load())
+            except Exception as error:  # noqa: BLE001  (someone else's code)
+                what = f"{self.kind} '{entry.name}' of {entry.value} cannot be loaded"
+                warnings.warn(f"{what} ({type(error).__name__}: {error})", stacklevel=3)
         self._loaded = True
 
 
@@ -121,6 +183,8 @@ class Option:
 
 def options_of(cls: type[Any]) -> list[Option]:
     """List the fields of a dataclass as options; ``metadata["help"]`` documents each."""
+    if not dataclasses.is_dataclass(cls):
+        return []
     hints = typing.get_type_hints(cls)
     options = []
     for field in dataclasses.fields(cls):
@@ -150,3 +214,11 @@ def parse_options(cls: type[Any], given: Mapping[str, str], owner: str) -> dict[
             raise UnknownNameError(f"option of {owner}", flag, known)
         parsed[known[flag].field] = known[flag].parse(text, owner)
     return parsed
+
+
+def _line_in(error: Exception, path: str) -> int:
+    """Return the line of a file at which an error came up."""
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f.lineno or 1 for f in reversed(frames) if f.filename == path), 1)

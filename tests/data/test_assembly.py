@@ -11,6 +11,7 @@ from tunesmith.data.merge import merge
 from tunesmith.errors import TunesmithError
 from tunesmith.io.collector import Collector
 from tunesmith.io.moses import MosesFormat
+from tunesmith.io.streams import Source
 
 WORDS = ["a", "bb", "ccc", "überlang-und-mehr"]
 
@@ -52,7 +53,7 @@ def as_text(records) -> bytes:
 def collect(*files) -> CandidateSet:
     collector = Collector()
     for records in files:
-        MosesFormat().read([as_text(records)], "test", collector)
+        MosesFormat().read(Source("test", as_text(records)), collector)
     return collector.finish()
 
 

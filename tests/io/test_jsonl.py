@@ -14,6 +14,7 @@ from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.collector import Collector
 from tunesmith.io.jsonl import JsonLinesFormat
 from tunesmith.io.moses import MosesFormat
+from tunesmith.io.streams import Source
 
 clean = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), max_size=20)
 names = st.sampled_from(["lm", "tm", "rare"])
@@ -23,7 +24,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 def collect(*groups, text: bytes | None = None):
     collector = Collector()
     data = text if text is not None else "".join(json.dumps(g) + "\n" for g in groups).encode()
-    JsonLinesFormat().read([data], "test", collector)
+    JsonLinesFormat().read(Source("test", data), collector)
     return collector.finish()
 
 
@@ -75,9 +76,9 @@ def test_metrics_become_columns_and_numbers_order_groups():
 
 def test_it_merges_with_moses_lists():
     collector = Collector()
-    MosesFormat().read([b"0 ||| a ||| lm= 1 tm= 1 2 ||| 0\n"], "m", collector)
+    MosesFormat().read(Source("m", b"0 ||| a ||| lm= 1 tm= 1 2 ||| 0\n"), collector)
     group = {"id": 0, "candidates": [{"text": "b", "features": {"lm": 3, "tm_1": 4}}]}
-    JsonLinesFormat().read([json.dumps(group).encode()], "j", collector)
+    JsonLinesFormat().read(Source("j", json.dumps(group).encode()), collector)
     assert as_records(collector.finish()) == {
         0: [("a", {"lm": 1.0, "tm_1": 1.0, "tm_2": 2.0}), ("b", {"lm": 3.0, "tm_1": 4.0})]
     }

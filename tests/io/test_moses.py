@@ -13,10 +13,22 @@ from tests.data.test_assembly import as_records
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.rerank import ranking
-from tunesmith.io import moses
+from tunesmith.io import bars
 from tunesmith.io.collector import Collector
 from tunesmith.io.moses import MosesFormat
 from tunesmith.io.read import read
+from tunesmith.io.streams import Source
+
+
+class InBlocks(Source):
+    """A source that comes in blocks of one's own."""
+
+    def __init__(self, name: str, parts: list[bytes]) -> None:
+        super().__init__(name, b"".join(parts))
+        self.parts = parts
+
+    def blocks(self):
+        yield from self.parts
 
 
 def collect(text: str, blocks: int = 1) -> CandidateSet:
@@ -24,7 +36,7 @@ def collect(text: str, blocks: int = 1) -> CandidateSet:
     lines = text.encode().splitlines(keepends=True)
     size = -(-len(lines) // blocks)
     parts = [b"".join(lines[k : k + size]) for k in range(0, len(lines), size)]
-    MosesFormat().read(parts, "test", collector)
+    MosesFormat().read(InBlocks("test", parts), collector)
     return collector.finish()
 
 
@@ -120,7 +132,7 @@ def test_blocks_and_small_tables_change_nothing(data):
         for g, t, f in rows
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moses, "SLOW_ROOM", 2 * 4)
+        patch.setattr(bars, "SLOW_ROOM", 2 * 4)
         found = collect(text, blocks=data.draw(st.integers(1, 4)))
     hand = parse_by_hand(text.splitlines())
     assert as_records(found) == dict(sorted(hand.items()))
@@ -174,7 +186,7 @@ def test_what_is_written_reads_back(bundled):
 
 
 def test_a_line_with_more_long_numbers_than_there_was_room_for(monkeypatch):
-    monkeypatch.setattr(moses, "SLOW_ROOM", 2)
+    monkeypatch.setattr(bars, "SLOW_ROOM", 2)
     features = " ".join(f"f{k}= 0.{k + 1}2345678901234567" for k in range(50))
     found = collect(f"0 ||| x ||| {features} ||| 0\n")
     expected = {f"f{k}": float(f"0.{k + 1}2345678901234567") for k in range(50)}

@@ -57,6 +57,7 @@ def _kernels() -> tuple[bool, float]:
     """Tune two groups of two candidates, of which one choice is right."""
     from tunesmith.io.collector import Collector
     from tunesmith.io.moses import MosesFormat
+    from tunesmith.io.streams import Source
     from tunesmith.io.tokens import tokenize
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.tuners.mert import MERT
@@ -64,7 +65,7 @@ def _kernels() -> tuple[bool, float]:
     begun = time.perf_counter()
     collector = Collector()
     lists = b"0 ||| a b ||| f= 1 ||| 0\n0 ||| a c ||| f= 0 ||| 0\n1 ||| c d ||| f= 0.5 ||| 0\n"
-    MosesFormat().read([lists], "doctor", collector)
+    MosesFormat().read(Source("doctor", lists), collector)
     references = tokenize(b"a c\nc d\n", collector.vocabulary)
     tuning = TuningSet(collector.finish([("doctor", references)]), "bleu:order=2")
     result = MERT(restarts=0).fit(tuning, {"f": 1.0})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from tunesmith.arrays import Ids, Ints
+from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.assembly import Piece, assemble
 from tunesmith.data.candidates import (
     CandidateSet,
@@ -18,22 +18,86 @@ from tunesmith.data.candidates import (
     pack_texts,
 )
 from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.rows import Place, Rows, shown_place
 from tunesmith.io.tokens import Interner
 
 
 class Collector:
-    """Collects candidates from one file or several, of one format or several."""
+    """Collects candidates from one file or several, of one format or several.
+
+    Readers of much used formats make pieces, with kernels; :meth:`add` is for all others.
+    """
 
     def __init__(self) -> None:
         self.vocabulary = Interner()
-        self.pieces: list[Piece] = []
+        self._pieces: list[Piece] = []
+        self._rows = Rows()
         self.files: list[FileDigest] = []
         self._columns: dict[str, int] = {}
         self._groups: dict[GroupId, int] = {}
         self._references: dict[GroupId, list[Ids]] = {}
         self._sources: dict[GroupId, str] = {}
         self._widths: dict[str, int] = {}
-        self._places: dict[GroupId, str] = {}
+        self._places: dict[GroupId, Place] = {}
+
+    def add(
+        self,
+        group: GroupId,
+        text: str,
+        features: Mapping[str, float],
+        columns: Mapping[str, float] | None = None,
+        place: Place = ("input", None),
+    ) -> None:
+        """Add one candidate.
+
+        Parameters
+        ----------
+        group
+            Its group's id.
+        text
+            Split at white space.
+        features
+            Finite numbers by name; those that are left out are 0.
+        columns
+            External scores by name; all candidates have the same ones.
+        place
+            File and line, for errors.
+        """
+        self._rows.add(group, text, features, columns or {}, place)
+        if self._rows.full:
+            self._flush()
+
+    def add_piece(self, piece: Piece) -> None:
+        """Add some candidates at once."""
+        self._flush()
+        self._pieces.append(piece)
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._pieces.extend(self._rows.pieces(self))
+            self._rows = Rows()
+
+    def __len__(self) -> int:
+        """Return the number of candidates so far."""
+        self._flush()
+        return sum(map(len, self._pieces))
+
+    def add_features(self, values: Mapping[str, Floats]) -> None:
+        """Add features to the candidates that are there, in the order in which they came."""
+        self._flush()
+        for name in values:
+            if name in self._columns:
+                raise TunesmithError(f"feature '{name}' is in the candidates too; rename one")
+        columns = self.columns(list(values))
+        done = 0
+        for piece in self._pieces:
+            n = len(piece)
+            rows = [v[done : done + n] for v in values.values()]
+            piece.dense = np.vstack([piece.dense, *rows])
+            piece.dense_columns = np.concatenate([piece.dense_columns, columns])
+            piece.given_columns = np.concatenate([piece.given_columns, columns])
+            piece.given_counts = np.concatenate([piece.given_counts, np.full(len(columns), n)])
+            done += n
 
     def columns(self, names: Sequence[str]) -> Ints:
         """Return the column of each feature name, a new one where it is new."""
@@ -64,7 +128,7 @@ class Collector:
                 f"{place}: group '{group}' has other references than before; make them equal"
             )
 
-    def note_place(self, group: GroupId, place: str) -> None:
+    def note_place(self, group: GroupId, place: Place) -> None:
         """Remember where a group first stood, for errors."""
         self._places.setdefault(group, place)
 
@@ -80,10 +144,11 @@ class Collector:
         references
             Name and lines of each reference file; a group's id is its line, from 0.
         """
+        self._flush()
         held = self._held_references(references)
         sources = self._sources
         result = assemble(
-            self.pieces, list(self._groups), list(self._columns), self.vocabulary.words()
+            self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
         )
         ordered = [held[i] for i in result.ids] if held else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
@@ -106,7 +171,8 @@ class Collector:
                 return None
             for i in self._groups:
                 if i not in self._references:
-                    place = self._places.get(i, self.files[0].path if self.files else "input")
+                    first = self.files[0].path if self.files else "input"
+                    place = shown_place(self._places.get(i, (first, None)))
                     raise TunesmithError(
                         f"{place}: group '{i}' has no references and others have; give them to all"
                     )

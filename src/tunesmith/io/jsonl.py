@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.formats import FORMATS, CandidateFormat
+from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
 from tunesmith.io.utf8 import check_utf8
 
@@ -27,27 +28,31 @@ LARGEST = sys.float_info.max
 
 
 @FORMATS.register("jsonl")
-class JsonLinesFormat:
+class JsonLinesFormat(CandidateFormat):
     """JSON lines, a group a line."""
+
+    suffixes = (".jsonl",)
 
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the text begins with an object."""
         return head.lstrip().startswith(b"{")
 
-    def read(self, blocks: Iterable[bytes], name: str, collector: Collector) -> None:
+    def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
         number = 0
         empty = True
-        for block in blocks:
-            check_utf8(block, name, number + 1)
+        for block in source.blocks():
+            check_utf8(block, source.name, number + 1)
             for line in block.splitlines():
                 number += 1
                 if line.strip():
-                    _Group(line, name, number).add_to(collector)
+                    _Group(line, source.name, number).add_to(collector)
                     empty = False
         if empty:
-            raise FormatError(name, None, "there is no group in it", "give one JSON object a line")
+            raise FormatError(
+                source.name, None, "there is no group in it", "give one JSON object a line"
+            )
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write groups, with the candidates of each in the order given."""
@@ -102,7 +107,7 @@ class _Group:
         rows, columns, values = self._features(candidates, collector)
         group = collector.groups([group_id])
         nonzero = values != 0
-        collector.pieces.append(
+        collector.add_piece(
             Piece(
                 np.repeat(group, len(candidates)),
                 tokenize("\n".join([*texts, ""]).encode(), collector.vocabulary),
@@ -116,7 +121,7 @@ class _Group:
                 f"{self.path}:{self.number}",
             )
         )
-        collector.note_place(group_id, f"{self.path}:{self.number}")
+        collector.note_place(group_id, (self.path, self.number))
         references = self.group.get("references")
         if references is not None:
             held = [self._text(r) for r in self._list("references", references, str)]

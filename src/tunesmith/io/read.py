@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tunesmith.arrays import Ints
+from tunesmith.arrays import Floats, Ints
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
+from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.io.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 
-#: First bytes of compressed files that are not read.
-COMPRESSIONS = {"bzip2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
-
 
 def read(
     candidates: Path | Sequence[Path],
     references: Path | Sequence[Path] = (),
     format: str | None = None,  # noqa: A002
+    scores: Mapping[str, Path] | None = None,
+    columns: Sequence[str] = (),
 ) -> CandidateSet:
     """Read candidates, and the references to score them against.
 
@@ -40,7 +41,13 @@ def read(
     references
         Files with one reference a line; a group's id is its line number, from 0.
     format
-        A name from ``tunesmith list formats``; None recognises it from the content.
+        A name from ``tunesmith list formats``, with options if it has some; None recognises
+        it from the content.
+    scores
+        Files with one number a line, a line for each candidate in the order of the files:
+        further features, by name.
+    columns
+        Features that are metrics to tune for, not features: see ``column:NAME``.
 
     Returns
     -------
@@ -49,11 +56,14 @@ def read(
     collector = Collector()
     for path in _several(candidates):
         source = Source(path)
-        blocks = source.blocks()
-        first = next(blocks)
-        found = format or _recognise(first, source.name)
-        FORMATS.get(found)().read(itertools.chain([first], blocks), source.name, collector)
-        collector.files.append(source.digest(found))
+        spec = format or recognise(source)
+        FORMATS.create(spec).read(source, collector)
+        collector.files.append(source.digest(spec.partition(":")[0]))
+    if scores:
+        sources = {name: Source(path) for name, path in scores.items()}
+        rows = len(collector)
+        collector.add_features({n: read_scores(s, rows) for n, s in sources.items()})
+        collector.files.extend(s.digest("scores") for s in sources.values())
     held = []
     for path in _several(references):
         source = Source(path)
@@ -67,7 +77,24 @@ def read(
                 f"{name}: {missing} of {len(texts)} lines have no candidates and do not count",
                 stacklevel=2,
             )
-    return result
+    return with_columns(result, columns)
+
+
+def read_scores(source: Source, count: int) -> Floats:
+    """Read one number a line for each of so many candidates."""
+    values = np.empty(count)
+    line = 0
+    for line, text in source.lines():
+        if line > count:
+            break
+        value = parse_slowly(text.strip().encode())
+        if math.isnan(value):
+            raise number_error(text.strip().encode(), source.name, line, "a score")
+        values[line - 1] = value
+    if line != count:
+        problem = f"it has {'more' if line > count else 'fewer'} lines than the {count} candidates"
+        raise FormatError(source.name, min(line, count + 1), problem, "give one number for each")
+    return values
 
 
 def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> CandidateSet:
@@ -84,7 +111,7 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
         if len(held[-1][1]) != len(texts):
             problem = f"it has {len(held[-1][1])} lines and {source.name} has {len(texts)}"
             raise FormatError(other.name, None, problem, "give one reference line per hypothesis")
-    collector.pieces.append(_without_features(collector.groups(range(len(texts))), texts))
+    collector.add_piece(_without_features(collector.groups(range(len(texts))), texts))
     return collector.finish(held)
 
 
@@ -112,18 +139,13 @@ def _several(paths: Path | Sequence[Path]) -> list[Path]:
     return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
-def _recognise(head: bytes, name: str) -> str:
+def recognise(source: Source) -> str:
+    """Return the name of the format that a file shows."""
     for format_name in FORMATS.names():
-        if FORMATS.get(format_name).recognises(head):
+        if FORMATS.get(format_name).recognises(source.head()):
             return format_name
-    for kind, magic in COMPRESSIONS.items():
-        if head.startswith(magic):
-            raise FormatError(
-                name, None, f"it is compressed with {kind}", "decompress it, or use gzip"
-            )
-    raise FormatError(
-        name,
-        1,
-        "the format is not recognised",
-        f"name it with --format, one of {', '.join(FORMATS.names())}",
-    )
+    if not source.head():
+        raise FormatError(source.name, None, "the file is empty", "give a file with content")
+    known = ", ".join(FORMATS.names())
+    problem, remedy = "the format is not recognised", f"name it with --format, one of {known}"
+    raise FormatError(source.name, 1, problem, remedy)

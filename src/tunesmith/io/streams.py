@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import hashlib
+import io
+import itertools
+import mmap
 import os
 import queue
 import sys
 import tempfile
 import threading
-import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from tunesmith.data.candidates import FileDigest
 from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.compression import MAGIC, DamagedError, compressing, decompress, kind_of
+from tunesmith.io.utf8 import check_utf8
 
 #: Bytes of text in a block; a block holds whole lines and so may be a little smaller or larger.
 BLOCK = 1 << 20
@@ -26,21 +31,35 @@ MAX_RATIO = 500
 #: ... where it is larger than this; below, any ratio is harmless.
 RATIO_FROM = 64 << 20
 
-GZIP_MAGIC = b"\x1f\x8b"
+LONGEST_MAGIC = max(map(len, MAGIC.values()))
+#: Bytes of a mapped file whose digest is taken at a time.
+HASHED = 1 << 24
 
 
 class Source:
-    """One input file, read once from its beginning to its end.
+    """One input, read once from its beginning to its end.
 
     ``-`` is standard input. Compression is recognised from the first bytes. After
     reading, ``sha256`` is the digest of the bytes as they are on disk.
+
+    Parameters
+    ----------
+    path
+        A file.
+    data
+        What it holds, instead of opening it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], data: bytes | None = None) -> None:
         self.path = os.fspath(path)
         self.name = "standard input" if self.path == "-" else self.path
+        self._data = data
+        self._begin()
+
+    def _begin(self) -> None:
         self._digest = hashlib.sha256()
-        self._size = 0
+        self._texts = _ahead(self._checked())
+        self._peeked: list[bytes] = []
 
     @property
     def sha256(self) -> str:
@@ -53,99 +72,134 @@ class Source:
         shown = os.fsencode(self.path).decode("utf-8", "backslashreplace")
         return FileDigest(shown, self.sha256, format_name)
 
+    def head(self) -> bytes:
+        """Return the first bytes, decompressed; reading begins with them all the same."""
+        if not self._peeked:
+            self._peeked = [next(self._texts, b"")]
+        return self._peeked[0]
+
     def blocks(self) -> Iterator[bytes]:
         """Yield the text in blocks that end at a line's end, decompressed in a second thread."""
-        rest: list[bytes] = []
-        empty = True
-        for text in _ahead(self._texts()):
-            empty = False
-            cut = text.rfind(b"\n") + 1
-            if cut > 0:
-                yield b"".join([*rest, text[:cut]])
-                rest = []
-            rest.append(text[cut:])
-        if any(rest):
-            yield b"".join(rest)
-        if empty:
+        if not self.head():
             raise FormatError(self.name, None, "the file is empty", "give a file with content")
+        rest: list[bytes] = []
+        with contextlib.closing(self._texts):
+            for text in itertools.chain([self.head().removeprefix(codecs.BOM_UTF8)], self._texts):
+                cut = text.rfind(b"\n") + 1
+                if cut > 0:
+                    yield b"".join([*rest, text[:cut]])
+                    rest = []
+                rest.append(text[cut:])
+            if any(rest):
+                yield b"".join(rest)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the number, from 1, and the text of each line that is not empty."""
+        number = 0
+        for block in self.blocks():
+            check_utf8(block, self.name, number + 1)
+            lines = block.decode().split("\n")
+            if not lines[-1]:
+                lines.pop()
+            for line in lines:
+                number += 1
+                if line and not line.isspace():
+                    yield number, line.removesuffix("\r")
 
     def read(self) -> bytes:
         """Return the whole text."""
         return b"".join(self.blocks())
 
-    def _texts(self) -> Iterator[bytes]:
+    def buffer(self) -> memoryview:
+        """Return all bytes; those of a plain file are mapped, not read.
+
+        What is written to them changes memory alone, never the file.
+        """
+        plain = self._data is None and self.path != "-" and os.path.isfile(self.path)
+        if not self.head():
+            raise FormatError(self.name, None, "the file is empty", "give a file with content")
+        if not plain or kind_of(self._first_bytes()):
+            return memoryview(bytearray(b"".join(itertools.chain([self.head()], self._texts))))
+        self._texts.close()
+        self._begin()
+        with open(self.path, "rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        found = memoryview(mapped)
+        for lo in range(0, len(found), HASHED):
+            self._digest.update(found[lo : lo + HASHED])
+        return found
+
+    def _first_bytes(self) -> bytes:
+        with open(self.path, "rb") as file:
+            return file.read(LONGEST_MAGIC)
+
+    def _checked(self) -> Iterator[bytes]:
         try:
             yield from self._contents()
         except OSError as error:
             problem = (error.strerror or "it cannot be read").lower()
             raise FormatError(self.name, None, problem, "name a file that can be read") from None
+        except DamagedError as error:
+            early = "end too early" in str(error)
+            remedy = "copy the file again, it is truncated" if early else "copy the file again"
+            raise FormatError(self.name, None, str(error), remedy) from None
 
     def _contents(self) -> Iterator[bytes]:
         with self._open() as file:
             head = file.read(CHUNK)
-            while 0 < len(head) < len(GZIP_MAGIC) and (more := file.read(CHUNK)):
+            while 0 < len(head) < LONGEST_MAGIC and (more := file.read(CHUNK)):
                 head += more
-            if head.startswith(GZIP_MAGIC):
-                yield from self._inflate(file, head)
-                return
-            parts, size = [head], len(head)
-            while parts[-1]:
-                self._digest.update(parts[-1])
-                if size >= BLOCK:
-                    yield b"".join(parts)
-                    parts, size = [], 0
-                parts.append(file.read(CHUNK))
-                size += len(parts[-1])
-            if size:
-                yield b"".join(parts)
+            kind = kind_of(head)
+            chunks = self._chunks(head, file)
+            yield from _joined(chunks if kind is None else self._inflated(kind, chunks))
 
-    def _inflate(self, file: BinaryIO, data: bytes) -> Iterator[bytes]:
-        """Decompress gzip, of one member or several."""
-        inflater = zlib.decompressobj(wbits=31)
-        parts: list[bytes] = []
-        size = total = compressed = 0
+    def _chunks(self, head: bytes, file: BinaryIO) -> Iterator[bytes]:
+        data = head
         while data:
             self._digest.update(data)
-            compressed += len(data)
-            while data:
-                try:
-                    # In steps, so that a small file cannot fill the memory at once.
-                    text = inflater.decompress(data, BLOCK)
-                except zlib.error:
-                    problem = "the gzip data are damaged"
-                    raise FormatError(self.name, None, problem, "copy the file again") from None
-                total += len(text)
-                if total > RATIO_FROM and total > MAX_RATIO * compressed:
-                    problem = f"the file expands more than {MAX_RATIO} times"
-                    raise FormatError(self.name, None, problem, "decompress it yourself first")
-                parts.append(text)
-                size += len(text)
-                if size >= BLOCK:
-                    yield b"".join(parts)
-                    parts, size = [], 0
-                data = inflater.unconsumed_tail
-                if inflater.eof:
-                    data = inflater.unused_data
-                    if data.strip(b"\0"):
-                        inflater = zlib.decompressobj(wbits=31)
-                    else:
-                        data = b""
+            yield data
             data = file.read(CHUNK)
-            if data and inflater.eof and data.strip(b"\0"):
-                inflater = zlib.decompressobj(wbits=31)
-        if not inflater.eof:
-            problem = "the gzip data end too early"
-            raise FormatError(self.name, None, problem, "copy the file again, it is truncated")
-        if size:
-            yield b"".join(parts)
+
+    def _inflated(self, kind: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Decompress, as long as the text is not out of all proportion."""
+        total = compressed = 0
+
+        def counted() -> Iterator[bytes]:
+            nonlocal compressed
+            for chunk in chunks:
+                compressed += len(chunk)
+                yield chunk
+
+        for text in decompress(kind, counted()):
+            total += len(text)
+            if total > RATIO_FROM and total > MAX_RATIO * compressed:
+                problem = f"the file expands more than {MAX_RATIO} times"
+                raise FormatError(self.name, None, problem, "decompress it yourself first")
+            yield text
 
     def _open(self) -> contextlib.AbstractContextManager[BinaryIO]:
+        if self._data is not None:
+            return contextlib.nullcontext(cast(BinaryIO, io.BytesIO(self._data)))
         if self.path == "-":
             return contextlib.nullcontext(_standard_input())
         return open(self.path, "rb")
 
 
-def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+def _joined(texts: Iterator[bytes]) -> Iterator[bytes]:
+    """Join short texts to blocks."""
+    parts: list[bytes] = []
+    size = 0
+    for text in texts:
+        parts.append(text)
+        size += len(text)
+        if size >= BLOCK:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if size:
+        yield b"".join(parts)
+
+
+def _ahead(blocks: Iterator[bytes]) -> Generator[bytes]:
     """Run an iterator in a thread of its own, at most two blocks ahead."""
     ready: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=2)
     stop = threading.Event()
@@ -209,7 +263,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> None:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Give a file to write to that takes its name only when the block ends well."""
+    """Give a file to write to that takes its name only when the block ends well.
+
+    A name that ends in .gz, .bz2, .xz or .zst is compressed.
+    """
     if os.fspath(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -220,11 +277,11 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         special = os.fspath(path).startswith(("/dev/", "/proc/"))
         if special or (target.exists() and not target.is_file()):  # nothing to replace
             target = Path(path)
-            with open(target, "wb") as file:
-                yield file
+            with open(target, "wb") as device:
+                yield device
         else:
-            with _replacing(target) as file:
-                yield file
+            with _replacing(target) as file, compressing(file, path) as plain:
+                yield plain
     except OSError as error:
         problem = (error.strerror or "it cannot be written").lower()
         raise TunesmithError(f"{target}: {problem}; name a file that can be written") from None

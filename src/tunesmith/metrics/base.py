@@ -77,4 +77,6 @@ class Metric(ABC):
         return {}
 
 
-METRICS: Registry[Metric] = Registry("metric", "tunesmith.metrics", "tunesmith.metrics")
+METRICS: Registry[Metric] = Registry(
+    "metric", "tunesmith.metrics", "tunesmith.metrics", Metric
+)

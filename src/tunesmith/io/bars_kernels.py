@@ -1,4 +1,4 @@
-"""The kernels that read Moses n-best lists from bytes."""
+"""The kernels that read lists with ``|||`` between their fields from bytes."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def split_pairs(
 @kernel
 def parse_lines(
     data: Bytes,
+    skipped: int,
     info: Ints,
     ids: Ints,
     text_start: Ints,
@@ -68,7 +69,10 @@ def parse_lines(
     f_arena: Bytes,
     f_used: Ints,
 ) -> int:
-    """Read candidates from ``info[POSITION]`` on, which is always the start of a line."""
+    """Read candidates from ``info[POSITION]`` on, which is always the start of a line.
+
+    ``skipped`` fields stand between the text and the features.
+    """
     n = data.shape[0]
     while info[POSITION] < n:
         i = info[POSITION]
@@ -121,7 +125,11 @@ def parse_lines(
             tokens[token] = word
             token += 1
 
-        # Field 3: the features.
+        # What stands before the features, and the features.
+        for _ in range(skipped):
+            i = _next_bars(data, i)
+            if i < 0:
+                return MISSING_FIELD
         info[STAMP] += 1
         status = _parse_features(
             data,
@@ -160,6 +168,19 @@ def _bars(data: Bytes, i: int) -> int:
     if i + 3 >= n or space_at(data, i + 3) == 0:
         return -1
     return i + 3 if data[i] == 124 and data[i + 1] == 124 and data[i + 2] == 124 else -1
+
+
+@kernel
+def _next_bars(data: Bytes, i: int) -> int:
+    """Return the byte after the next ``|||`` of the line, -1 where there is none."""
+    n = data.shape[0]
+    while i < n and data[i] != 10:
+        if space_at(data, i) > 0:
+            end = _bars(data, i)
+            if end >= 0:
+                return end
+        i += 1
+    return -1
 
 
 @kernel
