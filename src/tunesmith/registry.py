@@ -14,7 +14,7 @@ import sys
 import traceback
 import typing
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, Generic, TypeVar
 
@@ -150,21 +150,35 @@ class Registry(Generic[T]):
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One dataclass field as a user sets it."""
+    """One dataclass field as a user sets it.
+
+    ``several``: the field is a tuple, and the option may be given again; ``type`` is that of
+    one value. ``metavar`` is how a help writes a value.
+    """
 
     field: str
     type: type[Any]
     choices: tuple[str, ...]
     default: Any
     help: str
+    several: bool = False
+    metavar: str = ""
 
     @property
     def flag(self) -> str:
         """The field's name with hyphens."""
         return self.field.replace("_", "-")
 
-    def parse(self, text: str, owner: str) -> Any:
-        """Turn text into the field's type."""
+    def parse(self, given: str | Sequence[str], owner: str) -> Any:
+        """Turn text, or several texts, into the field's type."""
+        if self.several:
+            texts = (given,) if isinstance(given, str) else given
+            return tuple(self._parse(text, owner) for text in texts)
+        if not isinstance(given, str):
+            raise UsageError(f"{self.flag} of {owner} is given more than once; give it once")
+        return self._parse(given, owner)
+
+    def _parse(self, text: str, owner: str) -> Any:
         if self.choices and text not in self.choices:
             raise UnknownNameError(f"{self.flag} of {owner}", text, self.choices)
         if self.type is bool:
@@ -182,29 +196,39 @@ class Option:
 
 
 def options_of(cls: type[Any]) -> list[Option]:
-    """List the fields of a dataclass as options; ``metadata["help"]`` documents each."""
+    """List the fields of a dataclass as options; ``metadata["help"]`` documents each.
+
+    Fields that can be given by name alone come last: those that a class inherits.
+    """
     if not dataclasses.is_dataclass(cls):
         return []
     hints = typing.get_type_hints(cls)
     options = []
-    for field in dataclasses.fields(cls):
+    for field in sorted(dataclasses.fields(cls), key=lambda f: bool(f.kw_only)):
         hint = hints[field.name]
         choices: tuple[str, ...] = ()
+        several = typing.get_origin(hint) is tuple
+        if several:  # tuple[str, ...]
+            hint = typing.get_args(hint)[0]
         if typing.get_origin(hint) is typing.Literal:
             choices, hint = typing.get_args(hint), str
-        options.append(
-            Option(field.name, hint, choices, field.default, field.metadata.get("help", ""))
-        )
+        about = field.metadata.get("help", ""), several, field.metadata.get("metavar", "")
+        options.append(Option(field.name, hint, choices, field.default, *about))
     return options
 
 
-def option(default: T, help: str) -> T:  # noqa: A002
-    """Declare a dataclass field that is an option, a flag and its documentation at once."""
-    return dataclasses.field(default=default, metadata={"help": help})
+def option(default: T, help: str, metavar: str = "") -> T:  # noqa: A002
+    """Declare a dataclass field that is an option, a flag and its documentation at once.
+
+    A field of type ``tuple[str, ...]`` is an option that may be given again.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
 
 
-def parse_options(cls: type[Any], given: Mapping[str, str], owner: str) -> dict[str, Any]:
-    """Turn ``option -> text`` into the keyword arguments of a dataclass."""
+def parse_options(
+    cls: type[Any], given: Mapping[str, str | Sequence[str]], owner: str
+) -> dict[str, Any]:
+    """Turn ``option -> text`` (or several texts) into the keyword arguments of a dataclass."""
     known = {option.flag: option for option in options_of(cls)}
     parsed = {}
     for flag, text in given.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.data.features import Features
+from tunesmith.data.features import Features, Selection
 from tunesmith.errors import TunesmithError
 
 #: A group's name in the file: a whole number where all are, text otherwise.
@@ -152,6 +153,33 @@ class CandidateSet:
             return []
         lo, hi = self.references.group_start[group : group + 2]
         return [self.join(self.references.texts[r]) for r in range(lo, hi)]
+
+    def with_features(
+        self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
+    ) -> CandidateSet:
+        """Return the same candidates with some of their features.
+
+        Parameters
+        ----------
+        keep, drop
+            Patterns such as ``"LM*"``: a feature stays if one of ``keep`` matches it, or
+            there is none, and none of ``drop`` does.
+        """
+        selection = Selection.of(keep, drop)
+        names = self.features.names
+        selection.check(names)
+        return replace(self, features=self.features.only(selection.kept(names)))
+
+    def chosen(self, candidates: Ints) -> CandidateSet:
+        """Return the same groups with one candidate each, and without features."""
+        none = np.zeros((0, self.groups)), (), csc_array((self.groups, 0))
+        return replace(
+            self,
+            start=np.arange(self.groups + 1),
+            features=Features((), *none),
+            texts=pack_texts([self.texts[i] for i in candidates]),
+            columns={name: values[candidates] for name, values in self.columns.items()},
+        )
 
     def __repr__(self) -> str:
         names = len(self.features.names)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 
 #: Candidates whose running sums stay in the first-level cache.
@@ -61,6 +64,20 @@ class Features:
             self.dense.nbytes + sparse.data.nbytes + sparse.indices.nbytes + sparse.indptr.nbytes
         )
 
+    def only(self, names: Collection[str]) -> Features:
+        """Return some of the features, in the order in which they are."""
+        wanted = set(names)
+        rows = [d for d, name in enumerate(self.dense_names) if name in wanted]
+        columns = [d for d, name in enumerate(self.sparse_names) if name in wanted]
+        if len(rows) + len(columns) == len(self.names):
+            return self
+        return Features(
+            tuple(self.dense_names[d] for d in rows),
+            self.dense[rows],
+            tuple(self.sparse_names[d] for d in columns),
+            csc_array(self.sparse[:, columns]),
+        )
+
     def column(self, index: int) -> tuple[Ints, Floats]:
         """Return the candidates on which a sparse feature fires, and its values there."""
         j = index - len(self.dense_names)
@@ -91,6 +108,58 @@ class Features:
         else:
             rows, values = self.column(index)
             scores[rows] += step * values
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which features take part, by patterns as of file names: ``LM*``, ``TM0_?``.
+
+    Attributes
+    ----------
+    keep
+        Patterns of which a name must match one; without any, all names do.
+    drop
+        Patterns of which it must match none.
+    """
+
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()) -> Selection:
+        """Take one pattern or several."""
+        one_or_more = [(p,) if isinstance(p, str) else tuple(p) for p in (keep, drop)]
+        return cls(*one_or_more)
+
+    def __bool__(self) -> bool:
+        return bool(self.keep or self.drop)
+
+    def kept(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names that take part."""
+        return tuple(
+            name
+            for name in names
+            if (not self.keep or any(_matches(name, pattern) for pattern in self.keep))
+            and not any(_matches(name, pattern) for pattern in self.drop)
+        )
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise an error if a pattern matches no name, or if no name is left."""
+        for option, patterns in (("keep", self.keep), ("drop", self.drop)):
+            for pattern in patterns:
+                if not any(_matches(name, pattern) for name in names):
+                    near = difflib.get_close_matches(pattern.strip("*?"), names, 3, 0.4)
+                    shown = " or ".join(near or names[:3])
+                    raise UsageError(
+                        f"{option} '{pattern}' matches no feature; did you mean {shown}?"
+                    )
+        if names and not self.kept(names):
+            raise UsageError("keep and drop leave no feature; drop fewer")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    # A name with brackets in it matches itself too.
+    return name == pattern or fnmatchcase(name, pattern)
 
 
 @kernel
