@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.registry import Registry
 
 
@@ -30,6 +31,11 @@ class Metric(ABC):
     is_sum: ClassVar[bool] = False
     #: Whether candidates are compared with references.
     needs_references: ClassVar[bool] = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of external scores that candidates must have."""
+        return ()
 
     @property
     @abstractmethod
@@ -67,6 +73,14 @@ class Metric(ABC):
                 f"{self.name} needs references; give --references (--dev-references for a "
                 "held-out set) or put them into the JSON lines"
             )
+        for name in self.columns:
+            if name not in candidates.columns:
+                known = [*candidates.columns, *candidates.features.names]
+                near = " or ".join(difflib.get_close_matches(name, known, 3)) or "none"
+                raise TunesmithError(
+                    f"{self.name} needs the column '{name}' (near: {near}); give it with the "
+                    f"candidates or with --scores {name}=FILE"
+                )
 
     def gain(self, stats: Stats) -> Floats:
         """Return the score in natural units with the sign that makes more better."""
@@ -77,6 +91,23 @@ class Metric(ABC):
         return {}
 
 
-METRICS: Registry[Metric] = Registry(
-    "metric", "tunesmith.metrics", "tunesmith.metrics", Metric
-)
+class MetricRegistry(Registry[Metric]):
+    """Metrics by name; ``sum(...)`` and its like are made of others."""
+
+    def create(self, spec: str) -> Metric:
+        """Make a metric of its name and options."""
+        name, bracket, rest = spec.strip().partition("(")
+        if bracket and ":" not in name:
+            cls: Any = self.get(name.strip())
+            if not getattr(cls, "takes_parts", False):
+                raise UsageError(f"metric '{name}' takes no metrics; write {name}:option=value")
+            if not rest.endswith(")") or rest.count("(") + 1 != rest.count(")"):
+                raise UsageError(f"'{spec}' has a bracket too many or too few; close it")
+            made: Metric = cls.of(rest[:-1])
+            return made
+        if getattr(self.get(name), "takes_parts", False) if ":" not in name else False:
+            raise UsageError(f"metric '{name}' combines others; write {name}(bleu,chrf)")
+        return super().create(spec.strip())
+
+
+METRICS = MetricRegistry("metric", "tunesmith.metrics", "tunesmith.metrics", Metric)

@@ -23,18 +23,24 @@ class TuningSet:
     metric
         A metric, or its name with options: ``"bleu"``, ``"bleu:tokenize=13a"``.
     stats : [N, K]
-        Computed here unless given.
+        Computed here unless given. Columns of the candidates that are named
+        ``<metric>.<statistic>`` are taken if all are there, as ``bleu.length``.
     """
 
     candidates: CandidateSet
     metric: Metric
     stats: Stats = field(repr=False)
+    given: bool = False
 
     def __init__(
         self, candidates: CandidateSet, metric: Metric | str = "bleu", stats: Stats | None = None
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
+        given = stats is not None
+        if stats is None:
+            stats = _given_statistics(candidates, metric)
+            given = stats is not None
         if stats is None:
             stats = metric.candidate_stats(candidates)
         if stats.shape != (len(candidates), len(metric.stat_names)):
@@ -45,6 +51,7 @@ class TuningSet:
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "stats", stats)
+        object.__setattr__(self, "given", given)
 
     def total(self, chosen: Ints) -> Stats:
         """Add up the statistics of one candidate per group."""
@@ -58,6 +65,8 @@ class TuningSet:
     def signature(self) -> str:
         """Return the metric's signature, with the number of references."""
         references = self.candidates.references
+        if self.given:
+            return f"{self.metric.signature()}|statistics:given"
         if references is None:
             return self.metric.signature()
         counts = np.unique(references.counts)
@@ -72,6 +81,21 @@ class TuningSet:
         other = find_oracle(self, worst, begin)
         sign = -1.0 if worst == self.metric.higher_is_better else 1.0
         return other if sign * other.score > sign * found.score else found
+
+
+def _given_statistics(candidates: CandidateSet, metric: Metric) -> Stats | None:
+    """Return the statistics that the candidates bring with them, if they do."""
+    names = statistic_columns(metric)
+    if not all(name in candidates.columns for name in names):
+        return None
+    stats = np.column_stack([candidates.columns[name] for name in names])
+    whole = (stats == np.rint(stats)).all() and np.abs(stats).max(initial=0) < np.iinfo("i4").max
+    return stats.astype(np.int32) if whole else stats
+
+
+def statistic_columns(metric: Metric) -> list[str]:
+    """Return the names of the columns that hold a metric's statistics."""
+    return [f"{metric.name}.{name}" for name in metric.stat_names]
 
 
 @dataclass(frozen=True)

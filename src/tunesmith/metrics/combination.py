@@ -1,0 +1,203 @@
+"""Several metrics made into one: weighted sums, harmonic means and minima."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import UsageError
+from tunesmith.metrics.base import METRICS, Metric
+
+_OPTION = re.compile(r"[\w-]+=.*")
+_WEIGHTED = re.compile(r"\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*\*\s*(.*)", re.DOTALL)
+
+
+class Combination(Metric):
+    """Metrics combined on one scale: 0.7*bleu,0.3*column:comet and the like.
+
+    Every part counts as what is good about it, in natural units: BLEU from 0 to 1, an error
+    rate as 1 minus itself, a column as it is. The statistics are those of the parts, one
+    after the other, so the line search stays exact. The score is in per cent if all parts
+    are, otherwise in natural units.
+
+    Parameters
+    ----------
+    parts
+        The metrics.
+    weights
+        A number for each; 1 by default.
+    """
+
+    takes_parts: ClassVar[bool] = True
+
+    def __init__(self, parts: Sequence[Metric], weights: Sequence[float] | None = None) -> None:
+        weights = [1.0] * len(parts) if weights is None else weights
+        if not parts or len(parts) != len(weights):
+            raise UsageError(f"{type(self).name} needs metrics with a weight each; give both")
+        if not all(math.isfinite(w) for w in weights) or not any(weights):
+            raise UsageError(f"the weights of {type(self).name} are {weights}; give numbers")
+        self.parts = tuple(parts)
+        self.weights = tuple(map(float, weights))
+        # What a simple metric knows as a class, this one knows of its parts.
+        self.name = self._shown([part.name for part in parts])  # type: ignore[misc]
+        percent = all(part.scale == 100.0 for part in parts)
+        self.scale = 100.0 if percent else 1.0  # type: ignore[misc]
+        self.needs_references = any(p.needs_references for p in parts)  # type: ignore[misc]
+        self.is_sum = self.adds and all(p.is_sum for p in parts)  # type: ignore[misc]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or not isinstance(other, Combination):
+            return NotImplemented
+        return self.parts == other.parts and self.weights == other.weights
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.parts, self.weights))
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    #: Whether the combination is a sum, so that averages stay averages.
+    adds: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, text: str) -> Combination:
+        """Make it from ``0.7*bleu,0.3*chrf:word-order=2``."""
+        parts, weights = [], []
+        for spec in _parts(text):
+            weighted = _WEIGHTED.fullmatch(spec)
+            weights.append(float(weighted[1]) if weighted else 1.0)
+            parts.append(METRICS.create(weighted[2] if weighted else spec))
+        return cls(parts, weights)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of all parts."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """The names of all parts, each with its part's number."""
+        return tuple(
+            f"{k}.{name}" for k, part in enumerate(self.parts, 1) for name in part.stat_names
+        )
+
+    def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
+        """Return the statistics of all parts."""
+        return np.concatenate([part.stats(hypothesis, references) for part in self.parts])
+
+    def candidate_stats(self, candidates: CandidateSet) -> Stats:
+        """Return the statistics of all parts."""
+        return np.concatenate([part.candidate_stats(candidates) for part in self.parts], axis=1)
+
+    def check(self, candidates: CandidateSet) -> None:
+        """Raise an error if a part lacks what it needs."""
+        for part in self.parts:
+            part.check(candidates)
+
+    def score(self, stats: Stats) -> Floats:
+        """Combine what is good about each part."""
+        good = []
+        for part, own in zip(self.parts, self._split(stats), strict=True):
+            gain = part.gain(own)
+            good.append(gain if part.higher_is_better else 1.0 + gain)
+        return self.scale * self.combine(np.stack(good), np.array(self.weights))
+
+    def combine(self, good: Floats, weights: Floats) -> Floats:
+        """Return one number for each column of [parts, ...]."""
+        raise NotImplementedError
+
+    def details(self, stats: Stats) -> dict[str, float]:
+        """Return the further figures of the parts, the first part's where names are the same."""
+        found: dict[str, float] = {}
+        for part, own in zip(self.parts, self._split(stats), strict=True):
+            found = {**part.details(own), **found}
+        return found
+
+    def signature(self) -> str:
+        """Return the signatures of all parts."""
+        return self._shown([part.signature() for part in self.parts])
+
+    def _split(self, stats: Stats) -> Iterator[Stats]:
+        first = 0
+        for part in self.parts:
+            last = first + len(part.stat_names)
+            yield stats[..., first:last]
+            first = last
+
+    def _shown(self, names: Sequence[str]) -> str:
+        shown = [
+            name if w == 1.0 else f"{w:g}*{name}"
+            for w, name in zip(self.weights, names, strict=True)
+        ]
+        return f"{type(self).name}({','.join(shown)})"
+
+
+@METRICS.register("sum")
+class Sum(Combination):
+    """The weighted sum of metrics: sum(0.7*bleu,0.3*column:comet)."""
+
+    adds = True
+
+    def combine(self, good: Floats, weights: Floats) -> Floats:
+        """Add up."""
+        return _weighted_sum(weights, good)
+
+
+@METRICS.register("harmonic")
+class Harmonic(Combination):
+    """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 where one is not positive."""
+
+    def __init__(self, parts: Sequence[Metric], weights: Sequence[float] | None = None) -> None:
+        super().__init__(parts, weights)
+        if min(self.weights) <= 0:
+            raise UsageError("the weights of a harmonic mean are above 0; change them")
+
+    def combine(self, good: Floats, weights: Floats) -> Floats:
+        """Take the reciprocal of the mean of the reciprocals."""
+        positive = (good > 0).all(axis=0)
+        reciprocals = _weighted_sum(weights, 1.0 / np.where(positive, good, 1.0))
+        return np.where(positive, weights.sum() / reciprocals, 0.0)
+
+
+@METRICS.register("min")
+class Minimum(Combination):
+    """The least of several metrics, each times its weight: min(bleu,chrf)."""
+
+    def combine(self, good: Floats, weights: Floats) -> Floats:
+        """Take the least."""
+        least: Floats = (good * weights.reshape(-1, *[1] * (good.ndim - 1))).min(axis=0)
+        return least
+
+
+def _weighted_sum(weights: Floats, values: Floats) -> Floats:
+    """Add up in a fixed order: the same bits for one row as for many."""
+    total: Floats = np.zeros(values.shape[1:])
+    for weight, part in zip(weights, values, strict=True):
+        total = total + weight * part
+    return total
+
+
+def _parts(text: str) -> list[str]:
+    """Split at the commas between metrics; ``option=value`` belongs to the one before."""
+    pieces, depth = [""], 0
+    for c in text:
+        depth += (c == "(") - (c == ")")
+        if c == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += c
+    found: list[str] = []
+    for piece in pieces:
+        if found and _OPTION.fullmatch(piece.strip()) and ":" not in piece.partition("=")[0]:
+            found[-1] += f",{piece.strip()}"
+        else:
+            found.append(piece.strip())
+    if not all(found):
+        raise UsageError(f"'{text}' has an empty part; write metrics with commas between them")
+    return found
