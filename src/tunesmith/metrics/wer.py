@@ -1,0 +1,258 @@
+"""Word and character error rate; rapidfuzz counts the edits.
+
+The edits are substitutions, deletions and insertions, each of cost 1 (Levenshtein 1966).
+Errors and lengths equal jiwer's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rapidfuzz import process
+from rapidfuzz.distance import Levenshtein
+
+from tunesmith._version import __version__
+from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.kernels import kernel
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.ngrams import check_references
+from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
+from tunesmith.parallel.local import thread_count
+from tunesmith.registry import option
+
+#: So many tokens are held as Python strings at a time.
+BATCH = 1 << 20
+#: The greatest number that a character of a string can have.
+LAST_CHARACTER = 0x10FFFF
+
+
+@dataclass(frozen=True)
+class ErrorRate(Metric):
+    """Edits that turn the reference into the hypothesis, per unit of the reference.
+
+    Of several references the one with the fewest errors counts, for each candidate by
+    itself; among equals the first. Where a reference is empty, all of the hypothesis is
+    inserted. The score of a sum without any reference unit is 0 if there is no error, and
+    100 otherwise; jiwer's is the number of insertions.
+    """
+
+    higher_is_better = False
+
+    lowercase: bool = option(False, "ignore case")
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Errors and lengths."""
+        return ("errors", "reference_length", "length")
+
+    def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
+        """Return the statistics of one hypothesis."""
+        check_references(self.name, references)
+        words = Preparation(lowercase=self.lowercase).words
+        units, *others = self._units([words(text) for text in (hypothesis, *references)])
+        # min() keeps the first among equals.
+        errors, length = min(
+            ((Levenshtein.distance(units, other), len(other)) for other in others),
+            key=lambda found: found[0],
+        )
+        return np.array([errors, length, len(units)], np.int32)
+
+    def candidate_stats(self, candidates: CandidateSet) -> Stats:
+        """Return the statistics of all candidates."""
+        self.check(candidates)
+        assert candidates.references is not None
+        parts, separator = self._parts(candidates.vocabulary)
+        held = candidates.references
+        references = References(held.group_start, replaced(held.texts, parts, separator))
+        size = max(int(parts.ids.max(initial=-1)), separator) + 1
+        stats = np.empty((len(candidates), 3), np.int32)
+        for groups in _batches(candidates):
+            lo, hi = candidates.start[groups.start], candidates.start[groups.stop]
+            texts = Texts(candidates.texts.start[lo : hi + 1], candidates.texts.ids)
+            texts = replaced(texts, parts, separator)
+            start = candidates.start[groups.start : groups.stop + 1] - lo
+            of_groups = references.group_start[groups.start : groups.stop + 1]
+            _fill(start, texts, References(of_groups, references.texts), size, stats[lo:hi])
+        return stats
+
+    @abstractmethod
+    def _units(self, texts: Sequence[Sequence[str]]) -> list[Sequence[int]]:
+        """Return what is counted in some texts, given their words, as numbers."""
+
+    @abstractmethod
+    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
+        """Return what is counted in each word, and what stands between words, or -1."""
+
+    def score(self, stats: Stats) -> Floats:
+        """Return the error rate in per cent."""
+        errors, length = stats[..., 0], stats[..., 1]
+        rate: Floats = np.where(length > 0, errors / np.maximum(length, 1), errors > 0)
+        return 100.0 * rate
+
+    def details(self, stats: Stats) -> dict[str, float]:
+        """Return the length ratio."""
+        return {"length_ratio": float(stats[2] / stats[1]) if stats[1] > 0 else 0.0}
+
+    def signature(self) -> str:
+        """Return name, case and version."""
+        case = "lc" if self.lowercase else "mixed"
+        return f"{self.name}|case:{case}|tok:none|version:tunesmith-{__version__}"
+
+
+@METRICS.register("wer")
+@dataclass(frozen=True)
+class WER(ErrorRate):
+    """Word error rate."""
+
+    def _units(self, texts: Sequence[Sequence[str]]) -> list[Sequence[int]]:
+        known: dict[str, int] = {}
+        return [[known.setdefault(word, len(known)) for word in words] for words in texts]
+
+    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
+        words = Preparation(lowercase=self.lowercase).words
+        return numbered([words(word) for word in vocabulary], {}), -1
+
+
+@METRICS.register("cer")
+@dataclass(frozen=True)
+class CER(ErrorRate):
+    """Character error rate, with one space between words."""
+
+    def _units(self, texts: Sequence[Sequence[str]]) -> list[Sequence[int]]:
+        return [[ord(character) for character in " ".join(words)] for words in texts]
+
+    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
+        return spelled([word.lower() for word in vocabulary] if self.lowercase else vocabulary)
+
+
+def _batches(candidates: CandidateSet) -> list[slice]:
+    """Cut the groups into runs of a bounded number of tokens."""
+    done = candidates.texts.start[candidates.start]
+    edges = [0]
+    while edges[-1] < candidates.groups:
+        after = int(np.searchsorted(done, done[edges[-1]] + BATCH, side="right")) - 1
+        edges.append(max(after, edges[-1] + 1))
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def _fill(start: Ints, texts: Texts, references: References, size: int, stats: Stats) -> None:
+    """Compute the statistics of some groups.
+
+    Parameters
+    ----------
+    start : int64[S + 1]
+        The texts of each group.
+    texts, references
+        In units that are less than ``size``.
+    stats : int32[N, 3]
+        To be filled.
+    """
+    hypotheses, others = _as_strings(start, texts, references, size)
+    sizes = np.diff(start)
+    lengths = np.diff(references.texts.start)
+    first = references.group_start[0]
+    stats[:, 0] = np.iinfo(np.int32).max
+    stats[:, 2] = texts.lengths
+    for k in range(int(references.counts.max())):
+        # The k-th reference of every group that has so many.
+        has = np.repeat(references.counts > k, sizes)
+        which = np.repeat(references.group_start[:-1] + k, sizes)[has]
+        errors = process.cpdist(
+            [others[r] for r in (which - first).tolist()],
+            hypotheses if has.all() else [hypotheses[i] for i in np.flatnonzero(has).tolist()],
+            scorer=Levenshtein.distance,
+            dtype=np.int32,
+            workers=thread_count(),
+        )
+        rows = np.flatnonzero(has)
+        fewer = errors < stats[rows, 0]
+        stats[rows[fewer], 0] = errors[fewer]
+        stats[rows[fewer], 1] = lengths[which[fewer]]
+
+
+def _as_strings(
+    start: Ints, texts: Texts, references: References, size: int
+) -> tuple[list[Any], list[Any]]:
+    """Write texts and references of some groups with one character for each unit.
+
+    Units are numbered anew in each group, and those that are in none of its references are
+    all the same: they match nothing. So one byte is nearly always enough, and no vocabulary
+    is too large.
+    """
+    lo, hi = references.group_start[0], references.group_start[-1]
+    held = Texts(references.texts.start[lo : hi + 1], references.texts.ids)
+    codes = np.empty(len(texts.ids), np.int32)
+    held_codes = np.empty(int(held.start[-1] - held.start[0]), np.int32)
+    most = _number(
+        start,
+        texts.start,
+        texts.ids,
+        references.group_start - lo,
+        held.start,
+        held.ids,
+        np.zeros(size, np.int32),
+        codes,
+        held_codes,
+    )
+    return (
+        _cut(_string(codes, most), texts.start),
+        _cut(_string(held_codes, most), held.start - held.start[0]),
+    )
+
+
+def _string(codes: Ids, most: int) -> str | list[int]:
+    """Return codes as characters; as numbers where there are more codes than characters."""
+    if most < 256:
+        return codes.astype(np.uint8).tobytes().decode("latin-1")
+    if most <= LAST_CHARACTER:
+        # Halves of surrogate pairs are characters like others here.
+        return codes.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    numbers: list[int] = codes.tolist()
+    return numbers
+
+
+def _cut(units: str | list[int], start: Ints) -> list[Any]:
+    edges = start.tolist()
+    return [units[a:b] for a, b in itertools.pairwise(edges)]
+
+
+@kernel
+def _number(
+    start: Ints,
+    text_start: Ints,
+    units: Ids,
+    group_references: Ints,
+    reference_start: Ints,
+    reference_units: Ids,
+    place: Ids,
+    codes: Ids,
+    reference_codes: Ids,
+) -> int:
+    """Give numbers from 1 to the units of each group's references; return the greatest.
+
+    ``place`` is 0 for all units, before and after.
+    """
+    most = 0
+    offset = reference_start[0]
+    for g in range(start.shape[0] - 1):
+        lo = reference_start[group_references[g]]
+        hi = reference_start[group_references[g + 1]]
+        used = 0
+        for i in range(lo, hi):
+            unit = reference_units[i]
+            if place[unit] == 0:
+                used += 1
+                place[unit] = used
+            reference_codes[i - offset] = place[unit]
+        most = max(most, used)
+        for i in range(text_start[start[g]], text_start[start[g + 1]]):
+            codes[i] = place[units[i]]
+        for i in range(lo, hi):
+            place[reference_units[i]] = 0
+    return most
