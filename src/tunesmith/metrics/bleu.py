@@ -53,7 +53,7 @@ class BLEU(Metric):
     )
 
     def __post_init__(self) -> None:
-        check_options(self.name, self.order, self.reference_length_scale)
+        check_options(self, self.order, self.reference_length_scale)
         if self.smoothing_value != -1 and not 0 <= self.smoothing_value < np.inf:
             raise UsageError(
                 f"smoothing-value of bleu is {self.smoothing_value:g}; give 0 or more, "

@@ -92,7 +92,8 @@ class ErrorRate(Metric):
     def score(self, stats: Stats) -> Floats:
         """Return the error rate in per cent."""
         errors, length = stats[..., 0], stats[..., 1]
-        rate: Floats = np.where(length > 0, errors / np.maximum(length, 1), errors > 0)
+        rate = np.array(errors > 0, np.float64)
+        np.divide(errors, length, out=rate, where=np.asarray(length > 0))
         return 100.0 * rate
 
     def details(self, stats: Stats) -> dict[str, float]:
