@@ -1,0 +1,166 @@
+"""TER (Snover et al. 2006), digit for digit as sacrebleu (Post 2018) computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith._version import __version__
+from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
+from tunesmith.errors import MissingExtraError
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.pieces import split_words, substitute
+from tunesmith.metrics.ter_edits import count_edits
+from tunesmith.parallel.local import map_pieces, pieces_of
+from tunesmith.registry import option
+
+Split = Callable[[str], list[str]]
+
+
+@METRICS.register("ter")
+@dataclass(frozen=True)
+class TER(Metric):
+    """Translation edit rate of a corpus: edits, shifts among them, per word of the reference.
+
+    The statistics are sacrebleu's: the edits towards the reference that needs fewest, and
+    the mean length of the references.
+    """
+
+    higher_is_better: ClassVar[bool] = False
+
+    case_sensitive: bool = option(False, "tell upper from lower case")
+    normalized: bool = option(False, "split off punctuation, resolve XML entities, as Tercom")
+    no_punct: bool = option(False, "remove punctuation")
+    asian_support: bool = option(
+        False, "normalized and no-punct also see to Chinese and Japanese characters"
+    )
+
+    @property
+    def stat_names(self) -> tuple[str, ...]:
+        """Edits and reference length."""
+        return ("edits", "reference_length")
+
+    def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
+        """Return the statistics of one hypothesis."""
+        words = _Words(self._split())
+        text = pack_texts([words.ids(hypothesis)])
+        held = pack_texts([words.ids(reference, twice=True) for reference in references])
+        group = References(np.array([0, len(held)]), held)
+        one: Stats = _count(np.array([0, 1]), text, group, len(words.numbers))[0]
+        return one
+
+    def candidate_stats(self, candidates: CandidateSet) -> Stats:
+        """Return the statistics of all candidates."""
+        self.check(candidates)
+        references = candidates.references
+        assert references is not None
+        texts, held, size = candidates.texts, references.texts, len(candidates.vocabulary)
+        if self.normalized:
+            # Depends on what stands next to a word: all texts are split anew.
+            words = _Words(self._split())
+            texts = words.again(candidates, texts)
+            held = words.again(candidates, held, twice=True)
+            size = len(words.numbers)
+        elif self.no_punct or not self.case_sensitive:
+            parts, size = split_words(candidates.vocabulary, self._split())
+            texts, held = substitute(texts, parts), substitute(held, parts)
+        return _count(candidates.start, texts, References(references.group_start, held), size)
+
+    def _split(self) -> Split:
+        """Return what makes words of a text."""
+        if not (self.normalized or self.no_punct):
+            return str.split if self.case_sensitive else _lower_words
+        try:
+            from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
+        except ImportError:
+            option = "normalized" if self.normalized else "no-punct"
+            raise MissingExtraError(f"{option} of ter", "tokenizers") from None
+        tokenizer: Callable[[str], str] = TercomTokenizer(
+            self.normalized, self.no_punct, self.asian_support, self.case_sensitive
+        )
+        return lambda text: tokenizer(text.rstrip()).split()
+
+    def score(self, stats: Stats) -> Floats:
+        """Return TER in per cent."""
+        edits, length = np.asarray(stats[..., 0], float), np.asarray(stats[..., 1], float)
+        # Without a word to compare with, any edit is everything wrong.
+        rate = np.array(edits > 0, float)
+        np.divide(edits, length, out=rate, where=length > 0)
+        return 100 * rate
+
+    def signature(self) -> str:
+        """Return sacrebleu's fields and our own."""
+
+        def shown(flag: bool) -> str:
+            return "yes" if flag else "no"
+
+        return "|".join(
+            [
+                "ter",
+                f"case:{'mixed' if self.case_sensitive else 'lc'}",
+                "tok:tercom",
+                f"norm:{shown(self.normalized)}",
+                f"punct:{shown(not self.no_punct)}",
+                f"asian:{shown(self.asian_support)}",
+                f"version:tunesmith-{__version__}",
+            ]
+        )
+
+
+def _lower_words(text: str) -> list[str]:
+    return text.lower().split()
+
+
+class _Words:
+    """Texts to word ids; a text that was met before is not split again."""
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+        self.numbers: dict[str, int] = {}
+
+    def ids(self, text: str, twice: bool = False) -> Ids:
+        words = self.split(text)
+        if twice:  # sacrebleu prepares references twice, which is not always the same as once
+            words = self.split(" ".join(words))
+        return np.array([self.numbers.setdefault(w, len(self.numbers)) for w in words], np.int32)
+
+    def again(self, candidates: CandidateSet, texts: Texts, twice: bool = False) -> Texts:
+        met: dict[bytes, Ids] = {}
+        found = []
+        for i in range(len(texts)):
+            key = texts[i].tobytes()
+            if key not in met:
+                met[key] = self.ids(candidates.join(texts[i]), twice)
+            found.append(met[key])
+        return pack_texts(found)
+
+
+def _count(start: Ints, texts: Texts, references: References, size: int) -> Stats:
+    edits = np.empty(len(texts), np.int64)
+
+    def count(groups: slice) -> None:
+        count_edits(
+            start,
+            groups.start,
+            groups.stop,
+            texts.start,
+            texts.ids,
+            references.group_start,
+            references.texts.start,
+            references.texts.ids,
+            size,
+            edits,
+        )
+
+    work = np.diff(texts.start[start])
+    map_pieces(count, pieces_of(len(start) - 1, weights=work, per_thread=16))
+    words = np.diff(references.texts.start[references.group_start])
+    lengths = words if (references.counts == 1).all() else words / references.counts
+    stats = np.empty((len(texts), 2), np.int32 if lengths.dtype.kind == "i" else np.float64)
+    stats[:, 0] = edits
+    stats[:, 1] = np.repeat(lengths, np.diff(start))
+    return stats
