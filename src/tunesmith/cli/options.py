@@ -14,19 +14,27 @@ from tunesmith.errors import UsageError, WeightNamesError
 
 Candidates = Annotated[
     list[str],
-    typer.Option(help="n-best lists (.gz too, - is standard input); repeat it to merge several."),
+    typer.Option(
+        help="n-best lists (.gz too, - is standard input); repeat it to merge several.",
+        metavar="FILE",
+    ),
 ]
 References = Annotated[
     list[str],
-    typer.Option(help="References, one a line; repeat it for several.", show_default=False),
+    typer.Option(
+        help="References, one a line; repeat it for several.", show_default=False, metavar="FILE"
+    ),
 ]
 MetricName = Annotated[
-    str, typer.Option(help="Metric with its options, as bleu or bleu:tokenize=13a.")
+    str, typer.Option(help="Metric with its options, as bleu or bleu:tokenize=13a.", metavar="NAME")
 ]
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format", help="Format of the candidates; recognised by default.", show_default=False
+        "--format",
+        help="Format of the candidates; recognised by default.",
+        show_default=False,
+        metavar="NAME",
     ),
 ]
 Strict = Annotated[

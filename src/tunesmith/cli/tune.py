@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -15,7 +15,6 @@ from tunesmith.cli.options import (
     Candidates,
     Format,
     Json,
-    MetricName,
     References,
     Strict,
     names_of,
@@ -27,7 +26,7 @@ from tunesmith.tuners.base import TUNERS
 
 if TYPE_CHECKING:
     from tunesmith.io.weights import WeightsFile
-    from tunesmith.tuners.base import TuneResult
+    from tunesmith.tuners.result import Combine, TuneResult
 
 DEFAULT = "mert"
 
@@ -39,7 +38,7 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
 
     def tune(**given: Any) -> None:
         own = {o.field: given.pop(o.field) for o in options}
-        run(own={k: v for k, v in own.items() if v is not None}, **given)
+        run(own={k: v for k, v in own.items() if v not in (None, [])}, **given)
 
     parameters = list(inspect.signature(run, eval_str=True).parameters.values())
     parameters = [p for p in parameters if p.name != "own"] + [_parameter(o) for o in options]
@@ -68,11 +67,11 @@ def _parameter(option: Option) -> inspect.Parameter:
         info = typer.Option(f"--{option.flag}/--no-{option.flag}", help=text)
         kind: Any = bool | None
     else:
-        text += f" [default: {option.default}]"
+        text += "; repeat it for several" if option.several else f" [default: {option.default}]"
         kinds = {int: "INTEGER", float: "NUMBER"}
-        metavar = kinds.get(option.type, "TEXT")
+        metavar = option.metavar or "|".join(option.choices) or kinds.get(option.type, "TEXT")
         info = typer.Option(f"--{option.flag}", help=text, show_default=False, metavar=metavar)
-        kind = str | None
+        kind = list[str] | None if option.several else str | None
     return inspect.Parameter(
         option.field,
         inspect.Parameter.KEYWORD_ONLY,
@@ -81,30 +80,70 @@ def _parameter(option: Option) -> inspect.Parameter:
     )
 
 
+def _patterns(what: str) -> Any:
+    text = f"{what}, by a pattern as LM*; repeat it for several."
+    return typer.Option(help=text, show_default=False, metavar="PATTERN")
+
+
 def run(
     *,
     session: Session,
     own: dict[str, Any],
     candidates: Candidates,
     references: References = [],  # noqa: B006  (typer's way; never changed)
-    metric: MetricName = "bleu",
-    tuner: Annotated[str, typer.Option(help="Algorithm; see `tunesmith list tuners`.")] = DEFAULT,
+    metric: Annotated[
+        list[str],
+        typer.Option(
+            help="Metric with its options, as bleu or bleu:tokenize=13a; the first is tuned "
+            "for, others are reported beside it.",
+            metavar="NAME",
+        ),
+    ] = ["bleu"],  # noqa: B006
+    tuner: Annotated[
+        str, typer.Option(help="Algorithm; see `tunesmith list tuners`.", metavar="NAME")
+    ] = DEFAULT,
     start: Annotated[
-        str | None, typer.Option(help="Weights to begin with.", show_default=False)
+        str | None,
+        typer.Option(help="Weights to begin with.", show_default=False, metavar="FILE"),
     ] = None,
     dev_candidates: Annotated[
-        list[str], typer.Option(help="A held-out set, reported beside.", show_default=False)
+        list[str],
+        typer.Option(help="A held-out set, reported beside.", show_default=False, metavar="FILE"),
     ] = [],  # noqa: B006
     dev_references: Annotated[
-        list[str], typer.Option(help="Its references.", show_default=False)
+        list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
     ] = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    keep: Annotated[list[str], _patterns("Features that alone take part")] = [],  # noqa: B006
+    drop: Annotated[list[str], _patterns("Features that are left out")] = [],  # noqa: B006
+    runs: Annotated[
+        int, typer.Option(help="Times to tune, with other random numbers.", metavar="INTEGER")
+    ] = 1,
+    combine: Annotated[
+        str,
+        typer.Option(
+            help="What becomes of several runs: the best of them, or the average or median "
+            "of their weights.",
+            metavar="best|average|median",
+        ),
+    ] = "best",
+    normalise: Annotated[
+        str,
+        typer.Option(
+            "--normalise",
+            "--normalize",
+            help="Scale of the result: that norm is 1, or the weight of the feature NAME is "
+            "1 or -1.",
+            metavar="none|l1|l2|NAME",
+        ),
+    ] = "none",
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
     out: Annotated[
         str | None,
         typer.Option(
             help="Where to write: the whole result as .json, otherwise weights in the format "
             "of --start.",
             show_default=False,
+            metavar="FILE",
         ),
     ] = None,
     format_name: Format = None,
@@ -118,6 +157,7 @@ def run(
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tuners.combine import check_runs
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
@@ -131,18 +171,33 @@ def run(
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
     }
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
-    measure = METRICS.create(metric)
+    measure, *others = (METRICS.create(name) for name in metric)
+    check_runs(runs, combine)
     if out is not None:
         check_writable(out)
     begun = None if start is None else read_weights(start)
 
-    tuning = TuningSet(read(candidates, references, format_name), measure)
+    columns = [name for one in (measure, *others) for name in one.columns]
+    tuning = TuningSet(read(candidates, references, format_name, columns=columns), measure)
     session.note(f"{tuning.candidates!r}")
     dev = None
     if dev_candidates:
-        dev = TuningSet(read(dev_candidates, dev_references, format_name), measure)
+        held_out = read(dev_candidates, dev_references, format_name, columns=columns)
+        dev = TuningSet(held_out, measure)
     with names_of(start):
-        result = algorithm.fit(tuning, None if begun is None else begun.weights, dev, seed, strict)
+        result = algorithm.fit(
+            tuning,
+            None if begun is None else begun.weights,
+            dev,
+            seed,
+            strict,
+            runs=runs,
+            combine=cast("Combine", combine),
+            normalise=normalise,
+            keep=keep,
+            drop=drop,
+            others=metric[1:],
+        )
     result = dataclasses.replace(result, warnings=list(session.warnings))
     if out is not None:
         write_atomically(out, _text(result, begun, out))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +14,14 @@ from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
 from tunesmith.parallel.local import map_pieces
 from tunesmith.registry import Registry
 from tunesmith.search.line import Step, search
+from tunesmith.search.smooth import Smoothing, smoothed_search
+from tunesmith.search.space import Space
 
 #: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
 TOLERANCE = 1e-9
+#: Steps of one way up on a smoothed objective, for each variable. A step that gains along its
+#: own line may lose along others, so that nothing else keeps it from going in circles.
+MOST_STEPS = 20
 
 
 @dataclass
@@ -31,56 +36,103 @@ class Climb:
         The size of each feature, for random directions; see ``Hypotheses.spread``.
     rng
         This climb's own randomness.
+    smoothing
+        How the objective along a line is smoothed; not at all by default.
     searches
         Lines searched so far.
     history
         One entry per beginning and per step taken.
+    steps
+        Steps taken since the last beginning.
+    space
+        What the weights may be: what was given as ``within``, anything without it.
     """
 
     hypotheses: Hypotheses
     spread: Floats
     rng: np.random.Generator
+    within: InitVar[Space | None] = None
+    smoothing: Smoothing = field(default_factory=Smoothing)
     searches: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
+    steps: int = 0
+    space: Space = field(init=False)
+
+    def __post_init__(self, within: Space | None) -> None:
+        self.space = Space.free(self.hypotheses.names) if within is None else within
 
     def begin(self, weights: Floats) -> Point:
         """Evaluate where a way up begins."""
         point = self.hypotheses.point(weights)
+        self.steps = 0
         self.history.append(
             {"direction": None, "size": 0.0, "gain": point.gain, "line_searches": self.searches}
         )
         return point
 
     def coordinates(self) -> list[Direction]:
-        """Return the direction of each feature."""
-        return [Direction.along(d, name) for d, name in enumerate(self.hypotheses.names)]
+        """Return the direction of each variable: of each feature, if nothing is restricted."""
+        return self.space.coordinates()
 
-    def random_direction(self) -> Direction:
-        """Draw a direction that changes the score by as much through each feature."""
-        drawn = self.rng.standard_normal(len(self.spread))
-        return Direction.of(drawn / self.spread, "random")
+    def change(self) -> Floats:
+        """Draw a change of the weights [D]; each variable changes the scores by as much."""
+        return self.space.spread_out(self._draw())
+
+    def _draw(self) -> Floats:
+        drawn = self.rng.standard_normal(self.space.variables)
+        return drawn / self.space.sizes(self.spread)
+
+    def random_direction(self, point: Point | None = None) -> Direction:
+        """Draw a direction that changes the score by as much through each variable.
+
+        From a point on a limit of the space it leads away from that limit.
+        """
+        drawn = self._draw()
+        if point is not None:
+            drawn = self.space.inward(drawn, point.weights)
+        return self.space.direction(drawn, "random")
 
     def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
         """Search several lines through a point, on all cores."""
         self.searches += len(directions)
-        return map_pieces(lambda d: search(self.hypotheses, point, d), directions)
+        return map_pieces(lambda d: self._search(point, d), directions)
+
+    def _search(self, point: Point, direction: Direction) -> Step:
+        limits = self.space.limits(point.weights, direction)
+        if self.smoothing:
+            return smoothed_search(self.hypotheses, point, direction, self.smoothing, limits)
+        return search(self.hypotheses, point, direction, limits)
 
     def take(self, point: Point, direction: Direction, step: Step) -> Point:
-        """Move, unless the gain was rounding alone; the objective never falls."""
-        if step.gain <= point.gain + TOLERANCE:
+        """Move, unless the gain was rounding alone; the objective never falls.
+
+        A smoothed objective does not fall along the line of the step; the metric itself may.
+        """
+        if step.value <= step.here + TOLERANCE:
+            return point
+        if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
             return point
         moved = self.hypotheses.move(point, direction, step.size)
-        if moved.gain <= point.gain + TOLERANCE:
+        if not self.smoothing and moved.gain <= point.gain + TOLERANCE:
             return point
-        self.history.append(
-            {
-                "direction": direction.label,
-                "size": step.size,
-                "gain": moved.gain,
-                "line_searches": self.searches,
-            }
-        )
+        if not self.space.is_free:
+            moved = replace(moved, weights=self.space.exact(moved.weights))
+        self.steps += 1
+        entry = {"direction": direction.label, "size": step.size, "gain": moved.gain}
+        if self.smoothing:
+            entry["smoothed"] = step.value
+        self.history.append(entry | {"line_searches": self.searches})
         return moved
+
+    def value(self, point: Point) -> float:
+        """Return what climbs are compared by: the gain, or a smoothed one.
+
+        Smoothed, a point has another value on every line through it. The mean over the
+        lines of the variables is one number for all of them.
+        """
+        if not self.smoothing:
+            return point.gain
+        return float(np.mean([step.here for step in self.search(point, self.coordinates())]))
 
 
 class Directions(ABC):

@@ -23,8 +23,8 @@ class Coordinate(Directions):
         while True:
             first = point
             steps = climb.search(point, directions)
-            promising = [d for d, step in enumerate(steps) if step.gain > point.gain]
-            promising.sort(key=lambda d: -steps[d].gain)
+            promising = [d for d, step in enumerate(steps) if step.value > step.here]
+            promising.sort(key=lambda d: -steps[d].value)
             for rank, d in enumerate(promising):
                 step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
                 point = climb.take(point, directions[d], step)
@@ -47,8 +47,10 @@ class Powell(Directions):
             first = point
             gains = []
             for direction in directions:
-                moved = climb.take(point, direction, climb.search(point, [direction])[0])
-                gains.append(moved.gain - point.gain)
+                step = climb.search(point, [direction])[0]
+                moved = climb.take(point, direction, step)
+                gained = step.value - step.here if climb.smoothing else moved.gain - point.gain
+                gains.append(gained)
                 point = moved
             if point is first:
                 return point
@@ -65,10 +67,10 @@ class Random(Directions):
     """Search along random directions (Cer et al. 2008)."""
 
     def climb(self, climb: Climb, point: Point) -> Point:
-        """Try as many directions as there are features; repeat until a round gains nothing."""
+        """Try as many directions as there are variables; repeat until a round gains nothing."""
         while True:
             first = point
-            directions = [climb.random_direction() for _ in climb.spread]
+            directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
                 point = climb.take(point, direction, climb.search(point, [direction])[0])
             if point is first:

@@ -14,10 +14,10 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
 from tunesmith.kernels import kernel
 
+#: Steps of any size.
+EVERYWHERE = (-np.inf, np.inf)
 #: Intervals narrower than this, relative to their distance from 0, are rounding.
 NARROW = 1e-11
-
-
 #: Breakpoints farther away than this, in units of the weights, come from slopes that differ
 #: by rounding alone.
 FARTHEST = 1e13
@@ -52,15 +52,19 @@ class Step:
     size
         γ; 0 where staying is best.
     gain
-        The objective there.
+        The metric's gain there.
     low, high
         The interval around it.
+    value, here
+        What the choice is judged by, there and at γ = 0: the gain, or a smoothed one.
     """
 
     size: float
     gain: float
     low: float
     high: float
+    value: float
+    here: float
 
 
 def surface(hypotheses: Hypotheses, point: Point, direction: Direction) -> Surface:
@@ -72,22 +76,29 @@ def surface(hypotheses: Hypotheses, point: Point, direction: Direction) -> Surfa
     return Surface(envelope.at[order], totals, hypotheses.metric.gain(totals))
 
 
-def search(hypotheses: Hypotheses, point: Point, direction: Direction) -> Step:
+def search(
+    hypotheses: Hypotheses,
+    point: Point,
+    direction: Direction,
+    limits: tuple[float, float] = EVERYWHERE,
+) -> Step:
     """Return the best step on a line: the middle of the best interval, or none.
 
     Among intervals of equal gain the widest is taken. An unbounded interval is entered by
-    half the distance of its edge, or of the weights, whichever is more.
+    half the distance of its edge, or of the weights, whichever is more. What lies outside
+    of the limits is cut off first, so the step is the best of those that they allow.
     """
     along = surface(hypotheses, point, direction)
-    reach = _reach(point.weights, direction)
-    found = _best_interval(along.edges, along.gains, reach)
+    far = reach(point.weights, direction)
+    found = _best_interval(along.edges, along.gains, far, *limits)
     if found < 0 or along.gains[found] <= point.gain:
-        return Step(0.0, point.gain, 0.0, 0.0)
-    low, high = bounds(along.edges, found, reach)
-    return Step(0.5 * (low + high), float(along.gains[found]), low, high)
+        return Step(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
+    low, high = clipped(along.edges, found, far, *limits)
+    gain = float(along.gains[found])
+    return Step(0.5 * (low + high), gain, low, high, gain, point.gain)
 
 
-def _reach(weights: Floats, direction: Direction) -> float:
+def reach(weights: Floats, direction: Direction) -> float:
     """Return how far a step is that changes the weights by about their own size."""
     size = float(np.abs(weights).max(initial=0.0))
     return size / float(np.abs(direction.values).max()) if size > 0 else 1.0
@@ -107,16 +118,33 @@ def bounds(edges: Floats, interval: int, reach: float) -> tuple[float, float]:
 
 
 @kernel
-def _best_interval(edges: Floats, gains: Floats, reach: float) -> int:
+def clipped(
+    edges: Floats, interval: int, reach: float, least: float, greatest: float
+) -> tuple[float, float]:
+    """Return both ends of the part of an interval that the limits allow."""
+    low, high = bounds(edges, interval, reach)
+    return max(low, least), min(high, greatest)
+
+
+@kernel
+def counts(low: float, high: float, reach: float) -> bool:
+    """Tell whether an interval is one: wider than rounding, and not absurdly far away."""
+    if min(abs(low), abs(high)) > FARTHEST * reach:
+        return False
+    return high - low > NARROW * max(abs(low), abs(high))
+
+
+@kernel
+def _best_interval(
+    edges: Floats, gains: Floats, reach: float, least: float, greatest: float
+) -> int:
     found = -1
     widest = 0.0
     for j in range(gains.shape[0]):
         if found < 0 or gains[j] >= gains[found]:
-            low, high = bounds(edges, j, reach)
+            low, high = clipped(edges, j, reach, least, greatest)
             width = high - low
-            if min(abs(low), abs(high)) > FARTHEST * reach:
-                continue
-            if width > NARROW * max(abs(low), abs(high)) and (
+            if counts(low, high, reach) and (
                 found < 0 or gains[j] > gains[found] or width > widest
             ):
                 found, widest = j, width

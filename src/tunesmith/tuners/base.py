@@ -1,4 +1,4 @@
-"""What a tuner is, and what it returns."""
+"""What a tuner is, and what is done around every algorithm."""
 
 from __future__ import annotations
 
@@ -7,35 +7,28 @@ import operator
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.candidates import FileDigest
+from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists import ListHypotheses, best
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
-from tunesmith.registry import Registry
+from tunesmith.progress import progress
+from tunesmith.registry import Registry, options_of
+from tunesmith.search.space import Space
+from tunesmith.tuners.beside import Beside, scores_on
+from tunesmith.tuners.combine import check_normalise, check_runs, middle, normalised
+from tunesmith.tuners.result import Combine, TuneResult
 
-if TYPE_CHECKING:
-    from rich.console import Group
-
-SCHEMA = "tunesmith.tune/1"
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What weights reach on one set."""
-
-    score: float
-    initial_score: float
-    length_ratio: float | None
+__all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
 
 @dataclass(frozen=True)
@@ -51,72 +44,15 @@ class Outcome:
         How many there were.
     certificate
         A proof of how good the weights are, where the algorithm has one.
+    objective
+        What the best of several runs is chosen by, more being better; None is the metric.
     """
 
     weights: Floats
     history: list[dict[str, Any]] = field(default_factory=list)
     line_searches: int = 0
     certificate: dict[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class TuneResult:
-    """Tuned weights and how they came about; prints itself, and is a JSON object.
-
-    Attributes
-    ----------
-    weights
-        All weights: the tuned ones, and those of the start whose feature the data lack.
-    score, initial_score, oracle_score
-        On the metric's customary scale, evaluated afresh. The oracle is the best choice
-        of candidates: the best there is if ``oracle_exact``, otherwise the best found.
-    length_ratio
-        Length of the output over that of the references; None where a metric has none.
-    dev
-        The same on a development set, which had no influence.
-    history
-        One entry a step.
-    """
-
-    tuner: str
-    metric: str
-    weights: Weights
-    start: Weights
-    score: float
-    initial_score: float
-    oracle_score: float
-    oracle_exact: bool
-    length_ratio: float | None
-    dev: Scores | None
-    path: list[dict[str, Any]] | None
-    history: list[dict[str, Any]]
-    certificate: dict[str, Any] | None
-    line_searches: int
-    seconds: float
-    seed: int | None
-    threads: int
-    warnings: list[str]
-    data: tuple[FileDigest, ...]
-    signature: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON object of ``tunesmith tune``."""
-        found = {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in fields(self)}}
-        found["weights"] = dict(self.weights)
-        found["start"] = dict(self.start)
-        found["dev"] = None if self.dev is None else asdict(self.dev)
-        found["data"] = [asdict(file) for file in self.data]
-        return found
-
-    def __rich__(self) -> Group:
-        from tunesmith.tuners.tables import result_table
-
-        return result_table(self)
-
-    def __str__(self) -> str:
-        from tunesmith.tuners.tables import as_text
-
-        return as_text(self)
+    objective: float | None = None
 
 
 class Tuner(ABC):
@@ -147,6 +83,13 @@ class Tuner(ABC):
         dev: TuningSet | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
+        *,
+        runs: int = 1,
+        combine: Combine = "best",
+        normalise: str = "none",
+        keep: str | Sequence[str] = (),
+        drop: str | Sequence[str] = (),
+        others: Sequence[Metric | str] = (),
     ) -> TuneResult:
         """Tune weights on a set.
 
@@ -162,51 +105,113 @@ class Tuner(ABC):
             A generator, or a seed; None is the seed 1.
         strict
             Make it an error if names of ``start`` and of the data differ.
+        runs, combine
+            How often to tune, each time with other random numbers, and what becomes of the
+            results: the ``best`` of them, the ``average`` or the ``median`` of the weights.
+        normalise
+            ``none``; ``l1`` or ``l2``: that norm of the tuned weights becomes 1; or a
+            feature's name, whose weight becomes 1 or -1. No choice changes with the scale.
+        keep, drop
+            Patterns of features, as ``"LM*"``. The others do not take part; where ``start``
+            has a weight for one, it becomes 0.
+        others
+            Metrics to report beside the one that is tuned for.
         """
         self.check(tuning)
+        check_runs(runs, combine)
+        beside = [Beside.of(other, tuning, dev) for other in others]
         seed = _seed(rng)
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed)
-        names = tuning.candidates.features.names
-        if not names:
-            raise TunesmithError("the candidates have no features; there is nothing to tune")
+        selection = Selection.of(keep, drop)
         begun = time.perf_counter()
         with _recorded() as said:
-            given = None if start is None else Weights.from_dict(start)
-            first = None if given is None else given.matched(names, strict)
-            if dev is not None:
-                known = Weights.from_dict(dict.fromkeys([*names, *(given or ())], 0.0))
-                known.matched(dev.candidates.features.names, strict, "held-out set: ")
+            task = self._task(tuning, start, dev, selection, strict)
+            check_normalise(normalise, task.space)
         with _recorded() as said_later:
-            outcome = self.tune(tuning, first, generator)
+            outcomes = self._run(task, generator, runs)
         seconds = time.perf_counter() - begun
-        begin = Weights(names, self.own_start(tuning)) if given is None else given
-        # With weights that these data lack, and a held-out set may have.
-        tuned = begin.updated(Weights(names, outcome.weights))
-        metric = tuning.metric
-        scores = _scores(tuning, begin, tuned)
+        weights, certificate = _combined(task, outcomes, combine)
+        weights = normalised(weights, normalise, task.space)
+        tuned = task.begin.updated(task.zeros).updated(Weights(task.names, weights))
+        scores = scores_on(tuning, task.begin, tuned)
+        names = tuning.candidates.features.names
         oracle = tuning.oracle(begin=best(tuning.candidates, tuned.aligned(names)))
+        own = {"runs": runs, "combine": combine, "normalise": normalise}
+        own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         return TuneResult(
             tuner=self.name,
-            metric=metric.name,
+            metric=tuning.metric.name,
             weights=tuned,
-            start=begin,
+            start=task.begin,
             score=scores.score,
             initial_score=scores.initial_score,
             oracle_score=oracle.score,
             oracle_exact=oracle.exact,
             length_ratio=scores.length_ratio,
-            dev=None if dev is None else _scores(dev, begin, tuned),
+            dev=None if dev is None else scores_on(dev, task.begin, tuned),
             path=None,
-            history=_history(outcome, metric),
-            certificate=outcome.certificate,
-            line_searches=outcome.line_searches,
+            history=_history(outcomes, tuning.metric),
+            certificate=certificate,
+            line_searches=sum(outcome.line_searches for outcome in outcomes),
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
             warnings=said + said_later,
             data=tuning.candidates.files + (dev.candidates.files if dev else ()),
-            signature=f"{self.signature()}|seed:{seed}|{tuning.signature()}",
+            signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
+            others=tuple(other.scores(task.begin, tuned) for other in beside),
+            runs=None if runs == 1 else [_entry(task, k, o) for k, o in enumerate(outcomes)],
         )
+
+    def _task(
+        self,
+        tuning: TuningSet,
+        start: Mapping[str, float] | None,
+        dev: TuningSet | None,
+        selection: Selection,
+        strict: bool,
+    ) -> _Task:
+        """Select features, match names, and find out what the weights may be."""
+        names = tuning.candidates.features.names
+        if not names:
+            raise TunesmithError("the candidates have no features; there is nothing to tune")
+        dev_names = () if dev is None else dev.candidates.features.names
+        selection.check(names)
+        kept = selection.kept(names)
+        dropped = {*names, *dev_names} - {*kept, *selection.kept(dev_names)}
+        if dropped:
+            candidates = tuning.candidates.with_features(selection.keep, selection.drop)
+            tuning = TuningSet(candidates, tuning.metric, tuning.stats)
+        given = Weights.from_dict({} if start is None else start)
+        zeroed = [name for name in given if name in dropped]
+        if zeroed:
+            more = f" and {len(zeroed) - 3} more" if len(zeroed) > 3 else ""
+            what = f"weights of dropped features are 0: {', '.join(zeroed[:3])}{more}"
+            warnings.warn(what, stacklevel=3)
+        rest = Weights.from_dict({n: given[n] for n in given if n not in dropped})
+        first = None if start is None else rest.matched(kept, strict)
+        if dev is not None:
+            known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))
+            known.matched(selection.kept(dev_names), strict, "held-out set: ")
+        own = self.own_start(tuning) if first is None else first
+        space = self.space(kept, own)
+        begin = Weights(kept, space.inside(own)) if first is None else given
+        zeros = Weights.from_dict(dict.fromkeys(zeroed, 0.0))
+        return _Task(tuning, kept, first, begin, zeros, space)
+
+    def _run(self, task: _Task, generator: np.random.Generator, runs: int) -> list[Outcome]:
+        if runs == 1:
+            return [self.tune(task.tuning, task.first, generator)]
+        outcomes = []
+        for run, own in enumerate(generator.spawn(runs)):
+            progress("runs", run, runs)
+            outcomes.append(self.tune(task.tuning, task.first, own))
+        progress("runs", runs, runs)
+        return outcomes
+
+    def space(self, names: tuple[str, ...], start: Floats) -> Space:
+        """Return what the weights may be: anything, for a tuner without restrictions."""
+        return Space.free(names)
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return the weights that the algorithm begins with where none are given."""
@@ -222,8 +227,59 @@ class Tuner(ABC):
 
     def signature(self) -> str:
         """Return what has to be known to run the same again."""
-        options = [f"{f.name}:{getattr(self, f.name)}" for f in fields(self)]  # type: ignore[arg-type]
-        return "|".join([self.name, *options])
+        parts = [self.name]
+        for option in options_of(type(self)):
+            value = getattr(self, option.field)
+            if not option.several:
+                parts.append(f"{option.field}:{value}")
+            elif value:
+                parts.append(f"{option.field}:{','.join(map(str, value))}")
+        return "|".join(parts)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is tuned: the features that take part, and where they begin.
+
+    ``first`` are the starting weights of these features, None where the algorithm has its
+    own. ``begin`` are all starting weights, ``zeros`` those of them that are dropped.
+    """
+
+    tuning: TuningSet
+    names: tuple[str, ...]
+    first: Floats | None
+    begin: Weights
+    zeros: Weights
+    space: Space
+
+    def score(self, weights: Floats) -> float:
+        return self.tuning.score(best(self.tuning.candidates, weights))
+
+
+def _combined(
+    task: _Task, outcomes: list[Outcome], combine: Combine
+) -> tuple[Floats, dict[str, Any] | None]:
+    """Return the weights that several runs come to, and the proof about them, if any."""
+    if combine == "best" or len(outcomes) == 1:
+        sign = 1.0 if task.tuning.metric.higher_is_better else -1.0
+        found = max(
+            outcomes,
+            key=lambda o: sign * task.score(o.weights) if o.objective is None else o.objective,
+        )
+        return task.space.exact(found.weights), found.certificate
+    spread = ListHypotheses(task.tuning).spread()
+    return middle([o.weights for o in outcomes], combine, spread, task.space), None
+
+
+def _entry(task: _Task, run: int, outcome: Outcome) -> dict[str, Any]:
+    weights = dict(Weights(task.names, outcome.weights))
+    return {"run": run, "score": task.score(outcome.weights), "weights": weights}
+
+
+def _unusual(own: Mapping[str, object]) -> str:
+    """Return the options of ``fit`` that are not as they usually are."""
+    usual = {"runs": 1, "combine": "best", "normalise": "none", "keep": "", "drop": ""}
+    return "".join(f"|{key}:{value}" for key, value in own.items() if value != usual[key])
 
 
 def _seed(rng: np.random.Generator | int | None) -> int | None:
@@ -253,27 +309,25 @@ def _recorded() -> Iterator[list[str]]:
             said.append(str(warning.message))
 
 
-def _history(outcome: Outcome, metric: Metric) -> list[dict[str, Any]]:
+def score_of(metric: Metric, gain: float) -> float:
+    """Return a gain, in natural units, on the metric's customary scale."""
+    return gain * (metric.scale if metric.higher_is_better else -metric.scale)
+
+
+def _history(outcomes: Sequence[Outcome], metric: Metric) -> list[dict[str, Any]]:
     """Put numbers on the steps, and their gains on the metric's scale."""
-    sign = metric.scale if metric.higher_is_better else -metric.scale
-    return [
-        {"step": step, "score": entry["gain"] * sign}
-        | {key: value for key, value in entry.items() if key != "gain"}
-        for step, entry in enumerate(outcome.history)
-    ]
+    found: list[dict[str, Any]] = []
+    for run, outcome in enumerate(outcomes):
+        for entry in outcome.history:
+            rest = {key: value for key, value in entry.items() if key not in GAINS}
+            scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
+            which = {"run": run} if len(outcomes) > 1 else {}
+            found.append({"step": len(found), **scores, **which, **rest})
+    return found
 
 
-def _scores(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
-    """Evaluate weights from scratch on a set that may have other features."""
-    candidates = tuning.candidates
-    names = candidates.features.names
-    chosen = best(candidates, tuned.aligned(names))
-    details = tuning.metric.details(tuning.total(chosen))
-    return Scores(
-        tuning.score(chosen),
-        tuning.score(best(candidates, start.aligned(names))),
-        details.get("length_ratio"),
-    )
+#: Keys of a history that are gains, and what they are called as scores.
+GAINS = {"gain": "score", "smoothed": "smoothed_score"}
 
 
-TUNERS: Registry[Tuner] = Registry("tuner", "tunesmith.tuners", "tunesmith.tuners")
+TUNERS: Registry[Tuner] = Registry("tuner", "tunesmith.tuners", "tunesmith.tuners", Tuner)

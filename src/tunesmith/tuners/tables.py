@@ -11,7 +11,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from tunesmith.metrics.tuning import Oracle
-    from tunesmith.tuners.base import TuneResult
+    from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
 #: Weights that a table shows; the largest come first where there are more.
 MOST = 40
@@ -28,27 +28,35 @@ def demo_tables(result: TuneResult, test: Oracle) -> Group:
 
 
 def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
-    """Lay out the scores before and after, and the oracle."""
+    """Lay out the scores before and after, and the oracle; other metrics below."""
     table = Table(title=result.metric, title_justify="left", title_style="bold")
-    for column in ("set", "before", "after", "oracle", "length ratio"):
-        table.add_column(column, justify="left" if column == "set" else "right")
-    bound = "" if result.oracle_exact else "≥ "
-    table.add_row(
-        "tune",
-        f"{result.initial_score:.2f}",
-        f"{result.score:.2f}",
-        f"{bound}{result.oracle_score:.2f}",
-        "" if result.length_ratio is None else f"{result.length_ratio:.4f}",
-    )
-    if result.dev is not None:
-        table.add_row(
-            dev_name,
-            f"{result.dev.initial_score:.2f}",
-            f"{result.dev.score:.2f}",
-            "" if dev is None else f"{'' if dev.exact else '≥ '}{dev.score:.2f}",
-            "" if result.dev.length_ratio is None else f"{result.dev.length_ratio:.4f}",
-        )
+    columns = ["set", "before", "after", "oracle", "length ratio"]
+    if result.others:
+        table.title = None
+        columns.insert(0, "metric")
+    for column in columns:
+        table.add_column(column, justify="left" if column in {"metric", "set"} else "right")
+    oracle = f"{'' if result.oracle_exact else '≥ '}{result.oracle_score:.2f}"
+    dev_oracle = "" if dev is None else f"{'' if dev.exact else '≥ '}{dev.score:.2f}"
+    rows: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
+        (result.metric, "tune", result, oracle),
+        (result.metric, dev_name, result.dev, dev_oracle),
+    ]
+    for other in result.others:
+        rows += [(other.metric, "tune", other, ""), (other.metric, dev_name, other.dev, "")]
+    for metric, name, scores, best in rows:
+        if scores is not None:
+            table.add_row(*([metric] if result.others else []), name, *_figures(scores, best))
     return table
+
+
+def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
+    return [
+        f"{scores.initial_score:.2f}",
+        f"{scores.score:.2f}",
+        oracle,
+        "" if scores.length_ratio is None else f"{scores.length_ratio:.4f}",
+    ]
 
 
 def weight_table(result: TuneResult) -> Table:
@@ -69,9 +77,10 @@ def weight_table(result: TuneResult) -> Table:
 
 
 def _summary(result: TuneResult) -> Text:
+    scores = ", ".join(f"{run['score']:.2f}" for run in result.runs or ())
     return Text(
         f"{result.tuner}: {result.line_searches} line searches in {result.seconds:.2f} s, "
-        f"seed {result.seed}, {result.threads} threads"
+        f"seed {result.seed}, {result.threads} threads" + (f"\nruns: {scores}" if scores else "")
     )
 
 

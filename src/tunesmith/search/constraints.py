@@ -1,0 +1,129 @@
+"""Restrictions on weights as a user writes them."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tunesmith.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a weight may be; an open side is infinite."""
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Restrictions, read but not yet held against the features of any data.
+
+    Attributes
+    ----------
+    fixed
+        Names and their constant weights.
+    bounds
+        Names and their ranges.
+    ties, groups
+        Texts ``A=B=C`` (equal weights) and ``A,B,C`` (weights that keep their ratios). Which
+        names they hold is known only together with the data: a name may contain the sign.
+    """
+
+    fixed: tuple[tuple[str, float], ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    ties: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(
+        cls,
+        fix: Sequence[str] = (),
+        bound: Sequence[str] = (),
+        tie: Sequence[str] = (),
+        scale_together: Sequence[str] = (),
+    ) -> Constraints:
+        """Read ``NAME=1``, ``NAME=0:``, ``A=B`` and ``A,B,C``."""
+        for option, texts, sign, form in (
+            ("tie", tie, "=", "A=B"),
+            ("scale-together", scale_together, ",", "A,B"),
+        ):
+            for text in texts:
+                if not all(text.split(sign)) or sign not in text:
+                    raise UsageError(f"{option} '{text}' has no two names; write {form}")
+        return cls(
+            tuple(_fixed(text) for text in fix),
+            tuple(_bound(text) for text in bound),
+            tuple(tie),
+            tuple(scale_together),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.fixed or self.bounds or self.ties or self.groups)
+
+
+def _fixed(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    if not name:
+        raise UsageError(f"fix '{text}' has no name and value; write NAME=1")
+    return name, _number(value, f"fix '{text}'")
+
+
+def _bound(text: str) -> Bound:
+    name, _, limits = text.rpartition("=")
+    low, colon, high = limits.partition(":")
+    form = "write NAME=low:high, NAME=low: or NAME=:high"
+    if not name or not colon:
+        raise UsageError(f"bound '{text}' has no name and range; {form}")
+    if not low.strip() and not high.strip():
+        raise UsageError(f"bound '{text}' is open on both sides; {form}")
+    found = Bound(
+        name,
+        _number(low, f"bound '{text}'") if low.strip() else -math.inf,
+        _number(high, f"bound '{text}'") if high.strip() else math.inf,
+    )
+    if found.low > found.high:
+        raise UsageError(f"bound '{text}' holds no number; write the lower one first")
+    return found
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"'{text}' in {where} is not a number; give a finite one")
+    return value
+
+
+def names_in(text: str, sign: str, known: Sequence[str], where: str) -> list[str]:
+    """Split a text into known names; they may contain the sign that stands between them."""
+    lookup = set(known)
+    found = _split(text.split(sign), sign, lookup)
+    if found is None:
+        unknown = next(part for part in text.split(sign) if part not in lookup)
+        raise unknown_feature(unknown, known, where)
+    return found
+
+
+def _split(parts: list[str], sign: str, known: set[str]) -> list[str] | None:
+    if not parts:
+        return []
+    for k in range(1, len(parts) + 1):
+        name = sign.join(parts[:k])
+        if name in known:
+            rest = _split(parts[k:], sign, known)
+            if rest is not None:
+                return [name, *rest]
+    return None
+
+
+def unknown_feature(name: str, known: Sequence[str], where: str) -> UsageError:
+    """Return the error about a name that no feature has, with near ones."""
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or list(known[:3])
+    return UsageError(f"no feature is called '{name}' ({where}); did you mean {' or '.join(near)}?")

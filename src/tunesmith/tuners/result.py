@@ -1,0 +1,115 @@
+"""What a tuner returns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.weights import Weights
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+SCHEMA = "tunesmith.tune/1"
+
+#: What several runs become.
+Combine = Literal["best", "average", "median"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What weights reach on one set."""
+
+    score: float
+    initial_score: float
+    length_ratio: float | None
+
+
+@dataclass(frozen=True)
+class OtherScores:
+    """What the weights reach by a metric that they were not tuned for.
+
+    Attributes
+    ----------
+    metric
+        Its name, with options as they were given.
+    signature
+        What has to be known to compute the same score again.
+    dev
+        The same on a development set.
+    """
+
+    metric: str
+    signature: str
+    score: float
+    initial_score: float
+    length_ratio: float | None
+    dev: Scores | None
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """Tuned weights and how they came about; prints itself, and is a JSON object.
+
+    Attributes
+    ----------
+    weights
+        All weights: the tuned ones, and those of the start whose feature the data lack.
+    score, initial_score, oracle_score
+        On the metric's customary scale, evaluated afresh. The oracle is the best choice
+        of candidates: the best there is if ``oracle_exact``, otherwise the best found.
+    length_ratio
+        Length of the output over that of the references; None where a metric has none.
+    dev
+        The same on a development set, which had no influence.
+    history
+        One entry a step; ``run`` counts several runs from 0.
+    others
+        What other metrics say about the same weights.
+    runs
+        If there were several: ``run``, ``score`` and ``weights`` of each.
+    """
+
+    tuner: str
+    metric: str
+    weights: Weights
+    start: Weights
+    score: float
+    initial_score: float
+    oracle_score: float
+    oracle_exact: bool
+    length_ratio: float | None
+    dev: Scores | None
+    path: list[dict[str, Any]] | None
+    history: list[dict[str, Any]]
+    certificate: dict[str, Any] | None
+    line_searches: int
+    seconds: float
+    seed: int | None
+    threads: int
+    warnings: list[str]
+    data: tuple[FileDigest, ...]
+    signature: str
+    others: tuple[OtherScores, ...] = ()
+    runs: list[dict[str, Any]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of ``tunesmith tune``."""
+        found = {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in fields(self)}}
+        found["weights"] = dict(self.weights)
+        found["start"] = dict(self.start)
+        found["dev"] = None if self.dev is None else asdict(self.dev)
+        found["others"] = [asdict(other) for other in self.others]
+        found["data"] = [asdict(file) for file in self.data]
+        return found
+
+    def __rich__(self) -> Group:
+        from tunesmith.tuners.tables import result_table
+
+        return result_table(self)
+
+    def __str__(self) -> str:
+        from tunesmith.tuners.tables import as_text
+
+        return as_text(self)
