@@ -12,10 +12,12 @@ from tunesmith.cli.options import (
     Json,
     MetricName,
     References,
+    Scores,
     Strict,
     names_of,
     one_standard_input,
     print_json,
+    read_candidates,
 )
 from tunesmith.errors import UsageError
 
@@ -31,14 +33,17 @@ def run(
     session: Session,
     references: References = [],  # noqa: B006  (typer's way; never changed)
     hypotheses: Annotated[
-        str | None, typer.Option(help="An output, one text a line.", show_default=False)
+        str | None,
+        typer.Option(help="An output, one text a line.", show_default=False, metavar="FILE"),
     ] = None,
     candidates: Annotated[
-        list[str], typer.Option(help="n-best lists to choose from.", show_default=False)
+        list[str],
+        typer.Option(help="Candidates to choose from.", show_default=False, metavar="FILE"),
     ] = [],  # noqa: B006
     weights: Annotated[
-        str | None, typer.Option(help="Weights to choose with.", show_default=False)
+        str | None, typer.Option(help="Weights to choose with.", show_default=False, metavar="FILE")
     ] = None,
+    scores: Scores = [],  # noqa: B006
     metric: MetricName = "bleu",
     format_name: Format = None,
     strict: Strict = False,
@@ -46,7 +51,7 @@ def run(
 ) -> None:
     """Score an output, or the best candidates under given weights."""
     from tunesmith.inference.lists import best
-    from tunesmith.io.read import read, read_hypotheses
+    from tunesmith.io.read import read_hypotheses
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
@@ -64,7 +69,9 @@ def run(
         chosen = tuning.candidates.start[:-1]
     else:
         held = read_weights(weights).weights
-        tuning = TuningSet(read(candidates, references, format_name), measure)
+        tuning = TuningSet(
+            read_candidates(candidates, references, format_name, scores, [measure]), measure
+        )
         with names_of(weights):
             values = held.matched(tuning.candidates.features.names, strict)
         chosen = best(tuning.candidates, values)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tunesmith.errors import UsageError, WeightNamesError
 
+if TYPE_CHECKING:
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.metrics.base import Metric
+
 Candidates = Annotated[
     list[str],
     typer.Option(
-        help="n-best lists (.gz too, - is standard input); repeat it to merge several.",
+        help="Candidates in any format (- is standard input); repeat it to merge several.",
         metavar="FILE",
     ),
 ]
@@ -26,15 +30,28 @@ References = Annotated[
     ),
 ]
 MetricName = Annotated[
-    str, typer.Option(help="Metric with its options, as bleu or bleu:tokenize=13a.", metavar="NAME")
+    str,
+    typer.Option(
+        help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that file.",
+        metavar="NAME",
+    ),
 ]
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="Format of the candidates; recognised by default.",
+        help="Format of the candidates, with its options; recognised by default.",
         show_default=False,
         metavar="NAME",
+    ),
+]
+Scores = Annotated[
+    list[str],
+    typer.Option(
+        help="A file with a number a line for each candidate, as a further feature or a column "
+        "to tune for; repeat it for several.",
+        show_default=False,
+        metavar="NAME=FILE",
     ),
 ]
 Strict = Annotated[
@@ -47,6 +64,34 @@ def one_standard_input(*paths: str | None) -> None:
     """Raise an error if standard input is to be read twice."""
     if paths.count("-") > 1:
         raise UsageError("standard input can be read once; give a file for the others")
+
+
+def read_candidates(
+    candidates: list[str],
+    references: list[str],
+    format_name: str | None,
+    scores: list[str],
+    metrics: Sequence[Metric] = (),
+    columns: Sequence[str] = (),
+) -> CandidateSet:
+    """Read a set with everything that the options say of it.
+
+    What a metric takes as its column is no feature.
+    """
+    from tunesmith.io.read import read
+
+    files = dict(_named_file(text) for text in scores)
+    if len(files) < len(scores):
+        raise UsageError("two --scores have the same name; rename one")
+    wanted = [*columns, *(name for metric in metrics for name in metric.columns)]
+    return read(candidates, references, format_name, files, wanted)
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not name or not equals or not path:
+        raise UsageError(f"--scores is '{text}'; write NAME=FILE")
+    return name, path
 
 
 @contextlib.contextmanager

@@ -7,18 +7,27 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import Candidates, Format, Strict, names_of, one_standard_input
+from tunesmith.cli.options import (
+    Candidates,
+    Format,
+    Scores,
+    Strict,
+    names_of,
+    one_standard_input,
+    read_candidates,
+)
 
 
 def run(
     *,
     session: Session,
     candidates: Candidates,
-    weights: Annotated[str, typer.Option(help="Weights, in any format.")],
+    weights: Annotated[str, typer.Option(help="Weights, in any format.", metavar="FILE")],
+    scores: Scores = [],  # noqa: B006  (typer's way; never changed)
     nbest: Annotated[
         bool, typer.Option("--nbest", help="Write all candidates, the best of a group first.")
     ] = False,
-    out: Annotated[str, typer.Option(help="Where to write.")] = "-",
+    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
     format_name: Format = None,
     strict: Strict = False,
 ) -> None:
@@ -26,22 +35,21 @@ def run(
     from tunesmith.inference.lists import best
     from tunesmith.inference.rerank import ranking
     from tunesmith.io.formats import FORMATS
-    from tunesmith.io.read import read
     from tunesmith.io.streams import check_writable, writing
     from tunesmith.io.weights import read_weights
 
     one_standard_input(*candidates, weights)
     check_writable(out)
     held = read_weights(weights).weights
-    found = read(candidates, format=format_name)
+    found = read_candidates(candidates, [], format_name, scores)
     session.note(f"{found!r}")
     with names_of(weights):
         values = held.matched(found.features.names, strict)
     if nbest:
-        writer = FORMATS.get(found.files[0].format)()
-        lines = writer.lines(found, *ranking(found, values))
-    else:
-        lines = (found.text(i) for i in best(found, values))
+        FORMATS.create(format_name or found.files[0].format).write(
+            found, *ranking(found, values), out
+        )
+        return
     with writing(out) as file:
-        for line in lines:
-            file.write(line.encode() + b"\n")
+        for i in best(found, values):
+            file.write(found.text(i).encode() + b"\n")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tunesmith.arrays import Ids
+from tunesmith.arrays import Ids, Ints
 from tunesmith.data.assembly import Piece, assemble
 from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_texts
 from tunesmith.errors import TunesmithError
@@ -51,22 +51,29 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
 def _piece(
     candidates: CandidateSet, ids: dict[GroupId, int], names: dict[str, int], words: dict[str, int]
 ) -> Piece:
+    return piece_of(
+        candidates,
+        np.array([ids[i] for i in candidates.ids], np.int64),
+        np.array([names[x] for x in candidates.features.names], np.int64),
+        np.array([words[w] for w in candidates.vocabulary], np.int32),
+    )
+
+
+def piece_of(candidates: CandidateSet, groups: Ints, columns: Ints, words: Ids) -> Piece:
+    """Return a whole set as a piece of another, given its groups, features and words there."""
     features = candidates.features
-    renamed = np.array([words[w] for w in candidates.vocabulary], np.int32)
-    group = np.array([ids[i] for i in candidates.ids], np.int64)
-    dense_columns = np.array([names[x] for x in features.dense_names], np.int64)
-    sparse_names = np.array([names[x] for x in features.sparse_names], np.int64)
+    dense, sparse = np.split(columns, [len(features.dense_names)])
     entries = features.sparse.tocoo()
     return Piece(
-        np.repeat(group, np.diff(candidates.start)),
-        Texts(candidates.texts.start, renamed[candidates.texts.ids]),
-        dense_columns,
+        np.repeat(groups, np.diff(candidates.start)),
+        Texts(candidates.texts.start, words[candidates.texts.ids]),
+        dense,
         features.dense,
         entries.row.astype(np.int64),
-        sparse_names[entries.col] if len(sparse_names) else np.zeros(0, np.int64),
+        sparse[entries.col] if len(sparse) else np.zeros(0, np.int64),
         entries.data,
-        dense_columns,
-        np.full(len(dense_columns), len(candidates)),
+        dense,
+        np.full(len(dense), len(candidates)),
         candidates.columns,
         candidates.files[0].path if candidates.files else "a set to merge",
     )

@@ -17,9 +17,10 @@ from tunesmith.data.candidates import (
     Texts,
     pack_texts,
 )
+from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.rows import Place, Rows, shown_place
-from tunesmith.io.tokens import Interner
+from tunesmith.io.tokens import Interner, tokenize
 
 
 class Collector:
@@ -32,6 +33,7 @@ class Collector:
         self.vocabulary = Interner()
         self._pieces: list[Piece] = []
         self._rows = Rows()
+        self._whole: tuple[CandidateSet, str] | None = None
         self.files: list[FileDigest] = []
         self._columns: dict[str, int] = {}
         self._groups: dict[GroupId, int] = {}
@@ -63,6 +65,8 @@ class Collector:
         place
             File and line, for errors.
         """
+        if self._whole is not None:
+            self._flush()
         self._rows.add(group, text, features, columns or {}, place)
         if self._rows.full:
             self._flush()
@@ -72,15 +76,48 @@ class Collector:
         self._flush()
         self._pieces.append(piece)
 
+    def add_set(self, candidates: CandidateSet, place: str) -> None:
+        """Add a set that is complete; by itself it stays as it is, and is not copied."""
+        if not self._pieces and not self._rows and self._whole is None:
+            self._whole = (candidates, place)
+            self.vocabulary = Interner.of(candidates.vocabulary)
+            # Score files may bring more features, reference files need the groups.
+            self.columns(candidates.features.names)
+            self.groups(candidates.ids)
+            self._take_texts_of(candidates, np.arange(len(candidates.vocabulary)), place)
+            return
+        self._flush()
+        self._add_as_piece(candidates, place)
+
+    def _add_as_piece(self, candidates: CandidateSet, place: str) -> None:
+        text = "\n".join([*candidates.vocabulary, ""]).encode()
+        words = tokenize(text, self.vocabulary).ids
+        groups, columns = self.groups(candidates.ids), self.columns(candidates.features.names)
+        self._pieces.append(replace(piece_of(candidates, groups, columns, words), origin=place))
+        self._take_texts_of(candidates, words, place)
+
+    def _take_texts_of(self, candidates: CandidateSet, words: Ints | Ids, place: str) -> None:
+        held = candidates.references
+        for g, i in enumerate(candidates.ids):
+            if candidates.sources is not None:
+                self.add_source(i, candidates.sources[g])
+            if held is not None:
+                span = range(*held.group_start[g : g + 2])
+                references = [words[held.texts[r]].astype(np.int32) for r in span]
+                self.add_references(i, references, place)
+
     def _flush(self) -> None:
+        if self._whole is not None:
+            whole, self._whole = self._whole, None
+            self._add_as_piece(*whole)
         if self._rows:
             self._pieces.extend(self._rows.pieces(self))
             self._rows = Rows()
 
     def __len__(self) -> int:
         """Return the number of candidates so far."""
-        self._flush()
-        return sum(map(len, self._pieces))
+        whole = 0 if self._whole is None else len(self._whole[0])
+        return whole + len(self._rows) + sum(map(len, self._pieces))
 
     def add_features(self, values: Mapping[str, Floats]) -> None:
         """Add features to the candidates that are there, in the order in which they came."""
@@ -144,12 +181,16 @@ class Collector:
         references
             Name and lines of each reference file; a group's id is its line, from 0.
         """
-        self._flush()
+        if self._whole is None:
+            self._flush()
         held = self._held_references(references)
         sources = self._sources
-        result = assemble(
-            self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
-        )
+        if self._whole is not None:
+            result = replace(self._whole[0], vocabulary=tuple(self.vocabulary.words()))
+        else:
+            result = assemble(
+                self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
+            )
         ordered = [held[i] for i in result.ids] if held else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
         return replace(

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from tunesmith.io.collector import Collector
 
 
+#: All that a set may have beside ids, texts and features.
+EVERYTHING = frozenset({"references", "sources", "columns"})
+
+
 class CandidateFormat(ABC):
     """Reads and writes candidates in one format.
 
@@ -28,6 +32,9 @@ class CandidateFormat(ABC):
     name: ClassVar[str]
     #: Endings of names of files that are written in this format without being asked to.
     suffixes: ClassVar[tuple[str, ...]] = ()
+
+    #: What it has a place for beside ids, texts and features.
+    holds: ClassVar[frozenset[str]] = frozenset()
 
     @staticmethod
     def recognises(head: bytes) -> bool:

@@ -18,7 +18,7 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS, CandidateFormat
+from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
 from tunesmith.io.utf8 import check_utf8
@@ -32,6 +32,7 @@ class JsonLinesFormat(CandidateFormat):
     """JSON lines, a group a line."""
 
     suffixes = (".jsonl",)
+    holds = EVERYTHING
 
     @staticmethod
     def recognises(head: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -44,6 +45,15 @@ class Interner:
         self.start = np.zeros(capacity + 1, np.int64)
         self.arena = np.zeros(16 * capacity, np.uint8)
         self.used = np.zeros(1, np.int64)
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Interner:
+        """Give words their numbers; they are distinct and have no white space in them."""
+        new = cls(max(1 << 12, 1 << (len(words) + 1).bit_length()))
+        tokenize("\n".join([*words, ""]).encode(), new)
+        if len(new) != len(words):
+            raise ValueError("words are the same, empty or have white space in them")
+        return new
 
     def __len__(self) -> int:
         return int(self.used[0])

@@ -1,0 +1,158 @@
+"""``tunesmith convert``: candidates or weights from one format to another."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import (
+    Candidates,
+    Format,
+    References,
+    Scores,
+    names_of,
+    one_standard_input,
+    read_candidates,
+)
+from tunesmith.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.registry import Registry
+
+
+def run(
+    *,
+    session: Session,
+    candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
+    references: References = [],  # noqa: B006
+    scores: Scores = [],  # noqa: B006
+    column: Annotated[
+        list[str],
+        typer.Option(
+            help="A feature that is an external metric; repeat it for several.",
+            metavar="NAME",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    statistics: Annotated[
+        list[str],
+        typer.Option(
+            help="Count the statistics of this metric and keep them as columns.",
+            metavar="METRIC",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Weights for the score field of lists; alone, the file to convert.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format to write; by default that of the ending of --out.",
+            metavar="FORMAT",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    format_name: Format = None,
+) -> None:
+    """Convert candidates, or a weights file, from one format to another."""
+    from tunesmith.io.streams import check_writable
+
+    one_standard_input(*candidates, *references, weights)
+    check_writable(out)
+    if candidates:
+        target = _target(to, out)
+        found = read_candidates(candidates, references, format_name, scores, columns=column)
+        session.note(f"{found!r}")
+        found = _with_statistics(found, statistics)
+        _write(found, target, weights, out)
+    elif weights is not None:
+        if references or scores or column or statistics or format_name:
+            raise UsageError("a weights file takes --weights, --to and --out alone; drop the rest")
+        _convert_weights(weights, to, out)
+    else:
+        raise UsageError("there is nothing to convert; give --candidates, or --weights alone")
+
+
+def _target(to: str | None, out: str) -> str:
+    from tunesmith.io.formats import FORMATS
+
+    if to is not None:
+        FORMATS.create(to)
+        return to
+    return _by_suffix(FORMATS, out)
+
+
+def _by_suffix(formats: Registry[Any], out: str) -> str:
+    from tunesmith.io.compression import without_suffix
+
+    plain = without_suffix(out).lower()
+    for name in formats.names():
+        if plain.endswith(getattr(formats.get(name), "suffixes", ()) or ("\0",)):
+            return name
+    known = ", ".join(formats.names())
+    raise UsageError(f"the ending of '{out}' is of no format; name one with --to: {known}")
+
+
+def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet:
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.tuning import TuningSet, statistic_columns
+
+    for spec in specs:
+        metric = METRICS.create(spec)
+        stats = TuningSet(candidates, metric).stats
+        counted = dict(zip(statistic_columns(metric), stats.T.astype(float), strict=True))
+        candidates = replace(candidates, columns={**candidates.columns, **counted})
+    return candidates
+
+
+def _write(candidates: CandidateSet, target: str, weights: str | None, out: str) -> None:
+    import numpy as np
+
+    from tunesmith.io.formats import FORMATS
+    from tunesmith.io.weights import read_weights
+
+    totals = np.zeros(len(candidates))
+    if weights is not None:
+        held = read_weights(weights).weights
+        with names_of(weights):
+            values = held.matched(candidates.features.names)
+        totals = candidates.features.dot(values)
+    writer = FORMATS.create(target)
+    lost = [
+        what
+        for what, there in (
+            ("references", candidates.references is not None),
+            ("sources", candidates.sources is not None),
+            ("columns", bool(candidates.columns)),
+        )
+        if there and what not in writer.holds
+    ]
+    if lost:
+        warnings.warn(
+            f"{out}: format {writer.name} has no place for {' and '.join(lost)}", stacklevel=2
+        )
+    writer.write(candidates, np.arange(len(candidates)), totals, out)
+
+
+def _convert_weights(path: str, to: str | None, out: str) -> None:
+    from tunesmith.io.formats import WEIGHTS_FORMATS
+    from tunesmith.io.streams import write_atomically
+    from tunesmith.io.weights import read_weights
+
+    if to is not None and to not in WEIGHTS_FORMATS.names():
+        raise UnknownNameError("weights format", to, WEIGHTS_FORMATS.names())
+    target = to or _by_suffix(WEIGHTS_FORMATS, out)
+    held = read_weights(path)
+    write_atomically(out, WEIGHTS_FORMATS.get(target)().write(held.weights, b""))

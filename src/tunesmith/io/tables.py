@@ -1,0 +1,343 @@
+"""Tables with a row a candidate: what CSV, Parquet, Arrow and data frames share.
+
+Columns ``id`` and ``text``; ``source``, ``reference``, ``reference_2`` ... where they are
+known; ``metrics.NAME`` for external scores. Every other column of numbers is a feature, and
+so is ``features.NAME``, whatever its name.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats
+from tunesmith.data.assembly import Piece
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
+from tunesmith.io.tokens import tokenize
+
+METRIC, FEATURE, REFERENCE = "metrics.", "features.", "reference"
+RESERVED = ("id", "text", "source", "score")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    values : float64[n]
+    missing : bool[n]
+        Cells without a value, or None where all have one.
+    """
+
+    values: Floats
+    missing: Flags | None = None
+
+
+#: A column is numbers or texts; None is an empty cell.
+Column = Numbers | Sequence[str | int | None]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table.
+
+    Attributes
+    ----------
+    columns
+        By name, all of the same length.
+    first_line
+        The line of the first row in the file, for errors; from 1.
+    """
+
+    columns: Mapping[str, Column]
+    first_line: int
+
+    def __len__(self) -> int:
+        first = next(iter(self.columns.values()))
+        return len(first.values if isinstance(first, Numbers) else first)
+
+
+def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> None:
+    """Add the rows of a table to a collector."""
+    reader = _Reader(name, collector)
+    for batch in batches:
+        if len(batch):
+            reader.add(batch)
+    if reader.empty:
+        raise FormatError(name, None, "there is no row in it", "give one row a candidate")
+
+
+class _Reader:
+    def __init__(self, name: str, collector: Collector) -> None:
+        self.name = name
+        self.collector = collector
+        self.empty = True
+        self.left_out: set[str] = set()
+        self.numeric: set[str] = set()
+
+    def add(self, batch: Batch) -> None:
+        """Add some rows."""
+        self.empty = False
+        ids = self._ids(batch)
+        texts = self._texts(batch, "text") if "text" in batch.columns else [""] * len(batch)
+        features, metrics = self._numbers(batch)
+        columns = self.collector.columns(list(features))
+        full = [k for k, f in enumerate(features.values()) if f.missing is None]
+        rows, sparse, values = [], [], []
+        for k, numbers in enumerate(features.values()):
+            if numbers.missing is not None:
+                fires = np.flatnonzero(~numbers.missing & (numbers.values != 0))
+                rows.append(fires)
+                sparse.append(np.full(len(fires), columns[k]))
+                values.append(numbers.values[fires])
+        counts = [
+            len(batch) - (0 if f.missing is None else int(f.missing.sum()))
+            for f in features.values()
+        ]
+        held = list(features.values())
+        none = [np.zeros(0, np.int64)]
+        self.collector.add_piece(
+            Piece(
+                self.collector.groups(ids),
+                tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary),
+                columns[full],
+                np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
+                np.concatenate(none + rows),
+                np.concatenate(none + sparse),
+                np.concatenate([np.zeros(0), *values]),
+                columns,
+                np.array(counts, np.int64),
+                {key: numbers.values for key, numbers in metrics.items()},
+                f"{self.name}:{batch.first_line}",
+            )
+        )
+        self._add_inputs(batch, ids)
+
+    def _error(self, batch: Batch, row: int, problem: str, remedy: str) -> FormatError:
+        return FormatError(self.name, batch.first_line + row, problem, remedy)
+
+    def _ids(self, batch: Batch) -> list[int | str]:
+        column = batch.columns.get("id")
+        if column is None:
+            known = ", ".join(list(batch.columns)[:5])
+            problem = f"there is no column 'id' (the first are {known})"
+            raise FormatError(self.name, 1, problem, "name each candidate's group in it")
+        if isinstance(column, Numbers):
+            whole = np.isfinite(column.values) & (column.values == np.rint(column.values))
+            if column.missing is not None:
+                whole &= ~column.missing
+            if not whole.all():
+                row = int(np.flatnonzero(~whole)[0])
+                raise self._error(batch, row, "the id is missing or no whole number", "give one")
+            return [int(i) for i in column.values]
+        for row, i in enumerate(column):
+            if i is None or i == "":
+                raise self._error(batch, row, "the id is missing", "name the candidate's group")
+        if all(isinstance(i, int) or _is_whole(i) for i in column):
+            return [int(i or 0) for i in column]
+        return [str(i) for i in column]
+
+    def _texts(self, batch: Batch, name: str) -> list[str]:
+        column = batch.columns[name]
+        if isinstance(column, Numbers):  # a text may look like a number
+            raise self._error(batch, 0, f"'{name}' holds numbers", "write texts")
+        texts = ["" if t is None else str(t).replace("\n", " ") for t in column]
+        whole = "".join(texts)
+        if "\0" in whole or not _is_unicode(whole):
+            row = next(r for r, t in enumerate(texts) if "\0" in t or not _is_unicode(t))
+            raise self._error(batch, row, f"'{name}' holds no valid text", "write Unicode alone")
+        return texts
+
+    def _numbers(self, batch: Batch) -> tuple[dict[str, Numbers], dict[str, Numbers]]:
+        features: dict[str, Numbers] = {}
+        metrics: dict[str, Numbers] = {}
+        for name, column in batch.columns.items():
+            if name in RESERVED or _is_reference(name):
+                continue
+            if isinstance(column, Numbers) and name in self.left_out:
+                continue
+            if not isinstance(column, Numbers):
+                if all(cell is None for cell in column):
+                    continue
+                self._leave_out(batch, name, column)
+                continue
+            self.numeric.add(name)
+            values, missing = column.values, column.missing
+            finite = np.isfinite(values) if missing is None else np.isfinite(values) | missing
+            if not finite.all():
+                row = int(np.flatnonzero(~finite)[0])
+                problem = f"'{name}' is {values[row]}, which is not finite"
+                raise self._error(batch, row, problem, "give finite numbers or drop the candidate")
+            if name.startswith(METRIC):
+                if missing is not None:
+                    row = int(np.flatnonzero(missing)[0])
+                    raise self._error(batch, row, f"'{name}' is missing", "give it to all or none")
+                metrics[name.removeprefix(METRIC)] = column
+            else:
+                features[name.removeprefix(FEATURE)] = column
+        return features, metrics
+
+    def _leave_out(self, batch: Batch, name: str, column: Sequence[Any]) -> None:
+        """Pass over a column of text; one that holds some numbers is meant as numbers."""
+        bad = next(r for r, cell in enumerate(column) if cell is not None and not _is_number(cell))
+        mixed = name in self.numeric or any(_is_number(cell) for cell in column)
+        if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
+            problem = f"'{name}' is '{column[bad]}', not a number"
+            raise self._error(batch, bad, problem, "give a number, or nothing for 0")
+        if name not in self.left_out:
+            self.left_out.add(name)
+            warnings.warn(f"{self.name}: column '{name}' holds text and is left out", stacklevel=4)
+
+    def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
+        """Add references and sources, which every row of a group repeats."""
+        names = sorted(filter(_is_reference, batch.columns), key=_reference_number)
+        held = [self._texts(batch, name) for name in names]
+        sources = self._texts(batch, "source") if "source" in batch.columns else None
+        seen: dict[int | str, tuple[str, ...]] = {}
+        for row, i in enumerate(ids):
+            texts = tuple(column[row] for column in held)
+            if seen.get(i) == texts:
+                continue
+            if i in seen:
+                problem = f"group '{i}' has other references than before"
+                raise self._error(batch, row, problem, "make them equal")
+            seen[i] = texts
+            place = (self.name, batch.first_line + row)
+            self.collector.note_place(i, place)
+            if sources is not None:
+                self.collector.add_source(i, sources[row])
+            if held:
+                tokens = tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary)
+                references = [tokens[r] for r in range(len(texts))]
+                self.collector.add_references(i, references, f"{place[0]}:{place[1]}")
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int) or (
+        isinstance(cell, str) and not math.isnan(parse_slowly(cell.strip().encode()))
+    )
+
+
+def _is_whole(cell: object) -> bool:
+    return isinstance(cell, str) and cell.isascii() and cell.isdigit() and len(cell) < 19
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_reference(name: str) -> bool:
+    head, _, number = name.partition("_")
+    return head == REFERENCE and (not number or number.isdigit())
+
+
+def _reference_number(name: str) -> int:
+    return int(name.partition("_")[2] or 1)
+
+
+def arrow_columns(batch: Any, name: str, first_line: int = 1) -> Batch:
+    """Return an Arrow record batch in our terms."""
+    import pyarrow as pa
+
+    columns: dict[str, Column] = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column, kind = column.dictionary_decode(), kind.value_type  # noqa: PLW2901
+        if field.name in columns:
+            raise FormatError(name, None, f"two columns are called '{field.name}'", "rename one")
+        if pa.types.is_integer(kind) and field.name == "id":
+            columns[field.name] = column.to_pylist()
+        elif _is_numeric(kind, pa):
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            filled = column.cast(pa.float64()).fill_null(0.0)
+            values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
+            columns[field.name] = Numbers(values, missing if missing.any() else None)
+        elif _is_text(kind, pa) or pa.types.is_null(kind):
+            columns[field.name] = column.to_pylist()
+        else:
+            columns[field.name] = [str(kind)] * len(column)  # left out, or an error
+    return Batch(columns, first_line)
+
+
+def _is_numeric(kind: Any, pa: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def _is_text(kind: Any, pa: Any) -> bool:
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def check_rows(rows: int, width: int, size: int, name: str) -> None:
+    """Raise an error if a table of so many bytes claims to be out of all proportion."""
+    cells = 8 * rows * max(width, 1)
+    if cells > RATIO_FROM and cells > MAX_RATIO * size:
+        problem = f"the file expands more than {MAX_RATIO} times"
+        raise FormatError(name, None, problem, "write it without compression")
+
+
+def to_columns(candidates: CandidateSet) -> dict[str, Any]:
+    """Return a set as columns with a row a candidate, for a data frame or a table.
+
+    ``pandas.DataFrame(to_columns(candidates))`` is a frame; :func:`from_frame` reads it back.
+    """
+    sizes = np.diff(candidates.start)
+    features = candidates.features
+    columns: dict[str, Any] = {"id": _repeated(candidates.ids, sizes)}
+    if candidates.sources is not None:
+        columns["source"] = _repeated(candidates.sources, sizes)
+    columns["text"] = [candidates.text(i) for i in range(len(candidates))]
+    if candidates.references is not None:
+        held = [candidates.reference_texts(g) for g in range(candidates.groups)]
+        if len({len(texts) for texts in held}) > 1:
+            raise FormatError(
+                "table", None, "groups have different numbers of references", "write jsonl"
+            )
+        for r in range(len(held[0])):
+            name = REFERENCE if r == 0 else f"{REFERENCE}_{r + 1}"
+            columns[name] = _repeated([texts[r] for texts in held], sizes)
+    for name, row in zip(features.dense_names, features.dense, strict=True):
+        columns[_written(name)] = row
+    for d, name in enumerate(features.sparse_names, len(features.dense_names)):
+        rows, values = features.column(d)
+        full = np.zeros(len(candidates))
+        full[rows] = values
+        columns[_written(name)] = full
+    for name, column in candidates.columns.items():
+        columns[METRIC + name] = column
+    return columns
+
+
+def _written(name: str) -> str:
+    taken = name in RESERVED or _is_reference(name) or name.startswith((METRIC, FEATURE))
+    return FEATURE + name if taken else name
+
+
+def _repeated(values: Sequence[Any], sizes: Any) -> list[Any]:
+    return list(
+        itertools.chain.from_iterable(
+            itertools.repeat(v, int(n)) for v, n in zip(values, sizes, strict=True)
+        )
+    )
