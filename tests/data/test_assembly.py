@@ -96,6 +96,24 @@ def test_hash_collisions_do_not_drop_candidates(monkeypatch):
     assert as_records(collect(records)) == by_hand(records)
 
 
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 2)), min_size=1))
+def test_candidates_with_other_columns_are_not_duplicates(rows):
+    collector = Collector()
+    for group, f, m in rows:
+        collector.add(group, "", {"f": f}, {"m": m, "zero": -0.0 if m else 0.0})
+    found = collector.finish()
+    values, metric = found.features.dense[0], found.columns["m"]
+    kept = {
+        g: list(zip(values[lo:hi].tolist(), metric[lo:hi].tolist(), strict=True))
+        for g, lo, hi in zip(found.ids, found.start, found.start[1:], strict=False)
+    }
+    expected: dict = {}
+    for group, f, m in sorted(rows, key=lambda r: r[0]):
+        if (f, m) not in expected.setdefault(group, []):
+            expected[group].append((f, m))
+    assert kept == expected
+
+
 def test_merge_takes_references_and_sources_from_the_first_that_has_the_group():
     one = candidate_set([[[1.0]], [[2.0]]], texts=["a", "b"], references=[["x"], ["y", "z"]])
     two = candidate_set([[[3.0]], [[4.0]]], texts=["c", "d"], references=[["x"], ["y", "z"]])

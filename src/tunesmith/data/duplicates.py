@@ -1,4 +1,4 @@
-"""Candidates that are the same: equal text and equal features within a group."""
+"""Candidates that are the same: all that is known of them is equal, within a group."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from tunesmith.kernels import inlined, kernel
 
 
 def without_duplicates(candidates: CandidateSet) -> CandidateSet:
-    """Keep the first of the candidates of a group with equal text and equal features."""
+    """Keep the first of the candidates of a group with equal text, features and columns.
+
+    Candidates that come with their statistics may have no text; those with equal features
+    differ in their statistics alone.
+    """
     features, texts = candidates.features, candidates.texts
+    # A zero has no sign: those that differ in it alone are the same.
+    external = np.reshape([c + 0.0 for c in candidates.columns.values()], (-1, len(candidates)))
     keys = np.zeros(len(candidates), np.uint64)
     _hash_dense(features.dense.view(np.uint64), keys)
+    _hash_dense(external.view(np.uint64), keys)
     sparse = features.sparse
     _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
     _hash_texts(texts.start, texts.ids, keys)
@@ -24,6 +31,7 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
         candidates.start,
         keys,
         features.dense,
+        external,
         by_row.data,
         by_row.indices,
         by_row.indptr,
@@ -90,6 +98,7 @@ def _first_of_kind(
     start: Ints,
     keys: Words,
     dense: Floats,
+    external: Floats,
     data: Floats,
     columns: Ids,
     row_start: Ids,
@@ -116,7 +125,7 @@ def _first_of_kind(
             while table[slot] >= 0:
                 j = table[slot]
                 if keys[j] == keys[i] and _equal(
-                    i, j, dense, data, columns, row_start, text_start, tokens
+                    i, j, dense, external, data, columns, row_start, text_start, tokens
                 ):
                     keep[i] = False
                     break
@@ -131,6 +140,7 @@ def _equal(
     i: int,
     j: int,
     dense: Floats,
+    external: Floats,
     data: Floats,
     columns: Ids,
     row_start: Ids,
@@ -146,6 +156,9 @@ def _equal(
             return False
     for d in range(dense.shape[0]):
         if dense[d, i] != dense[d, j]:
+            return False
+    for d in range(external.shape[0]):
+        if external[d, i] != external[d, j]:
             return False
     for k in range(fires):
         p, q = row_start[i] + k, row_start[j] + k
