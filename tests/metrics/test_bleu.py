@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import sacrebleu
@@ -156,8 +158,24 @@ def test_options_in_the_name():
         METRICS.create("bleu:smoothing=expp")
     with pytest.raises(UsageError, match="whole number"):
         METRICS.create("bleu:order=x")
-    with pytest.raises(UsageError, match="1 or more"):
-        METRICS.create("bleu:order=0")
+    for options, message in {
+        "order=0": "1 or more",
+        "order=101": "at most 100",
+        "smoothing-value=-7": "0 or more, or -1",
+        "smoothing=floor,smoothing-value=-0.5": "0 or more, or -1",
+        "reference-length-scale=0": "above 0",
+        "reference-length-scale=-2": "above 0",
+    }.items():
+        with pytest.raises(UsageError, match=message):
+            METRICS.create(f"bleu:{options}")
+    for wrong in (math.nan, math.inf):
+        with pytest.raises(UsageError, match="above 0"):
+            BLEU(reference_length_scale=wrong)
+        with pytest.raises(UsageError, match="0 or more"):
+            BLEU(smoothing_value=wrong)
+    with pytest.raises(UnknownNameError, match="did you mean exp"):
+        BLEU(smoothing="expp")
+    assert BLEU(smoothing_value=-1) == BLEU()
     with pytest.raises(UsageError, match="option=value"):
         METRICS.create("bleu:order")
     with pytest.raises(UnknownNameError, match="did you mean bleu"):
@@ -167,6 +185,67 @@ def test_options_in_the_name():
 def test_bleu_needs_references():
     with pytest.raises(TunesmithError, match="bleu needs references"):
         TuningSet(candidate_set([[[1.0]]]))
+    with pytest.raises(TunesmithError, match="bleu needs references; give one"):
+        BLEU().stats("a", [])
+
+
+@settings(max_examples=150)
+@given(corpora, st.sampled_from([0.5, 0.9, 1.0, 1.1, 3.0]), st.sampled_from(["exp", "none"]))
+def test_the_scale_of_the_reference_length(corpus, scale, smoothing):
+    candidates = make(corpus)
+    chosen = candidates.start[:-1]
+    scaled = TuningSet(candidates, BLEU(reference_length_scale=scale, smoothing=smoothing))
+    usual = TuningSet(candidates, BLEU(smoothing=smoothing))
+    assert scaled.stats.dtype.kind == "i"
+    assert np.array_equal(scaled.stats, usual.stats)
+    total = usual.total(chosen)
+    length, reference = int(total[0]), int(total[1])
+    # The precisions are those of sacrebleu, whose penalty is taken out.
+    expected = Sacre.compute_bleu(
+        correct=total[2:6].tolist(),
+        total=total[6:].tolist(),
+        sys_len=length,
+        ref_len=0,
+        smooth_method=smoothing,
+    ).score
+    penalty = 1.0
+    if length < scale * reference:
+        penalty = math.exp(1 - scale * reference / length) if length else 0.0
+    assert scaled.score(chosen) == pytest.approx(penalty * expected, abs=1e-9)
+    details = scaled.metric.details(total)
+    assert details["brevity_penalty"] == pytest.approx(penalty, abs=1e-12)
+    assert details["length_ratio"] == usual.metric.details(total)["length_ratio"]
+
+
+def test_the_signature_says_a_scale_that_is_not_one():
+    assert "scale" not in BLEU().signature()
+    assert "|reflenscale:0.98|" in BLEU(reference_length_scale=0.98).signature()
+    assert METRICS.create("bleu:reference-length-scale=0.98") == BLEU(reference_length_scale=0.98)
+
+
+@pytest.mark.parametrize("order", [4, 40, 100])
+@pytest.mark.parametrize(
+    ("smoothing", "value"), [("none", -1.0), ("floor", 1e-120), ("add-k", 0.001), ("exp", -1.0)]
+)
+def test_products_too_small_for_a_float(order, smoothing, value):
+    """Few matches among many n-grams of many orders: precisions whose product is 0 in floats."""
+    rng = np.random.default_rng(order)
+    metric = BLEU(order=order, smoothing=smoothing, smoothing_value=value)
+    for matched in (order, order // 2):
+        matches = np.where(np.arange(order) < matched, rng.integers(1, 4, order), 0)
+        totals = rng.integers(10**8, 10**9, order)
+        row = np.concatenate([[10**9, 11 * 10**8], matches, totals])
+        expected = Sacre.compute_bleu(
+            correct=matches.tolist(),
+            total=totals.tolist(),
+            sys_len=int(row[0]),
+            ref_len=int(row[1]),
+            smooth_method=smoothing,
+            smooth_value=None if value < 0 else value,
+            max_ngram_order=order,
+        ).score
+        assert metric.score(row) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+        assert (metric.score(row) > 0) == (smoothing != "none" or matched == order)
 
 
 def test_unknown_tokenizer():
