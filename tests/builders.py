@@ -91,3 +91,65 @@ def best_by_hand(vectors, weights) -> int:
     """Return the winner of one group: the highest score, the first among equals."""
     scores = [sum(w * h for w, h in zip(weights, v, strict=True)) for v in vectors]
     return scores.index(max(scores))
+
+
+def random_set(
+    seed: int,
+    references: int = 1,
+    ids: str = "numbers",
+    sparse: bool = True,
+    columns: bool = True,
+    sources: bool = True,
+) -> CandidateSet:
+    """Make a set with everything in it: odd texts and numbers, sparse features, columns."""
+    from tunesmith.io.collector import Collector
+    from tunesmith.io.tokens import tokenize
+
+    rng = np.random.default_rng(seed)
+    words = ["a", "b", "don't", '"quoted"', "x,y", "ü", "漢字", "-1.5", "=", "e\u0301"]
+    odd = [0.0, -0.1, 1e-300, 1e300, 1 / 3, -123456.789, 2**53 + 2.0, 5e-324, 0.1 + 0.2]
+    collector = Collector()
+
+    def text(least: int = 0) -> str:
+        return " ".join(rng.choice(words, rng.integers(least, 6)))
+
+    for g in range(int(rng.integers(1, 6))):
+        name = g if ids == "numbers" else f"utt {g}"
+        for _ in range(int(rng.integers(1, 5))):
+            features = {"lm": float(rng.normal()), "id": float(rng.choice(odd))}
+            if sparse and rng.random() < 0.2:
+                features[f"s{rng.integers(9)}"] = float(rng.choice(odd))
+            held = {"comet": float(rng.random()), "bleu.length": 3.0} if columns else {}
+            collector.add(name, text(), features, held, ("made", g + 1))
+        if references:
+            lines = "".join(text(1) + "\n" for _ in range(references)).encode()
+            tokens = tokenize(lines, collector.vocabulary)
+            collector.add_references(name, [tokens[r] for r in range(references)], "made")
+        if sources:
+            collector.add_source(name, text(1))
+    return collector.finish()
+
+
+def assert_same_set(found: CandidateSet, expected: CandidateSet) -> None:
+    """Compare two sets value for value; features may come in another order."""
+    assert found.ids == expected.ids
+    assert found.start.tolist() == expected.start.tolist()
+    n = len(expected)
+    assert [found.text(i) for i in range(n)] == [expected.text(i) for i in range(n)]
+
+    def values(candidates: CandidateSet) -> dict[str, list[float]]:
+        features = candidates.features
+        block = np.vstack([features.dense, features.sparse.toarray().T])
+        return {
+            name: row.tolist() for name, row in zip(features.names, block, strict=True) if row.any()
+        }
+
+    assert values(found) == values(expected)
+    assert {k: v.tolist() for k, v in found.columns.items()} == {
+        k: v.tolist() for k, v in expected.columns.items()
+    }
+    groups = range(expected.groups)
+    assert [found.reference_texts(g) for g in groups] == [
+        expected.reference_texts(g) for g in groups
+    ]
+    assert found.sources == expected.sources

@@ -95,6 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except TunesmithError as error:
         return _failed(str(error), WRONG_INPUT, arguments)
+    except MemoryError:
+        message = "there is not enough memory; set TUNESMITH_MEMORY lower, so that more is on disk"
+        return _failed(message, WRONG_INPUT, arguments)
     except Exception as error:  # noqa: BLE001  (the last line of defence)
         if hasattr(error, "format_message"):  # typer's own usage errors
             message = error.format_message().replace("\n", " ").rstrip(".")

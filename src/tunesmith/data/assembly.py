@@ -12,6 +12,7 @@ from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet, GroupId, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features
+from tunesmith.data.memory import own_pages
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 
@@ -108,7 +109,7 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)
     column_of = np.where(is_dense, -1, np.cumsum(~is_dense) - 1)
 
-    dense = np.zeros((int(is_dense.sum()), n))
+    dense = own_pages((int(is_dense.sum()), n), np.float64)
     rows, columns, values = [], [], []
     for piece, at in _parts(pieces, target):
         for j, column in enumerate(piece.dense_columns):
@@ -143,7 +144,8 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
 def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
     lengths = np.empty(len(target), np.int64)
     lengths[target] = np.concatenate([piece.texts.lengths for piece in pieces])
-    texts = Texts(np.concatenate([[0], np.cumsum(lengths)]), np.empty(lengths.sum(), np.int32))
+    ids = own_pages((int(lengths.sum()),), np.int32)
+    texts = Texts(np.concatenate([[0], np.cumsum(lengths)]), ids)
     for piece, at in _parts(pieces, target):
         _scatter_texts(piece.texts.start, piece.texts.ids, at, texts.start, texts.ids)
         piece.texts = Texts.empty()

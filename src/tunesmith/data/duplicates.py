@@ -8,6 +8,7 @@ from scipy.sparse import csc_array, csr_array
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Words
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
+from tunesmith.data.memory import own_pages
 from tunesmith.kernels import inlined, kernel
 
 
@@ -40,12 +41,15 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
     )
     if keep.all():
         return candidates
+    dense = own_pages((len(features.dense), int(keep.sum())), np.float64)
+    for row, target in zip(features.dense, dense, strict=True):
+        np.compress(keep, row, out=target)
     return CandidateSet(
         candidates.ids,
         np.concatenate([[0], np.cumsum(keep)])[candidates.start],
         Features(
             features.dense_names,
-            np.compress(keep, features.dense, axis=1),
+            dense,
             features.sparse_names,
             csc_array(by_row[np.flatnonzero(keep)]),
         ),

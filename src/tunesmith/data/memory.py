@@ -1,28 +1,105 @@
-"""Arrays on pages of their own."""
+"""Large arrays: on pages of their own, and on disk where memory does not hold them."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import mmap
+import os
+import re
+import tempfile
+import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from tunesmith.errors import UsageError
+
+#: How much memory large arrays may take before further ones go to disk: ``4G``, ``500M``.
+VARIABLE = "TUNESMITH_MEMORY"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+_held = 0
 
 
 def own_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array of zeros whose memory goes back to the system when it is dropped.
 
     What an allocator frees it often keeps; for large arrays that live while others are
-    made from them, that would double the peak.
+    made from them, that would double the peak. Where the arrays that are there take more than
+    :func:`budget`, the pages are those of a temporary file (in ``TMPDIR``), which the system
+    writes to disk when it needs the memory: a set may be larger than that.
     """
     kind = np.dtype(dtype)
     size = int(np.prod(shape)) * kind.itemsize
     if size == 0:
         return np.zeros(shape, kind)
-    if hasattr(mmap, "MAP_PRIVATE"):
-        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if _held + size > budget():
+        pages = _on_disk(size)
     else:
-        pages = mmap.mmap(-1, size)
+        pages = _in_memory(size)
+        _count(pages, size)
+    return np.frombuffer(pages, kind).reshape(shape)
+
+
+def kept(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as it is while there is memory for it, on disk otherwise."""
+    if array.nbytes == 0 or isinstance(array.base, np.ndarray | mmap.mmap):
+        return array
+    if _held + array.nbytes <= budget():
+        _count(array, array.nbytes)
+        return array
+    moved = np.frombuffer(_on_disk(array.nbytes), array.dtype).reshape(array.shape)
+    moved[...] = array
+    return moved
+
+
+def _count(owner: Any, size: int) -> None:
+    """Count memory as taken as long as its owner lives."""
+    global _held  # noqa: PLW0603  (memory is the process's)
+    _held += size
+    weakref.finalize(owner, _release, size)
+
+
+def _release(size: int) -> None:
+    global _held  # noqa: PLW0603
+    _held -= size
+
+
+def _in_memory(size: int) -> mmap.mmap:
+    try:
+        if hasattr(mmap, "MAP_PRIVATE"):
+            pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        else:
+            pages = mmap.mmap(-1, size)
+    except OSError as error:
+        raise MemoryError(str(error)) from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
         pages.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(pages, kind).reshape(shape)
+    return pages
+
+
+def _on_disk(size: int) -> mmap.mmap:
+    with tempfile.TemporaryFile(prefix="tunesmith-") as file:
+        file.truncate(size)
+        return mmap.mmap(file.fileno(), size)
+
+
+@functools.cache
+def budget() -> int:
+    """Return the bytes that large arrays may take: what is set, or half of what is free."""
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", given.strip(), re.IGNORECASE)
+        if found is None:
+            raise UsageError(f"{VARIABLE} is '{given}'; give bytes, as 4G or 500M")
+        return int(float(found[1]) * _UNITS[found[2].upper()])
+    free = [int(np.iinfo(np.int64).max)]
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free.append(int(next(x for x in lines if x.startswith("MemAvailable")).split()[1]) * 1024)
+    with contextlib.suppress(OSError, ValueError):
+        free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(free) // 2

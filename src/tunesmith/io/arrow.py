@@ -74,10 +74,7 @@ class ArrowFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Take our own file as it is; add a table row by row."""
         pa = arrow()
-        data = source.buffer()
-        if bytes(data[: len(FILE_MAGIC)]) == FILE_MAGIC:
-            # A file is a stream with a table of contents after it, which nobody needs.
-            data = data[STREAM_BEGINS:]
+        data = _stream(source.buffer())
         try:
             check_expansion(data, source.name, pa)
             stream = pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(data)))
@@ -110,6 +107,17 @@ class ArrowFormat(CandidateFormat):
         batch = pa.record_batch(list(cells), schema=schema)
         with writing(path) as file, pa.ipc.new_file(file, schema) as writer:
             writer.write_batch(batch)
+
+
+def _stream(data: memoryview) -> memoryview:
+    """Return the stream in a file: between the magic and a table of contents that nobody needs."""
+    if bytes(data[: len(FILE_MAGIC)]) != FILE_MAGIC:
+        return data
+    end = len(data)
+    if bytes(data[-len(FILE_MAGIC) :]) == FILE_MAGIC:
+        end -= len(FILE_MAGIC) + 4
+        end -= int.from_bytes(data[end : end + 4], "little")
+    return data[STREAM_BEGINS : max(end, STREAM_BEGINS)]
 
 
 def _batches(stream: Any, name: str, size: int) -> Iterator[Batch]:

@@ -17,6 +17,7 @@ from tunesmith.data.candidates import (
     Texts,
     pack_texts,
 )
+from tunesmith.data.memory import kept
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.rows import Place, Rows, shown_place
@@ -74,6 +75,13 @@ class Collector:
     def add_piece(self, piece: Piece) -> None:
         """Add some candidates at once."""
         self._flush()
+        self._keep(piece)
+
+    def _keep(self, piece: Piece) -> None:
+        piece.dense = kept(piece.dense)
+        piece.texts = Texts(kept(piece.texts.start), kept(piece.texts.ids))
+        piece.rows, piece.sparse_columns = kept(piece.rows), kept(piece.sparse_columns)
+        piece.values = kept(piece.values)
         self._pieces.append(piece)
 
     def add_set(self, candidates: CandidateSet, place: str) -> None:
@@ -111,7 +119,8 @@ class Collector:
             whole, self._whole = self._whole, None
             self._add_as_piece(*whole)
         if self._rows:
-            self._pieces.extend(self._rows.pieces(self))
+            for piece in self._rows.pieces(self):
+                self._keep(piece)
             self._rows = Rows()
 
     def __len__(self) -> int:

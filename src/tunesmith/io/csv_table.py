@@ -80,7 +80,7 @@ class CsvFormat(CandidateFormat):
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
         """Write a header and a row a candidate."""
-        columns = to_columns(candidates)
+        columns = to_columns(candidates, gaps=True)
         cells = [
             list(map(shortest, c)) if isinstance(c, np.ndarray) else c for c in columns.values()
         ]

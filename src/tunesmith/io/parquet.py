@@ -48,7 +48,7 @@ class ParquetFormat(CandidateFormat):
     ) -> None:
         """Write a row a candidate."""
         pa, parquet = _libraries()
-        table = pa.table(to_columns(candidates)).take(pa.array(order))
+        table = pa.table(to_columns(candidates, gaps=True)).take(pa.array(order))
         with writing(path) as file:
             parquet.write_table(table, file)
 

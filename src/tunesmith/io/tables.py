@@ -19,7 +19,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.errors import FormatError
+from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.numbers import parse_slowly
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
@@ -298,13 +298,21 @@ def check_rows(rows: int, width: int, size: int, name: str) -> None:
         raise FormatError(name, None, problem, "write it without compression")
 
 
-def to_columns(candidates: CandidateSet) -> dict[str, Any]:
+#: Sparse features that a table has columns for at most.
+WIDEST = 1000
+
+
+def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
     """Return a set as columns with a row a candidate, for a data frame or a table.
 
-    ``pandas.DataFrame(to_columns(candidates))`` is a frame; :func:`from_frame` reads it back.
+    ``pandas.DataFrame(to_columns(candidates))`` is a frame; ``from_frame`` reads it back.
+    With ``gaps`` a sparse feature is None where it does not fire, otherwise 0.
     """
     sizes = np.diff(candidates.start)
     features = candidates.features
+    if len(features.sparse_names) > WIDEST:
+        width = len(features.sparse_names)
+        raise UsageError(f"a table would have {width} sparse columns; write arrow or jsonl")
     columns: dict[str, Any] = {"id": _repeated(candidates.ids, sizes)}
     if candidates.sources is not None:
         columns["source"] = _repeated(candidates.sources, sizes)
@@ -312,9 +320,7 @@ def to_columns(candidates: CandidateSet) -> dict[str, Any]:
     if candidates.references is not None:
         held = [candidates.reference_texts(g) for g in range(candidates.groups)]
         if len({len(texts) for texts in held}) > 1:
-            raise FormatError(
-                "table", None, "groups have different numbers of references", "write jsonl"
-            )
+            raise UsageError("groups have different numbers of references; write arrow or jsonl")
         for r in range(len(held[0])):
             name = REFERENCE if r == 0 else f"{REFERENCE}_{r + 1}"
             columns[name] = _repeated([texts[r] for texts in held], sizes)
@@ -324,7 +330,7 @@ def to_columns(candidates: CandidateSet) -> dict[str, Any]:
         rows, values = features.column(d)
         full = np.zeros(len(candidates))
         full[rows] = values
-        columns[_written(name)] = full
+        columns[_written(name)] = [v or None for v in full.tolist()] if gaps else full
     for name, column in candidates.columns.items():
         columns[METRIC + name] = column
     return columns

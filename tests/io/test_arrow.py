@@ -1,0 +1,221 @@
+"""Our own Arrow files: mapped, checked, and the same set as it was."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tunesmith as ts
+from tests.builders import assert_same_set, random_set
+from tunesmith.data import memory
+from tunesmith.errors import FormatError
+from tunesmith.io import arrow_limits
+from tunesmith.io.formats import FORMATS
+
+
+def write(candidates, path):
+    n = len(candidates)
+    FORMATS.create("arrow").write(candidates, np.arange(n), np.zeros(n), path)
+    return path
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    references=st.integers(0, 3),
+    ids=st.sampled_from(["numbers", "texts"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_set_comes_back_with_the_same_bits(tmp_path_factory, seed, references, ids):
+    made = random_set(seed, references, ids)
+    found = ts.read(write(made, tmp_path_factory.mktemp("arrow") / "set.arrow"))
+    assert_same_set(found, made)
+    assert found.features.names == made.features.names
+    assert found.vocabulary == made.vocabulary
+    assert found.texts.ids.tobytes() == made.texts.ids.tobytes()
+    assert found.features.dense.tobytes() == made.features.dense.tobytes()
+
+
+def test_it_is_mapped_and_never_changed(tmp_path):
+    path = write(random_set(1), tmp_path / "set.arrow")
+    before = path.read_bytes()
+    found = ts.read(path)
+    dense = found.features.dense
+    assert dense.flags.writeable
+    assert not dense.flags.owndata
+    dense += 1.0
+    assert path.read_bytes() == before
+
+
+def test_the_file_has_the_schema_and_one_record_batch(tmp_path):
+    path = write(random_set(1), tmp_path / "set.arrow")
+    with pa.memory_map(str(path)) as file:
+        opened = pa.ipc.open_file(file)
+        assert opened.schema.metadata[b"tunesmith.schema"] == b"candidates/1"
+        assert opened.num_record_batches == 1
+
+
+def test_it_tunes_to_the_same_bits_as_the_text(tmp_path, bundled):
+    lists = ts.read(bundled / "tune.nbest.gz", bundled / "tune.ref")
+    mapped = ts.read(write(lists, tmp_path / "set.arrow"))
+    a, b = (ts.MERT(restarts=1).fit(ts.TuningSet(c), rng=3) for c in (lists, mapped))
+    assert a.weights == b.weights
+    assert a.score == b.score
+    assert a.history == b.history
+
+
+def test_references_are_added_to_it_or_take_the_place_of_its_own(tmp_path):
+    made = random_set(5, references=0)
+    path = write(made, tmp_path / "set.arrow")
+    lines = [f"a new{g} word" for g in range(made.groups)]
+    (tmp_path / "refs").write_text("\n".join(lines) + "\n")
+    found = ts.read(path, tmp_path / "refs")
+    assert [found.reference_texts(g) for g in range(made.groups)] == [[x] for x in lines]
+    assert [found.text(i) for i in range(len(made))] == [made.text(i) for i in range(len(made))]
+    own = write(random_set(5, references=1), tmp_path / "own.arrow")
+    again = ts.read(own, tmp_path / "refs")
+    assert again.reference_texts(0) == [lines[0]]
+
+
+def test_it_is_merged_with_others_and_takes_score_files(tmp_path):
+    a = random_set(11, references=1, sources=False, columns=False)
+    path = write(a, tmp_path / "a.arrow")
+    assert_same_set(ts.read([path, path]), a)
+    lists = tmp_path / "b.nbest"
+    lists.write_text("0 ||| brand new ||| lm= 4 extra= 2\n")
+    refs = tmp_path / "refs"
+    refs.write_text("x\n" * a.groups)
+    for order in ([path, lists], [lists, path]):
+        both = ts.read(order, refs)
+        assert len(both) == len(a) + 1
+        assert "extra" in both.features.names
+    (tmp_path / "s").write_text("".join(f"{k}\n" for k in range(len(a))))
+    scored = ts.read(path, scores={"new": tmp_path / "s"})
+    assert scored.features.dense[scored.features.names.index("new")].tolist() == list(range(len(a)))
+
+
+def test_compressed_and_from_standard_input(tmp_path):
+    made = random_set(2)
+    path = write(made, tmp_path / "set.arrow")
+    packed = tmp_path / "set.arrow.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert_same_set(ts.read(packed), made)
+    code = "import tunesmith as ts; print(len(ts.read('-')))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=path.read_bytes(), capture_output=True, check=True
+    )
+    assert int(done.stdout) == len(made)
+
+
+@given(seed=st.integers(0, 100), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_damage_is_an_error_or_harmless(tmp_path_factory, seed, data):
+    """Whatever byte is wrong: a clear error, or a set that can be used. Never a crash."""
+    path = tmp_path_factory.mktemp("arrow") / "set.arrow"
+    raw = bytearray(write(random_set(seed), path).read_bytes())
+    kind = data.draw(st.sampled_from(["cut", "flip"]))
+    at = data.draw(st.integers(8, len(raw) - 1))
+    if kind == "cut":
+        raw = raw[:at]
+    else:
+        raw[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(bytes(raw))
+    try:
+        found = ts.read(path)
+    except FormatError:
+        return
+    found.features.dot(np.ones(len(found.features.names)) * 1e-300)
+    assert len([found.text(i) for i in range(len(found))]) == len(found)
+
+
+def test_arrays_that_do_not_fit_are_refused(tmp_path):
+    path = write(random_set(4), tmp_path / "set.arrow")
+    with pa.memory_map(str(path)) as file:
+        batch = pa.ipc.open_file(file).get_batch(0)
+        columns = {n: batch.column(n).to_pylist()[0] for n in batch.schema.names}
+
+    def changed(name, value):
+        cells = [
+            pa.array([value if n == name else columns[n]], batch.schema.field(n).type)
+            for n in batch.schema.names
+        ]
+        other = pa.record_batch(cells, schema=batch.schema)
+        target = tmp_path / "bad.arrow"
+        with pa.OSFile(str(target), "wb") as out, pa.ipc.new_file(out, batch.schema) as writer:
+            writer.write_batch(other)
+        return target
+
+    bad = {
+        "start": [0, *columns["start"][2:], columns["start"][-1] + 7],
+        "text_ids": [i + 1000 for i in columns["text_ids"]],
+        "text_start": [0] * len(columns["text_start"]),
+        "dense": columns["dense"][:-1],
+        "dense_names": ["lm"] * len(columns["dense_names"]),
+        "reference_ids": [-1 for _ in columns["reference_ids"]],
+        "columns": columns["columns"] + [1.0],
+        "vocabulary": ["a b"] * len(columns["vocabulary"]),
+        "sources": ["x"] * (len(columns["sources"]) + 1),
+        "ids": [0] * (len(columns["ids"]) + 1),
+    }
+    for name, value in bad.items():
+        with pytest.raises(FormatError, match="damaged"):
+            ts.read(changed(name, value))
+    finite = [float("nan"), *columns["dense"][1:]]
+    with pytest.raises(FormatError, match="not finite"):
+        ts.read(changed("dense", finite))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_compressed_table_that_expands_without_bound_is_refused(
+    tmp_path, monkeypatch, compression
+):
+    monkeypatch.setattr(arrow_limits, "MAX_RATIO", 20)
+    monkeypatch.setattr(arrow_limits, "RATIO_FROM", 1 << 20)
+    n = 1 << 20
+    table = pa.table({"id": np.zeros(n, np.int64), "lm": np.zeros(n)})
+    path = tmp_path / "bomb.arrow"
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.OSFile(str(path), "wb") as out:
+        writer = pa.ipc.new_file(out, table.schema, options=options)
+        writer.write_table(table)
+        writer.close()
+    with pytest.raises(FormatError, match="expands more than 20 times"):
+        ts.read(path)
+    # The same table without the limit is read.
+    monkeypatch.setattr(arrow_limits, "MAX_RATIO", 10**6)
+    monkeypatch.setattr("tunesmith.io.tables.MAX_RATIO", 10**6)
+    assert len(ts.read(path)) == 1
+
+
+def test_sets_go_to_disk_where_memory_is_short(tmp_path, monkeypatch):
+    made = random_set(9)
+    path = write(made, tmp_path / "set.arrow")
+    names = []
+    real = memory._on_disk
+
+    def counted(size):
+        names.append(size)
+        return real(size)
+
+    monkeypatch.setattr(memory, "budget", lambda: 0)
+    monkeypatch.setattr(memory, "_on_disk", counted)
+    lists = tmp_path / "l.jsonl"
+    n = len(made)
+    FORMATS.create("jsonl").write(made, np.arange(n), np.zeros(n), lists)
+    assert_same_set(ts.read(lists), ts.read(path))
+    assert names
+
+
+@pytest.mark.parametrize(("text", "size"), [("100", 100), ("2K", 2048), ("1.5M", 3 << 19)])
+def test_the_budget_is_read_from_the_environment(monkeypatch, text, size):
+    monkeypatch.setenv(memory.VARIABLE, text)
+    assert memory.budget.__wrapped__() == size
+    monkeypatch.setenv(memory.VARIABLE, "much")
+    with pytest.raises(ts.TunesmithError, match="4G or 500M"):
+        memory.budget.__wrapped__()
