@@ -47,6 +47,10 @@ from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
 
+#: What stands between fields.
+BARS = "|||"
+#: Ids have 18 digits at most.
+LARGEST_ID = 10**18
 #: Numbers for the slow way before the kernel hands them over.
 SLOW_ROOM = 1 << 14
 
@@ -81,12 +85,7 @@ class BarsFormat(CandidateFormat):
         features = candidates.features
         by_row = features.sparse.tocsr()
         group = np.repeat(np.arange(candidates.groups), np.diff(candidates.start))
-        for name in features.names:
-            if any(c.isspace() for c in name) or not name:
-                raise UsageError(f"feature '{name}' has white space in its name; write jsonl")
-        for i in candidates.ids:
-            if not isinstance(i, int):
-                raise UsageError(f"the id '{i}' is not a whole number; write jsonl")
+        _check_writable(candidates)
         for i in order:
             values = features.dense[:, i].tolist()
             parts = [
@@ -111,6 +110,18 @@ class BarsFormat(CandidateFormat):
     def line(self, group: str, text: str, features: str, score: str) -> str:
         """Return a line as it is written."""
         return f"{group} ||| {text} ||| {features} ||| {score}"
+
+
+def _check_writable(candidates: CandidateSet) -> None:
+    """Raise an error if what is written would not be read back."""
+    for name in candidates.features.names:
+        if any(c.isspace() for c in name) or name in {"", BARS}:
+            raise UsageError(f"a feature cannot be called '{name}' here; write jsonl")
+    for i in candidates.ids:
+        if not isinstance(i, int) or not 0 <= i < LARGEST_ID:
+            raise UsageError(f"the id '{i}' is not a whole number of 18 digits; write jsonl")
+    if BARS in candidates.vocabulary and candidates.vocabulary.index(BARS) in candidates.texts.ids:
+        raise UsageError(f"a text holds '{BARS}'; write jsonl")
 
 
 def first_fields(head: bytes) -> list[list[bytes]]:
@@ -274,7 +285,7 @@ class _Parser:
                 "begin lines with a sentence's id",
             ),
             MISSING_FIELD: (
-                f"there are fewer than {('three', 'four')[self.skipped]} fields",
+                f"there are fewer than {('three', 'four', 'five')[self.skipped]} fields",
                 "write id ||| text ||| features, with spaces around the bars, or name the --format",
             ),
             NO_NAME: (f"'{shown}' stands before any feature name", "write Name= before its values"),

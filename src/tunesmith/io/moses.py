@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tunesmith.io.bars import BarsFormat, first_fields
 from tunesmith.io.formats import FORMATS
+from tunesmith.io.marian import marian_field
 
 
 @FORMATS.register("moses")
@@ -19,7 +20,9 @@ class MosesFormat(BarsFormat):
     def recognises(head: bytes) -> bool:
         """Tell whether the features of the first line begin with ``Name=`` and a space."""
         fields = first_fields(head)
-        return bool(fields) and (not fields[2] or fields[2][0].endswith(b"="))
+        if not fields or marian_field(fields) is not None:
+            return False
+        return not fields[2] or fields[2][0].endswith(b"=")
 
     def feature(self, name: str, value: str) -> str:
         """Return a feature as it is written."""

@@ -1,0 +1,57 @@
+"""What writers of several files, and of lists of one length, share."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import UsageError
+from tunesmith.io.compression import without_suffix
+from tunesmith.io.numbers import shortest
+from tunesmith.io.streams import writing
+
+
+def feature_values(candidates: CandidateSet) -> dict[str, Floats]:
+    """Return the values [N] of each feature, dense or sparse."""
+    features = candidates.features
+    values = dict(zip(features.dense_names, features.dense, strict=True))
+    for d, name in enumerate(features.sparse_names, len(features.dense_names)):
+        rows, fired = features.column(d)
+        values[name] = np.zeros(len(candidates))
+        values[name][rows] = fired
+    return values
+
+
+def check_one_length(candidates: CandidateSet, what: str) -> None:
+    """Raise an error if groups could not be told apart by counting lines."""
+    sizes = np.diff(candidates.start)
+    for g, i in enumerate(candidates.ids):
+        if i != g:
+            raise UsageError(
+                f"{what} counts groups from 0 and has no place for the id '{i}'; write jsonl"
+            )
+        if sizes[g] != sizes[0]:
+            raise UsageError(
+                f"group {i} has {sizes[g]} candidates and group 0 has {sizes[0]}, and {what} "
+                "wants as many in each (equal ones are dropped when read); write jsonl"
+            )
+
+
+def file_beside(path: str | os.PathLike[str], name: str) -> str:
+    """Return where the scores of a feature go: OUT.NAME, compressed as OUT is."""
+    whole = os.fspath(path)
+    if not name or "/" in name or os.sep in name or "\0" in name:
+        raise UsageError(f"feature '{name}' cannot be the name of a file; write jsonl")
+    stem = without_suffix(whole)
+    return f"{stem}.{name}{whole[len(stem) :]}"
+
+
+def write_numbers(path: str, values: Floats, order: Ints, keys: list[str] | None = None) -> None:
+    """Write one number a line, after its key where there are keys."""
+    with writing(path) as file:
+        for k, i in enumerate(order):
+            key = f"{keys[k]} " if keys is not None else ""
+            file.write(f"{key}{shortest(values[i])}\n".encode())
