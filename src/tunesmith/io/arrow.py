@@ -28,8 +28,6 @@ from tunesmith.io.tables import Batch, add_batches, arrow_columns, check_rows
 
 SCHEMA_KEY, SCHEMA = b"tunesmith.schema", b"candidates/1"
 FILE_MAGIC, STREAM_MAGIC = b"ARROW1", b"\xff\xff\xff\xff"
-#: Where the stream begins in a file: after the magic and its padding.
-STREAM_BEGINS = 8
 
 #: The arrays of our own files, with the types of their values.
 ARRAYS = {
@@ -117,7 +115,9 @@ def _stream(data: memoryview) -> memoryview:
     if bytes(data[-len(FILE_MAGIC) :]) == FILE_MAGIC:
         end -= len(FILE_MAGIC) + 4
         end -= int.from_bytes(data[end : end + 4], "little")
-    return data[STREAM_BEGINS : max(end, STREAM_BEGINS)]
+    # Some writers pad the magic to more than 8 bytes.
+    begin = next((k for k in range(8, min(end, 264), 8) if any(data[k : k + 8])), 8)
+    return data[begin : max(end, begin)]
 
 
 def _batches(stream: Any, name: str, size: int) -> Iterator[Batch]:
