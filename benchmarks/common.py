@@ -35,13 +35,18 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     options = parser.parse_args()
     if options.data is None:
         parser.error("set TUNESMITH_SHARED_DATA or give --data")
+    announce(options, f"{options.data.name}/{options.lists}")
+    return options
+
+
+def announce(options: argparse.Namespace, data: str) -> None:
+    """Say what is measured where."""
     print(f"tunesmith {__version__}: {' '.join([Path(sys.argv[0]).name, *sys.argv[1:]])}")
     print(
-        f"data {options.data.name}/{options.lists}; {platform.machine()}, "
+        f"data {data}; {platform.machine()}, "
         f"{available_threads()} cores, {options.threads} threads, Python "
         f"{platform.python_version()}; medians of {options.repetitions} interleaved repetitions"
     )
-    return options
 
 
 def interleaved(repetitions: int, *works: Callable[[], object]) -> list[float]:
