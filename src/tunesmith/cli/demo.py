@@ -69,10 +69,8 @@ def run(
 
 
 def _draw(tuning: TuningSet, result: TuneResult, path: Path) -> Path:
-    from tunesmith.inference.lists import ListHypotheses
-    from tunesmith.report.surface import draw_surface
+    from tunesmith.report.surface import error_surface
+    from tunesmith.report.surface_files import write_surface
 
-    hypotheses = ListHypotheses(tuning)
-    point = hypotheses.point(result.weights.aligned(hypotheses.names))
-    draw_surface(hypotheses, point, FEATURE, path)
+    write_surface(error_surface(tuning, result.weights, features=[FEATURE]), path)
     return path

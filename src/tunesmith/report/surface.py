@@ -1,109 +1,179 @@
-"""The exact objective along one feature, as a picture."""
+"""The exact objective along lines through some weights: the numbers, and their JSON object.
+
+Pictures are drawn from the same numbers: :mod:`tunesmith.report.surface_files`.
+"""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import MissingExtraError
-from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
-from tunesmith.io.streams import writing
-from tunesmith.search.line import Surface, surface
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.report.along import Along, along_direction, along_feature, along_to
+from tunesmith.report.curves import Curve, Span, curve_along
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-#: The part that the second panel shows is so many times as wide as the plateau, on each side.
-CLOSE = 12
+SCHEMA = "tunesmith.surface/1"
 
 
-def draw_surface(
-    hypotheses: Hypotheses, point: Point, feature: str, path: str | os.PathLike[str]
-) -> None:
-    """Draw the objective along a feature through a point, the whole and a close-up.
+@dataclass(frozen=True)
+class Line:
+    """All metrics along one line.
+
+    Attributes
+    ----------
+    along
+        Which line.
+    weight
+        Where the current weights are on it: the weight of a feature, 0 on other lines.
+    breakpoints
+        How often the winner of a group changes, from one end of the line to the other.
+    span
+        The range asked for; None is the whole line.
+    curves
+        One for each metric.
+    """
+
+    along: Along
+    weight: float
+    breakpoints: int
+    span: Span | None
+    curves: tuple[Curve, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "along": {"kind": self.along.kind, "name": self.along.name},
+            "weight": self.weight,
+            "breakpoints": self.breakpoints,
+            "range": None if self.span is None else list(self.span),
+            "metrics": [curve.to_dict(self.span) for curve in self.curves],
+        }
+
+
+@dataclass(frozen=True)
+class ErrorSurface:
+    """Metrics along lines through the same weights.
+
+    Attributes
+    ----------
+    lines
+        One for each feature, or a single one.
+    signature
+        What has to be known to compute the same again, beside the data and the weights.
+    files
+        The data.
+    """
+
+    lines: tuple[Line, ...]
+    signature: str
+    files: tuple[FileDigest, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {
+            "schema": SCHEMA,
+            "signature": self.signature,
+            "data": [asdict(file) for file in self.files],
+            "lines": [line.to_dict() for line in self.lines],
+        }
+
+
+def error_surface(
+    tunings: TuningSet | Sequence[TuningSet],
+    weights: Mapping[str, float],
+    *,
+    features: Sequence[str] = (),
+    direction: Mapping[str, float] | None = None,
+    to: Mapping[str, float] | None = None,
+    span: Span | None = None,
+    strict: bool = False,
+) -> ErrorSurface:
+    """Return one or several metrics along lines through some weights.
 
     Parameters
     ----------
-    hypotheses, point
-        What is evaluated, and the current weights.
-    feature
-        Which weight is varied.
-    path
-        A file name; its ending (.png, .svg, .pdf) is the format.
+    tunings
+        The same candidates with the statistics of each metric.
+    weights
+        The current weights.
+    features, direction, to
+        Exactly one of them: features, each of which is a line; a direction, by its
+        components; other weights, at γ = 1 of a line that begins at the current ones.
+    span
+        A range of the line, in units of the weight, or of γ.
+    strict
+        Make it an error if names of weights and features differ.
     """
-    try:
-        import matplotlib as mpl
-
-        mpl.use("Agg")
-        from matplotlib import pyplot as plt
-    except ImportError:
-        raise MissingExtraError("drawing", "plot") from None
-
-    index = hypotheses.names.index(feature)
-    current = float(point.weights[index])
-    along = surface(hypotheses, point, Direction.along(index, feature))
-    metric = hypotheses.metric
-    scores = metric.score(along.totals)
-    edges = along.edges + current
-    low, high = plateau(along)
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
-    whole = _whole_range(edges, current)
-    width = min(high - low, whole[1] - whole[0])
-    close = (current + max(low, -width) - CLOSE * width, current + min(high, width) + CLOSE * width)
-    for axis, span in zip(axes, (whole, close), strict=True):
-        _draw(axis, edges, scores, span, current, current + low, current + high)
-        axis.set_xlabel(f"weight of {feature}")
-        axis.set_ylabel(f"{metric.name} on the tuning set")
-    axes[0].set_title(f"exact error surface, {len(edges)} breakpoints")
-    axes[1].set_title("around the current weight")
-    axes[1].legend(loc="lower right", framealpha=0.9)
-    with writing(path) as file:
-        kind = os.path.splitext(os.fspath(path))[1].lstrip(".") or "png"
-        figure.savefig(file, format=kind, dpi=130)
-    plt.close(figure)
+    several = [tunings] if isinstance(tunings, TuningSet) else list(tunings)
+    if not several or any(t.candidates is not several[0].candidates for t in several):
+        raise UsageError("give the metrics as tuning sets of the same candidates, at least one")
+    if bool(features) + (direction is not None) + (to is not None) != 1:
+        raise UsageError("a line is needed; give exactly one of features, direction and to")
+    names = several[0].candidates.features.names
+    current = Weights.from_dict(weights).matched(names, strict)
+    if direction is not None:
+        vector = Weights.from_dict(direction).matched(names, strict)
+        lines = [along_direction(vector, "direction")]
+    elif to is not None:
+        end = Weights.from_dict(to).matched(names, strict)
+        lines = [along_to(current, end, "weights", "to")]
+    else:
+        lines = [along_feature(names, current, name) for name in dict.fromkeys(features)]
+    return trace(several, current, lines, span)
 
 
-def plateau(along: Surface) -> tuple[float, float]:
-    """Return the interval around γ = 0 on which the objective does not change."""
-    after = int(np.searchsorted(along.edges, 0.0, side="right"))
-    low = high = after
-    while low > 0 and along.gains[low - 1] == along.gains[after]:
-        low -= 1
-    while high < len(along.edges) and along.gains[high + 1] == along.gains[after]:
-        high += 1
-    return (
-        float(along.edges[low - 1]) if low > 0 else -np.inf,
-        float(along.edges[high]) if high < len(along.edges) else np.inf,
-    )
+def trace(
+    tunings: Sequence[TuningSet],
+    weights: Floats,
+    lines: Sequence[Along],
+    span: Span | None = None,
+    labels: Sequence[str] | None = None,
+) -> ErrorSurface:
+    """Return metrics along lines, from weights in the order of the features.
+
+    ``labels`` are the names of the metrics; they are made from their options otherwise.
+    """
+    if span is not None and not (np.isfinite(span).all() and span[0] < span[1]):
+        raise UsageError(
+            f"the range is {span[0]:g}:{span[1]:g}; give LOW:HIGH, the lower one first"
+        )
+    labels = [label_of(t.metric) for t in tunings] if labels is None else labels
+    curves: list[list[Curve]] = [[] for _ in lines]
+    breakpoints = [0] * len(lines)
+    # A metric at a time: its answers about all candidates are kept no longer than needed.
+    for tuning, label in zip(tunings, labels, strict=True):
+        hypotheses = ListHypotheses(tuning)
+        for k, along in enumerate(lines):
+            breakpoints[k], curve = curve_along(hypotheses, weights, along, span, label)
+            curves[k].append(curve)
+    found = [
+        Line(along, along.origin, count, span, tuple(held))
+        for along, count, held in zip(lines, breakpoints, curves, strict=True)
+    ]
+    shown = "" if span is None else f"|range:{span[0]!r}:{span[1]!r}"
+    names = ",".join(f"{along.kind}:{along.name}" for along in lines)
+    signature = f"surface|along:{names}{shown}|" + "+".join(t.signature() for t in tunings)
+    return ErrorSurface(tuple(found), signature, tunings[0].candidates.files)
 
 
-def _whole_range(edges: Floats, current: float) -> tuple[float, float]:
-    """Leave out the tails: the middle 90 % of the breakpoints, and the current weight."""
-    if len(edges) == 0:
-        return current - 1.0, current + 1.0
-    low, high = np.quantile(edges, [0.05, 0.95])
-    low, high = min(float(low), current), max(float(high), current)
-    margin = 0.05 * (high - low) or 1.0
-    return low - margin, high + margin
-
-
-def _draw(
-    axis: Axes,
-    edges: Floats,
-    scores: Floats,
-    span: tuple[float, float],
-    current: float,
-    low: float,
-    high: float,
-) -> None:
-    first, last = np.searchsorted(edges, span)
-    inside = np.concatenate([[span[0]], edges[first:last], [span[1]]])
-    axis.stairs(scores[first : last + 1], inside, baseline=None, color="#1f5fa8", linewidth=1.2)
-    shown: dict[str, Any] = {"color": "#f2a33a", "alpha": 0.35, "label": "plateau"}
-    axis.axvspan(max(low, span[0]), min(high, span[1]), **shown)
-    axis.axvline(current, color="#c0392b", linewidth=1.2, linestyle="--", label="current weight")
-    axis.set_xlim(*span)
-    axis.grid(alpha=0.25)
+def label_of(metric: Metric) -> str:
+    """Return a metric's name with the options that are not the default."""
+    if not hasattr(metric, "__dataclass_fields__"):
+        return metric.name
+    options = [
+        f"{field.name.replace('_', '-')}={json.dumps(value) if isinstance(value, bool) else value}"
+        for field in dataclasses.fields(metric)  # type: ignore[arg-type]
+        if field.init and (value := getattr(metric, field.name)) != field.default
+    ]
+    return metric.name + (":" + ",".join(options) if options else "")

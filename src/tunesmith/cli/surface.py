@@ -1,0 +1,117 @@
+"""``tunesmith surface``: the metric as a function of a weight."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import (
+    Candidates,
+    Format,
+    Json,
+    References,
+    Strict,
+    one_standard_input,
+    print_json,
+)
+from tunesmith.errors import UsageError
+
+
+def run(
+    *,
+    session: Session,
+    candidates: Candidates,
+    weights: Annotated[str, typer.Option(help="The current weights, in any format.")],
+    references: References = [],  # noqa: B006  (typer's way; never changed)
+    metric: Annotated[
+        list[str], typer.Option(help="Metric with its options; repeat it to compare several.")
+    ] = ["bleu"],  # noqa: B006
+    feature: Annotated[
+        list[str],
+        typer.Option(help="Vary the weight of this feature; repeat it.", show_default=False),
+    ] = [],  # noqa: B006
+    direction: Annotated[
+        str | None,
+        typer.Option(help="Add γ times the weights of this file.", show_default=False),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(help="Go to the weights of this file, at γ = 1.", show_default=False),
+    ] = None,
+    span: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW:HIGH",
+            help="Part of the line, in units of the weight or of γ.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="Where to write: .html (interactive), .png, .svg, .pdf or .json.",
+            show_default=False,
+        ),
+    ] = None,
+    format_name: Format = None,
+    strict: Strict = False,
+    as_json: Json = False,
+) -> None:
+    """Show the exact metric along a feature, a direction, or the way to other weights."""
+    from tunesmith.io.read import read
+    from tunesmith.io.streams import check_writable
+    from tunesmith.io.weights import read_weights
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.report.along import along_direction, along_feature, along_to
+    from tunesmith.report.surface import trace
+    from tunesmith.report.surface_files import kind_of, write_surface
+    from tunesmith.report.surface_panels import summary
+
+    if bool(feature) + (direction is not None) + (to is not None) != 1:
+        raise UsageError("a line is needed; give exactly one of --feature, --direction and --to")
+    one_standard_input(*candidates, *references, weights, direction, to)
+    limits = None if span is None else parse_range(span)
+    labels = list(dict.fromkeys(metric))
+    measures = [METRICS.create(spec) for spec in labels]
+    if out is not None:
+        kind_of(out)
+        check_writable(out)
+    begin = read_weights(weights).weights
+    ways = [(path, read_weights(path).weights) for path in (direction, to) if path is not None]
+
+    found = read(candidates, references, format_name)
+    session.note(f"{found!r}")
+    names = found.features.names
+    current = begin.matched(names, strict, f"{weights}: ")
+    lines = [along_feature(names, current, name) for name in dict.fromkeys(feature)]
+    for path, held in ways:
+        vector = held.matched(names, strict, f"{path}: ")
+        if to is None:
+            lines.append(along_direction(vector, path))
+        else:
+            lines.append(along_to(current, vector, weights, path))
+    surface = trace([TuningSet(found, m) for m in measures], current, lines, limits, labels)
+    if out is not None:
+        write_surface(surface, out)
+    if as_json:
+        print_json(surface.to_dict())
+    else:
+        typer.echo("\n".join(text for line in surface.lines for text in summary(line)))
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """Turn LOW:HIGH into numbers."""
+    low, colon, high = text.partition(":")
+    try:
+        limits = float(low), float(high)
+    except ValueError:
+        limits = math.nan, math.nan
+    # Not a number is not below another one either.
+    if not colon or not -math.inf < limits[0] < limits[1] < math.inf:
+        raise UsageError(f"the range is '{text}'; give LOW:HIGH, two numbers, the lower one first")
+    return limits
