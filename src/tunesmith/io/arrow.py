@@ -20,14 +20,14 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.data.features import Features
 from tunesmith.errors import FormatError, MissingExtraError
-from tunesmith.io.arrow_limits import check_expansion
+from tunesmith.io.arrow_limits import FILE_MAGIC, check_expansion, is_file
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables import Batch, add_batches, arrow_columns, check_rows
 
 SCHEMA_KEY, SCHEMA = b"tunesmith.schema", b"candidates/1"
-FILE_MAGIC, STREAM_MAGIC = b"ARROW1", b"\xff\xff\xff\xff"
+STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 #: The arrays of our own files, with the types of their values.
 ARRAYS = {
@@ -72,15 +72,15 @@ class ArrowFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Take our own file as it is; add a table row by row."""
         pa = arrow()
-        data = _stream(source.buffer())
+        data = source.buffer()
         try:
             check_expansion(data, source.name, pa)
-            stream = pa.ipc.open_stream(pa.BufferReader(pa.py_buffer(data)))
-            if (stream.schema.metadata or {}).get(SCHEMA_KEY) == SCHEMA:
-                opened = _Opened(source.name, data, list(stream))
-                collector.add_set(opened.candidates(), source.name)
+            schema, batches = _opened(data, pa)
+            if (schema.metadata or {}).get(SCHEMA_KEY) == SCHEMA:
+                candidates = _Opened(source.name, data, list(batches)).candidates()
+                collector.add_set(candidates, source.name)
             else:
-                add_batches(_batches(stream, source.name, len(data)), source.name, collector)
+                add_batches(_rows(batches, source.name, len(data)), source.name, collector)
         except (
             pa.ArrowException,
             OSError,
@@ -107,22 +107,19 @@ class ArrowFormat(CandidateFormat):
             writer.write_batch(batch)
 
 
-def _stream(data: memoryview) -> memoryview:
-    """Return the stream in a file: between the magic and a table of contents that nobody needs."""
-    if bytes(data[: len(FILE_MAGIC)]) != FILE_MAGIC:
-        return data
-    end = len(data)
-    if bytes(data[-len(FILE_MAGIC) :]) == FILE_MAGIC:
-        end -= len(FILE_MAGIC) + 4
-        end -= int.from_bytes(data[end : end + 4], "little")
-    # Some writers pad the magic to more than 8 bytes.
-    begin = next((k for k in range(8, min(end, 264), 8) if any(data[k : k + 8])), 8)
-    return data[begin : max(end, begin)]
+def _opened(data: memoryview, pa: Any) -> tuple[Any, Iterator[Any]]:
+    """Return the schema and the record batches of a file or a stream."""
+    reader = pa.BufferReader(pa.py_buffer(data))
+    if is_file(data):
+        file = pa.ipc.open_file(reader)
+        return file.schema, (file.get_batch(k) for k in range(file.num_record_batches))
+    stream = pa.ipc.open_stream(reader)
+    return stream.schema, iter(stream)
 
 
-def _batches(stream: Any, name: str, size: int) -> Iterator[Batch]:
+def _rows(batches: Iterator[Any], name: str, size: int) -> Iterator[Batch]:
     row = 1
-    for batch in stream:
+    for batch in batches:
         check_rows(batch.num_rows, batch.num_columns, size, name)
         yield arrow_columns(batch, name, row)
         row += batch.num_rows

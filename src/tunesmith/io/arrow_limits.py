@@ -18,28 +18,58 @@ DICTIONARY, RECORD_BATCH = 2, 3
 HEADER_TYPE, HEADER = 1, 2
 DICTIONARY_DATA = 1
 BUFFERS, COMPRESSION = 2, 3
+FOOTER_DICTIONARIES, FOOTER_BATCHES = 2, 3
+
+FILE_MAGIC = b"ARROW1"
+CONTINUATION = 0xFFFFFFFF
+
+
+def is_file(data: memoryview) -> bool:
+    """Tell an Arrow file from a stream."""
+    return bytes(data[: len(FILE_MAGIC)]) == FILE_MAGIC
 
 
 def check_expansion(data: memoryview, name: str, pa: Any) -> None:
-    """Raise an error if an Arrow stream, or the stream inside a file, expands too much."""
+    """Raise an error if compressed Arrow data expand too much."""
     total = 0
-    for message in _messages(data, pa):
-        total += sum(_lengths(message.metadata.to_pybytes(), message.body))
+    for metadata, body in _in_file(data) if is_file(data) else _in_stream(data, pa):
+        total += sum(_lengths(metadata, body))
         if total > RATIO_FROM and total > MAX_RATIO * len(data):
             problem = f"the file expands more than {MAX_RATIO} times"
             raise FormatError(name, None, problem, "write it without compression")
 
 
-def _messages(data: memoryview, pa: Any) -> Iterator[Any]:
+def _in_stream(data: memoryview, pa: Any) -> Iterator[tuple[bytes, memoryview]]:
     reader = pa.ipc.MessageReader.open_stream(pa.BufferReader(pa.py_buffer(data)))
     while True:
         try:
-            yield reader.read_next_message()
+            message = reader.read_next_message()
         except StopIteration:
             return
+        yield message.metadata.to_pybytes(), memoryview(message.body or b"")
 
 
-def _lengths(metadata: bytes, body: Any) -> Iterator[int]:
+def _in_file(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+    """Yield metadata and body of the blocks that the footer names; a reader takes just these."""
+    end = len(data) - len(FILE_MAGIC) - 4
+    (size,) = struct.unpack_from("<i", data, end)
+    footer = bytes(data[end - size : end])
+    root = _indirect(footer, 0)
+    for kind in (FOOTER_DICTIONARIES, FOOTER_BATCHES):
+        at = _field(footer, root, kind)
+        if at is None:
+            continue
+        vector = _indirect(footer, at)
+        (count,) = struct.unpack_from("<I", footer, vector)
+        for k in range(count):
+            offset, meta, length = struct.unpack_from("<qi4xq", footer, vector + 4 + 24 * k)
+            (mark,) = struct.unpack_from("<I", data, offset)
+            prefix = 8 if mark == CONTINUATION else 4
+            metadata = bytes(data[offset + prefix : offset + meta])
+            yield metadata, data[offset + meta : offset + meta + length]
+
+
+def _lengths(metadata: bytes, body: memoryview) -> Iterator[int]:
     """Yield the uncompressed length of each compressed buffer of a message."""
     root = _indirect(metadata, 0)
     kind_at, header_at = _field(metadata, root, HEADER_TYPE), _field(metadata, root, HEADER)
@@ -61,7 +91,7 @@ def _lengths(metadata: bytes, body: Any) -> Iterator[int]:
     for k in range(count):
         offset, length = struct.unpack_from("<qq", metadata, vector + 4 + 16 * k)
         if length >= 8:
-            (full,) = struct.unpack_from("<q", memoryview(body), offset)
+            (full,) = struct.unpack_from("<q", body, offset)
             yield length if full < 0 else full  # -1: this buffer is as it is
 
 
