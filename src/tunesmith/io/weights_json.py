@@ -16,6 +16,8 @@ LARGEST = sys.float_info.max
 class JsonWeights:
     """JSON, as ``tunesmith tune --out`` writes it."""
 
+    suffixes = (".json",)
+
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the text begins with an object."""

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tunesmith.data.weights import Weights
-from tunesmith.errors import FormatError
+from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.formats import WEIGHTS_FORMATS
+from tunesmith.io.moses_names import regrouped
 from tunesmith.io.numbers import number_error, parse_slowly
 
 _SECTION = re.compile(rb"\s*\[(.+?)\]\s*")
@@ -43,6 +44,8 @@ class MosesWeights:
 class MosesIni:
     """The section [weight] of a moses.ini."""
 
+    suffixes = (".ini",)
+
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether there is a section [weight]."""
@@ -56,7 +59,7 @@ class MosesIni:
 
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Replace the section's values and leave the rest of the file alone."""
-        lines = template.splitlines(keepends=True)
+        lines = template.splitlines(keepends=True) or [b"[weight]\n"]
         first, last = _section(lines)
         section = _rewritten(lines[first:last], weights)
         return b"".join([*lines[:first], *section, *lines[last:]])
@@ -79,7 +82,7 @@ def _fields(line: bytes) -> tuple[str, list[bytes]] | None:
     code = line.partition(b"#")[0]
     if not code.strip():
         return None
-    name, _, values = code.partition(b"=")
+    name, _, values = code.rpartition(b"=")
     return name.strip().decode(), values.split()
 
 
@@ -116,8 +119,15 @@ def _named(entries: Iterable[tuple[str, float]], path: str) -> Weights:
     return Weights.from_dict(weights)
 
 
+def _check_names(weights: Weights) -> None:
+    for name in weights:
+        if not name or "#" in name or "[" in name[:1] or any(c.isspace() for c in name):
+            raise UsageError(f"a weight of Moses cannot be called '{name}'; write json")
+
+
 def _rewritten(lines: list[bytes], weights: Weights) -> Iterator[bytes]:
     """Yield the lines with new values; comments and line ends stay."""
+    _check_names(weights)
     entries = [_fields(line) for line in lines]
     total: dict[str, int] = {}
     for name, values in filter(None, entries):
@@ -133,17 +143,16 @@ def _rewritten(lines: list[bytes], weights: Weights) -> Iterator[bytes]:
             continue
         name, values = entry
         shown = []
-        for _ in values:
+        for value in values:
             met[name] += 1
             feature = name if total[name] == 1 else f"{name}_{met[name]}"
             written.add(feature)
-            shown.append(repr(weights[feature]))
+            shown.append(repr(weights[feature]) if feature in weights else value.decode())
         _, mark, comment = body.partition(b"#")
         remark = b" #" + comment if mark else b""
         yield f"{name}= {' '.join(shown)}".encode() + remark + line[len(body) :]
-    for feature in weights:
-        if feature not in written:
-            if lines and not lines[-1].endswith(b"\n"):
-                yield end
-                lines = []
-            yield f"{feature}= {weights[feature]!r}".encode() + end
+    new = regrouped([name for name in weights if name not in written], total)
+    if new and lines and not lines[-1].endswith(b"\n"):
+        yield end
+    for name, features in new.items():
+        yield f"{name}= {' '.join(repr(weights[f]) for f in features)}".encode() + end
