@@ -82,7 +82,7 @@ def read(
 
 def read_scores(source: Source, count: int) -> Floats:
     """Read one number a line for each of so many candidates."""
-    values = np.empty(count)
+    values = np.full(count, math.nan)
     line = 0
     for line, text in source.lines():
         if line > count:
@@ -94,6 +94,9 @@ def read_scores(source: Source, count: int) -> Floats:
     if line != count:
         problem = f"it has {'more' if line > count else 'fewer'} lines than the {count} candidates"
         raise FormatError(source.name, min(line, count + 1), problem, "give one number for each")
+    empty = np.flatnonzero(np.isnan(values))
+    if len(empty):
+        raise FormatError(source.name, int(empty[0]) + 1, "the line is empty", "give a number")
     return values
 
 
