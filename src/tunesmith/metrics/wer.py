@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,18 +67,16 @@ class ErrorRate(Metric):
         """Return the statistics of all candidates."""
         self.check(candidates)
         assert candidates.references is not None
-        parts, separator = self._parts(candidates.vocabulary)
         held = candidates.references
-        references = References(held.group_start, replaced(held.texts, parts, separator))
-        size = max(int(parts.ids.max(initial=-1)), separator) + 1
+        into = self._into_units(candidates.vocabulary)
+        references = References(held.group_start, into(held.texts))
         stats = np.empty((len(candidates), 3), np.int32)
         for groups in _batches(candidates):
             lo, hi = candidates.start[groups.start], candidates.start[groups.stop]
-            texts = Texts(candidates.texts.start[lo : hi + 1], candidates.texts.ids)
-            texts = replaced(texts, parts, separator)
             start = candidates.start[groups.start : groups.stop + 1] - lo
             of_groups = references.group_start[groups.start : groups.stop + 1]
-            _fill(start, texts, References(of_groups, references.texts), size, stats[lo:hi])
+            texts = into(_window(candidates.texts, lo, hi))
+            _fill(start, texts, References(of_groups, references.texts), stats[lo:hi])
         return stats
 
     @abstractmethod
@@ -86,8 +84,8 @@ class ErrorRate(Metric):
         """Return what is counted in some texts, given their words, as numbers."""
 
     @abstractmethod
-    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
-        """Return what is counted in each word, and what stands between words, or -1."""
+    def _into_units(self, vocabulary: Sequence[str]) -> Callable[[Texts], Texts]:
+        """Return what turns token ids into what is counted."""
 
     def score(self, stats: Stats) -> Floats:
         """Return the error rate in per cent."""
@@ -115,9 +113,11 @@ class WER(ErrorRate):
         known: dict[str, int] = {}
         return [[known.setdefault(word, len(known)) for word in words] for words in texts]
 
-    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
-        words = Preparation(lowercase=self.lowercase).words
-        return numbered([words(word) for word in vocabulary], {}), -1
+    def _into_units(self, vocabulary: Sequence[str]) -> Callable[[Texts], Texts]:
+        if not self.lowercase:
+            return lambda texts: texts
+        parts = numbered([[word.lower()] for word in vocabulary], {})
+        return lambda texts: replaced(texts, parts)
 
 
 @METRICS.register("cer")
@@ -128,8 +128,16 @@ class CER(ErrorRate):
     def _units(self, texts: Sequence[Sequence[str]]) -> list[Sequence[int]]:
         return [[ord(character) for character in " ".join(words)] for words in texts]
 
-    def _parts(self, vocabulary: Sequence[str]) -> tuple[Texts, int]:
-        return spelled([word.lower() for word in vocabulary] if self.lowercase else vocabulary)
+    def _into_units(self, vocabulary: Sequence[str]) -> Callable[[Texts], Texts]:
+        words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
+        parts, space = spelled(words)
+        return lambda texts: replaced(texts, parts, space)
+
+
+def _window(texts: Texts, first: int, last: int) -> Texts:
+    """Return some of the texts, as if there were no others."""
+    start = texts.start[first : last + 1]
+    return Texts(start - start[0], texts.ids[start[0] : start[-1]])
 
 
 def _batches(candidates: CandidateSet) -> list[slice]:
@@ -142,7 +150,7 @@ def _batches(candidates: CandidateSet) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def _fill(start: Ints, texts: Texts, references: References, size: int, stats: Stats) -> None:
+def _fill(start: Ints, texts: Texts, references: References, stats: Stats) -> None:
     """Compute the statistics of some groups.
 
     Parameters
@@ -150,11 +158,11 @@ def _fill(start: Ints, texts: Texts, references: References, size: int, stats: S
     start : int64[S + 1]
         The texts of each group.
     texts, references
-        In units that are less than ``size``.
+        In units.
     stats : int32[N, 3]
         To be filled.
     """
-    hypotheses, others = _as_strings(start, texts, references, size)
+    hypotheses, others = _as_strings(start, texts, references)
     sizes = np.diff(start)
     lengths = np.diff(references.texts.start)
     first = references.group_start[0]
@@ -177,34 +185,29 @@ def _fill(start: Ints, texts: Texts, references: References, size: int, stats: S
         stats[rows[fewer], 1] = lengths[which[fewer]]
 
 
-def _as_strings(
-    start: Ints, texts: Texts, references: References, size: int
-) -> tuple[list[Any], list[Any]]:
+def _as_strings(start: Ints, texts: Texts, references: References) -> tuple[list[Any], list[Any]]:
     """Write texts and references of some groups with one character for each unit.
 
     Units are numbered anew in each group, and those that are in none of its references are
     all the same: they match nothing. So one byte is nearly always enough, and no vocabulary
     is too large.
     """
-    lo, hi = references.group_start[0], references.group_start[-1]
-    held = Texts(references.texts.start[lo : hi + 1], references.texts.ids)
+    held = _window(references.texts, references.group_start[0], references.group_start[-1])
+    size = 1 + max(int(texts.ids.max(initial=0)), int(held.ids.max(initial=0)))
     codes = np.empty(len(texts.ids), np.int32)
-    held_codes = np.empty(int(held.start[-1] - held.start[0]), np.int32)
+    held_codes = np.empty(len(held.ids), np.int32)
     most = _number(
         start,
         texts.start,
         texts.ids,
-        references.group_start - lo,
+        references.group_start - references.group_start[0],
         held.start,
         held.ids,
         np.zeros(size, np.int32),
         codes,
         held_codes,
     )
-    return (
-        _cut(_string(codes, most), texts.start),
-        _cut(_string(held_codes, most), held.start - held.start[0]),
-    )
+    return _cut(_string(codes, most), texts.start), _cut(_string(held_codes, most), held.start)
 
 
 def _string(codes: Ids, most: int) -> str | list[int]:
@@ -240,7 +243,6 @@ def _number(
     ``place`` is 0 for all units, before and after.
     """
     most = 0
-    offset = reference_start[0]
     for g in range(start.shape[0] - 1):
         lo = reference_start[group_references[g]]
         hi = reference_start[group_references[g + 1]]
@@ -250,7 +252,7 @@ def _number(
             if place[unit] == 0:
                 used += 1
                 place[unit] = used
-            reference_codes[i - offset] = place[unit]
+            reference_codes[i] = place[unit]
         most = max(most, used)
         for i in range(text_start[start[g]], text_start[start[g + 1]]):
             codes[i] = place[units[i]]
