@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
 from tunesmith.registry import Registry, option, options_of, parse_options
 
@@ -70,3 +70,70 @@ def test_entry_points_of_other_packages_are_found(monkeypatch):
 
 def test_built_in_metrics_are_found():
     assert "bleu" in METRICS.names()
+
+
+GOOD = """
+from dataclasses import dataclass
+import numpy as np
+from tunesmith.metrics.base import Metric
+from tunesmith.registry import option
+
+@dataclass(frozen=True)
+class Words(Metric):
+    most: int = option(9, "at most")
+    stat_names = ("words", "all")
+    needs_references = False
+    def stats(self, hypothesis, references):
+        return np.array([min(len(hypothesis.split()), self.most), 1])
+    def score(self, stats):
+        return stats[..., 0] / stats[..., 1]
+    def signature(self):
+        return f"words|{self.most}"
+
+class Other:
+    pass
+"""
+
+
+def test_a_class_of_a_file_is_taken_with_its_options(tmp_path):
+    path = tmp_path / "my metric.v2.py"
+    path.write_text(GOOD)
+    metric = METRICS.create(f"{path}:Words:most=3")
+    assert metric.stats("a b c d e", []).tolist() == [3, 1]
+    assert METRICS.create(f"{path}:Words").most == 9
+    assert metric.name == "Words"
+    assert type(metric) is METRICS.get(f"{path}:Words")
+    combined = METRICS.create(f"sum(bleu,0.5*{path}:Words:most=2)")
+    assert combined.parts[1].most == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (GOOD, "Word", "unknown class in .*bad.py 'Word'; did you mean Words"),
+        (GOOD, "Other", "bad.py: Other is no Metric; derive it from that"),
+        ("x = 1\ny = 1 / 0\n", "Words", "bad.py:2: ZeroDivisionError: division by zero; mend"),
+        ("def f(:\n", "Words", "bad.py:1: SyntaxError"),
+        ("import not_there_at_all\n", "Words", "bad.py:1: ModuleNotFoundError"),
+        (None, "Words", "there is no such file"),
+    ],
+)
+def test_files_that_are_wrong(tmp_path, text, name, message):
+    path = tmp_path / "bad.py"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TunesmithError, match=message):
+        METRICS.create(f"{path}:{name}")
+
+
+def test_a_broken_plug_in_of_someone_else_is_a_warning(monkeypatch):
+    class Entry:
+        name, value = "broken", "nowhere:Nothing"
+
+        def load(self):
+            raise ImportError("no module named nowhere")
+
+    monkeypatch.setattr("tunesmith.registry.metadata.entry_points", lambda group: [Entry()])
+    registry: Registry[Thing] = Registry("thing", "tunesmith.report", "tunesmith.nothing")
+    with pytest.warns(UserWarning, match="thing 'broken' of nowhere:Nothing cannot be loaded"):
+        assert registry.names() == []

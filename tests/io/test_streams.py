@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
+import lzma
 import os
 import signal
 import subprocess
@@ -10,7 +12,8 @@ import threading
 import time
 
 import pytest
-from hypothesis import given
+import zstandard
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunesmith.errors import FormatError, TunesmithError
@@ -39,10 +42,87 @@ def test_blocks_are_whole_lines_and_make_up_the_text(data, compressed):
     assert source.sha256 == hashlib.sha256(raw).hexdigest()
 
 
-def test_gzip_of_several_members_and_padding(tmp_path):
-    path = tmp_path / "two.gz"
-    path.write_bytes(gzip.compress(b"a\n") + gzip.compress(b"b\n") + b"\0" * 512)
+COMPRESS = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lambda data: lzma.compress(data, preset=0),
+    "zstd": lambda data: zstandard.ZstdCompressor(level=19).compress(data),
+}
+KINDS = list(COMPRESS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_members_and_padding(tmp_path, kind):
+    path = tmp_path / "two"
+    pack = COMPRESS[kind]
+    path.write_bytes(pack(b"a\n") + pack(b"b\n") + b"\0" * 512)
     assert Source(path).read() == b"a\nb\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    data=st.binary(min_size=1, max_size=5000), repeat=st.integers(1, 400), chunk=st.integers(1, 99)
+)
+@settings(max_examples=25)
+def test_every_kind_is_read_in_small_steps(kind, data, repeat, chunk):
+    text = b"x" + data * repeat
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streams, "CHUNK", chunk * 10)
+        patch.setattr(streams, "BLOCK", 1000)
+        patch.setattr(compression, "STEP", 1 + chunk)
+        patch.setattr(compression, "ZSTD_STEP", 1 + chunk)
+        source = Source("packed", COMPRESS[kind](text))
+        assert b"".join(source.blocks()) == text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_truncation_and_damage_of_every_kind(tmp_path, kind):
+    path = tmp_path / "bad"
+    packed = COMPRESS[kind](os.urandom(3000))
+    path.write_bytes(packed[:-5])
+    with pytest.raises(FormatError, match=f"the {kind} data end too early"):
+        Source(path).read()
+    flipped = bytearray(packed)
+    flipped[len(packed) // 2] ^= 0xFF
+    flipped[6] ^= 0xFF
+    path.write_bytes(bytes(flipped))
+    with pytest.raises(FormatError, match=rf"{path}: the {kind} data (are damaged|end too early)"):
+        Source(path).read()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bomb_of_every_kind_is_refused_in_little_memory(tmp_path, kind):
+    """80 MB of line ends in a small file, of which no more than needed is unpacked."""
+    path = tmp_path / "bomb"
+    path.write_bytes(COMPRESS[kind](b"\n" * (80 << 20)))
+    size = path.stat().st_size
+    done = 0
+    with pytest.raises(FormatError, match="expands more than 500 times"):  # noqa: PT012
+        for block in Source(path).blocks():
+            done += len(block)
+    assert done <= max(streams.RATIO_FROM, 500 * size) + (40 << 20)
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zst"])
+def test_what_is_written_under_its_ending_is_compressed(tmp_path, ending):
+    path = tmp_path / f"out.{ending}"
+    write_atomically(path, b"hello\n" * 1000)
+    assert path.stat().st_size < 500
+    assert Source(path).read() == b"hello\n" * 1000
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    path = tmp_path / "bom"
+    path.write_bytes(b"\xef\xbb\xbfa b\nc\n")
+    assert Source(path).read() == b"a b\nc\n"
+    assert list(Source(path).lines()) == [(1, "a b"), (2, "c")]
+
+
+def test_lines_are_numbered_and_empty_ones_passed_over(tmp_path):
+    source = Source("text", "a\n\n  \nü\r\nlast".encode())
+    assert list(source.lines()) == [(1, "a"), (4, "ü"), (5, "last")]
+    with pytest.raises(FormatError, match="text:2: byte 0xff is not UTF-8"):
+        list(Source("text", b"a\n\xff\n").lines())
 
 
 @pytest.mark.parametrize("cut", [1, 8, 9, 30])

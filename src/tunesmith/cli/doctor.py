@@ -14,8 +14,15 @@ from tunesmith.cli.app import OUR_FAULT, Session
 from tunesmith.cli.options import Json, print_json
 
 SCHEMA = "tunesmith.doctor/1"
-LIBRARIES = ("numpy", "scipy", "numba", "typer", "rich", "threadpoolctl")
-EXTRAS = {"matplotlib": "plot", "sacrebleu": "tokenizers"}
+LIBRARIES = ("numpy", "scipy", "numba", "rapidfuzz", "typer", "rich", "threadpoolctl")
+EXTRAS = {
+    "matplotlib": "plot",
+    "plotly": "plot",
+    "pyarrow": "formats",
+    "yaml": "formats",
+    "zstandard": "formats",
+    "sacrebleu": "tokenizers",
+}
 
 
 def run(*, session: Session, as_json: Json = False) -> None:
