@@ -11,7 +11,7 @@ import numpy as np
 from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
-from tunesmith.errors import MissingExtraError
+from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.pieces import split_words, substitute
 from tunesmith.metrics.ter_edits import count_edits
@@ -140,6 +140,8 @@ class _Words:
 
 
 def _count(start: Ints, texts: Texts, references: References, size: int) -> Stats:
+    if (references.counts < 1).any():
+        raise TunesmithError("ter needs a reference for each group; give one or more")
     edits = np.empty(len(texts), np.int64)
 
     def count(groups: slice) -> None:

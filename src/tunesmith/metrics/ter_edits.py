@@ -2,38 +2,32 @@
 
 A shift moves a block of words that the reference has elsewhere, and costs one edit. Shifts
 are taken greedily, the one first that lowers the edit distance most, until none lowers it.
-sacrebleu's limits and its order among equals are part of the result and kept to the
-letter. How the distances are found is our own:
+sacrebleu's limits and its order among equals are part of the result and kept to the letter.
 
-- The edit distance is computed a row at a time in the bits of a few numbers (Myers 1999,
-  in the form of Hyyrö 2003). A shift is tried from the first row that it changes to where
-  the rows are again those without it.
-- sacrebleu looks for the distance only in a beam around the diagonal. Where every path
-  outside is longer than the distance, this changes nothing; others go cell by cell.
-- Words that the reference lacks are all alike, so many candidates of a group are, too.
+Words that the reference lacks are all alike, so many candidates of a group are, too; each
+kind is computed once.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tunesmith.arrays import Ids, Ints, Number
-from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels import kernel
+from tunesmith.metrics.ter_distance import (
+    BITS,
+    beam_width,
+    fill,
+    fill_beam,
+    shortest_outside,
+    trace,
+)
 
-#: Words of the longest block that is shifted, and how far at most.
+#: Words of the longest block that is shifted, and how far apart its two places may be.
 SHIFT_SIZE = 10
 SHIFT_DISTANCE = 50
 #: A hypothesis is shifted no further once so many shifts were tried.
 SHIFTS_TRIED = 1000
-#: Columns to either side of the diagonal that the edit distance looks at.
-BEAM = 25
-#: Words of the reference in one number: the sum of two such numbers must not overflow.
-BITS = 62
-FULL = (1 << BITS) - 1
-#: More than any distance.
-FAR = 1 << 30
 
 
 @kernel
@@ -77,7 +71,7 @@ def count_edits(
                 table[k] = -1
             for c in range(len(texts) - 1):
                 words = local[texts[c] - texts[0] : texts[c + 1] - texts[0]]
-                key = 0
+                key: Number = np.int64(0)
                 for k in range(len(words)):
                     words[k] = place[tokens[texts[c] + k]]
                     key = (key * 31 + words[k] + 1) & 0xFFFFFFFFFFFF
@@ -117,7 +111,7 @@ def _slot(key: int, c: int, texts: Ints, local: Ids, table: Ints) -> Number:
 
 @kernel
 def _index(ids: Ids, place: Ids, masks: Ints, reference: Ids, following: Ids) -> None:
-    """Number the words of a reference by their first position, from 1; 0 is any other word.
+    """Make the first position of each word of a reference, from 1, its number; 0 is others.
 
     ``masks[word]`` has a bit for each position of the word, ``following[j]`` is the next
     position of the word at j, or -1.
@@ -140,26 +134,24 @@ def _edits(text: Ids, reference: Ids, following: Ids, masks: Ints) -> Number:
     words = np.empty(n, np.int32)
     for k in range(n):
         words[k] = text[k]
-    # A row of distances: the last of them, and for each block of columns in bits those that
-    # are one above their left neighbour, those one below it, and those that equal their
-    # left neighbour in the row before. The second half is for trying shifts.
+    # The second half is for trying shifts.
     rows = np.empty((2, n + 1, 1 + 3 * blocks), np.int64)
     cells = np.empty((2, 0, 0), np.int32)
-    distance = _fill(words, 0, 0, n, width, masks, rows[0], rows[0])
+    distance = fill(words, 0, 0, n, width, masks, rows[0], rows[0])
     beam = 0
-    if distance >= _shortest_outside(n, width):
-        beam = _beam_width(n, width)
+    if distance >= shortest_outside(n, width):
+        beam = beam_width(n, width)
         cells = np.empty((2, n + 1, width + 1), np.int32)
-        distance = _fill_beam(words, 0, 0, n, reference, beam, cells[0], cells[0])
+        distance = fill_beam(words, 0, 0, n, reference, beam, cells[0], cells[0])
     fewest = max(n, width) - _common(words, reference)
     align = np.empty(width, np.int64)
     wrong = np.empty((2, max(n, width) + 1), np.int64)
     moves = np.empty((SHIFTS_TRIED + SHIFT_SIZE + 1, 3), np.int64)
     shifts = 0
     tried = 0
-    # No order of the words needs fewer edits than ``fewest``.
+    # No order of the words needs fewer edits than ``fewest``, so no shift can help then.
     while distance > fewest:
-        _trace(words, reference, rows[0], beam, cells[0], align, wrong)
+        trace(words, reference, rows[0], beam, cells[0], align, wrong)
         count = _find_moves(words, reference, following, align, wrong, tried, moves)
         tried += count
         if tried >= SHIFTS_TRIED:
@@ -175,9 +167,9 @@ def _edits(text: Ids, reference: Ids, following: Ids, masks: Ints) -> Number:
         _reverse(words, b, c)
         _reverse(words, a, c)
         if beam > 0:
-            _fill_beam(words, a, a, n, reference, beam, cells[0], cells[0])
+            fill_beam(words, a, a, n, reference, beam, cells[0], cells[0])
         else:
-            _fill(words, a, a, n, width, masks, rows[0], rows[0])
+            fill(words, a, a, n, width, masks, rows[0], rows[0])
     return shifts + distance
 
 
@@ -218,7 +210,7 @@ def _find_moves(
     for s in range(n):
         r = np.int64(words[s]) - 1
         while r >= 0:
-            longest = 0
+            longest: Number = 0
             if abs(r - s) <= SHIFT_DISTANCE:
                 longest = min(SHIFT_SIZE, n - s, width - r)
             for length in range(1, longest + 1):
@@ -293,181 +285,11 @@ def _best_move(
             if bound == best and earlier:
                 continue
             if beam > 0:
-                after = _fill_beam(words, a, b, c, reference, beam, cells[0], cells[1])
+                after = fill_beam(words, a, b, c, reference, beam, cells[0], cells[1])
             else:
-                after = _fill(words, a, b, c, width, masks, rows[0], rows[1])
+                after = fill(words, a, b, c, width, masks, rows[0], rows[1])
             gain = distance - after
             if gain > best or (gain == best and gain > 0 and not earlier):
                 best, best_k = gain, k
                 best_a, best_b, best_c = a, b, c
     return best, best_a, best_b, best_c
-
-
-@inlined
-def _source(k: int, a: int, b: int, c: int) -> Number:
-    """Return where word k was before the blocks [a, b) and [b, c) were swapped."""
-    if k < a or k >= c:
-        return k
-    return k + b - a if k < a + c - b else k - (c - b)
-
-
-@inlined
-def _step(
-    match: Number, above: Number, below: Number, rise: Number, fall: Number
-) -> tuple[Number, Number, Number, Number, Number]:
-    """Go from one row to the next in one block of columns (Hyyrö 2003, figure 5).
-
-    ``above`` and ``below`` mark columns whose distance is one more or less than their left
-    neighbour's; ``rise`` and ``fall`` say so of the last column of the block to the left,
-    as compared with the row before.
-    """
-    match |= fall
-    equal = (((match & above) + above) ^ above) | match | below
-    rises = (below | ~(equal | above)) & FULL
-    falls = equal & above
-    left = ((rises << 1) | rise) & FULL
-    return (
-        (((falls << 1) | fall) | ~(equal | left)) & FULL,
-        left & equal,
-        equal & FULL,
-        rises,
-        falls,
-    )
-
-
-@kernel
-def _fill(
-    words: Ids, a: int, b: int, c: int, width: int, masks: Ints, known: Ints, rows: Ints
-) -> Number:
-    """Return the edit distance once the blocks [a, b) and [b, c) have been swapped.
-
-    The rows after a are computed, until they are again the ``known`` ones without the swap.
-    """
-    n, blocks = len(words), masks.shape[1]
-    shift = (width - 1) % BITS
-    if c == n and a == 0 and b == 0:
-        known[0, 0] = width
-        for w in range(blocks):
-            known[0, 1 + w], known[0, 1 + blocks + w] = FULL, 0
-    row = known[a]
-    for k in range(a, n):
-        if k >= c:
-            w = 1
-            while w <= 2 * blocks and row[w] == known[k, w]:
-                w += 1
-            if w > 2 * blocks:
-                return known[n, 0]
-        after, mask = rows[k + 1], masks[words[_source(k, a, b, c)]]
-        rise, fall, rises, falls = 1, 0, 0, 0
-        for w in range(blocks):
-            above, below, equal, rises, falls = _step(
-                mask[w], row[1 + w], row[1 + blocks + w], rise, fall
-            )
-            after[1 + w] = above
-            after[1 + blocks + w] = below
-            after[1 + 2 * blocks + w] = equal
-            rise, fall = rises >> (BITS - 1), falls >> (BITS - 1)
-        after[0] = row[0] + ((rises >> shift) & 1) - ((falls >> shift) & 1)
-        row = after
-    return row[0]
-
-
-@kernel
-def _fill_beam(
-    words: Ids, a: int, b: int, c: int, reference: Ids, beam: int, known: Ids, rows: Ids
-) -> Number:
-    """Do the same within the beam; of the cells outside only those next to it are set."""
-    n, width = len(words), len(reference)
-    if c == n and a == 0 and b == 0:
-        for j in range(width + 1):
-            known[0, j] = j
-    row = known[a]
-    first, end = _window(a + 1, n, width, beam)
-    for k in range(a, n):
-        after, word = rows[k + 1], words[_source(k, a, b, c)]
-        if first > 0:
-            after[first - 1] = FAR
-        for j in range(first, end):
-            least = row[j] + 1
-            if j > 0:
-                least = min(least, after[j - 1] + 1, row[j - 1] + (word != reference[j - 1]))
-            after[j] = min(least, FAR)
-        row = after
-        if k + 1 >= c:
-            j = first
-            while j < end and row[j] == known[k + 1, j]:
-                j += 1
-            if j == end:
-                return np.int64(known[n, width])
-        first, last = _window(k + 2, n, width, beam)
-        for j in range(end, last):
-            row[j] = FAR
-        end = last
-    return np.int64(row[width])
-
-
-@kernel
-def _trace(
-    words: Ids, reference: Ids, rows: Ints, beam: int, cells: Ids, align: Ints, wrong: Ints
-) -> None:
-    """Align the reference with the hypothesis, and count errors from the start of each.
-
-    Among equals a match or substitution goes before a deletion, that before an insertion.
-    """
-    i, j = len(words), len(reference)
-    blocks = (rows.shape[1] - 1) // 3
-    while i > 0 or j > 0:
-        same, deletes = False, j == 0
-        replaces = i > 0 and j > 0
-        if replaces:
-            same = words[i - 1] == reference[j - 1]
-            if beam > 0:
-                replaces = cells[i, j] == cells[i - 1, j - 1] + (not same)
-                deletes = cells[i, j] == cells[i - 1, j] + 1
-            else:
-                w, bit = (j - 1) // BITS, (j - 1) % BITS
-                replaces = same or not (rows[i, 1 + 2 * blocks + w] >> bit) & 1
-                deletes = bool((rows[i - 1, 1 + blocks + w] >> bit) & 1)
-        error = not (replaces and same)
-        if replaces or not deletes:
-            align[j - 1] = i - 1
-            wrong[1, j] = error
-            j -= 1
-        if replaces or deletes:
-            wrong[0, i] = error
-            i -= 1
-    for side, length in enumerate((len(words), len(reference))):
-        wrong[side, 0] = 0
-        for k in range(length):
-            wrong[side, k + 1] += wrong[side, k]
-
-
-@kernel
-def _beam_width(n: int, width: int) -> Number:
-    ratio = width / n if n > 0 else 1.0
-    return math.ceil(ratio / 2 + BEAM) if ratio / 2 > BEAM else BEAM
-
-
-@kernel
-def _window(i: int, n: int, width: int, beam: int) -> tuple[Number, Number]:
-    """Return the first column of row i that the beam holds, and the one after its last."""
-    middle = math.floor(i * (width / n))
-    return max(0, middle - beam), width + 1 if i == n else min(width + 1, middle + beam)
-
-
-@kernel
-def _shortest_outside(n: int, width: int) -> Number:
-    """Return a length that no path of edits through a cell outside of the beam is below.
-
-    A path through column j of row i is at least |j - i| + |(width - j) - (n - i)| long.
-    """
-    shortest = FAR
-    beam = _beam_width(n, width)
-    low, high = min(0, width - n), max(0, width - n)
-    for i in range(1, n + 1):
-        first, end = _window(i, n, width, beam)
-        if first > 0:
-            shortest = min(shortest, high - low + 2 * max(0, low - (first - 1 - i)))
-        if end <= width:
-            shortest = min(shortest, high - low + 2 * max(0, end - i - high))
-    return shortest
