@@ -343,7 +343,7 @@ def test_metrics_keep_their_order_and_have_their_own_names():
         ({}, "exactly one of"),
         ({"features": ["f0"], "to": {"f0": 2.0}}, "exactly one of"),
         ({"direction": {"f0": 0.0}}, "the direction is 0"),
-        ({"to": {"f0": 3.0, "f1": 1.0}}, "these are the weights of"),
+        ({"to": {"f0": 3.0, "f1": 1.0}}, "these are the weights of current"),
         ({"features": ["f0"], "span": (1.0, 1.0)}, "the lower one first"),
         ({"features": ["f0"], "span": (math.nan, 1.0)}, "the lower one first"),
     ],

@@ -172,5 +172,5 @@ def test_a_summary_has_all_numbers():
 def test_one_breakpoint_is_singular():
     tuning = tuning_set([[[0.0], [1.0]]], [[0.0, 1.0]])
     held = error_surface(tuning, {"f0": 1.0}, to={"f0": -1.0}).lines[0]
-    assert heading(held) == "from weights to to: 1 breakpoint"
+    assert heading(held) == "from current to other: 1 breakpoint"
     assert summary(held)[1].endswith("at γ = 1: 0.0000")

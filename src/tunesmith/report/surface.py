@@ -127,7 +127,7 @@ def error_surface(
         lines = [along_direction(vector, "direction")]
     elif to is not None:
         end = Weights.from_dict(to).matched(names, strict)
-        lines = [along_to(current, end, "weights", "to")]
+        lines = [along_to(current, end, "current", "other")]
     else:
         lines = [along_feature(names, current, name) for name in dict.fromkeys(features)]
     return trace(several, current, lines, span)

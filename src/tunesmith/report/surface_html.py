@@ -221,10 +221,11 @@ def _traces(curve: Curve, shape: Steps | Band, colour: str) -> list[Any]:
 def _doubled(ends: Floats) -> Floats:
     """Return two points of each interval: its beginning, and just before its end.
 
-    Hovering shows the nearest point, which so belongs to the interval under the pointer.
+    Hovering shows the nearest point, which so belongs to the interval under the pointer. Both
+    must differ after plotly has rounded them to hundredths of a pixel.
     """
     low, high = ends[:-1], ends[1:]
-    points = np.column_stack([low, high - 1e-6 * (high - low)]).ravel()
+    points = np.column_stack([low, high - 0.02 * (high - low)]).ravel()
     points[-1] = ends[-1]
     return points
 

@@ -48,7 +48,7 @@ CURRENT_STYLE: dict[str, Any] = {"color": CURRENT, "linewidth": 1.2, "linestyle"
 END_STYLE: dict[str, Any] = {"color": CURRENT, "linewidth": 1.4, "linestyle": ":"}
 BEST_STYLE: dict[str, Any] = {
     "facecolor": "none",
-    "edgecolor": "#999999",
+    "edgecolor": "#aaaaaa",
     "hatch": "////",
     "linewidth": 0,
 }
@@ -153,6 +153,7 @@ def _draw_curve(
     axis.grid(alpha=0.25)
     axis.ticklabel_format(useOffset=False)
     axis.locator_params(axis="x", nbins=7)
+    axis.use_sticky_edges = False  # room below the lowest score too
     axis.margins(y=0.12)
 
 
@@ -165,7 +166,7 @@ def _mark(axis: Axes, line: Line, curve: Curve, window: Span, origin: float) -> 
         axis.axvline(1.0 - origin, zorder=2, **END_STYLE)
     best = curve.best
     low, high = np.clip((best.low, best.high), *window) - origin
-    if high - low > VISIBLE * (window[1] - window[0]):
+    if best.at != line.weight and high - low > VISIBLE * (window[1] - window[0]):
         axis.axvspan(low, high, zorder=1, **BEST_STYLE)
     if window[0] <= best.at <= window[1]:
         axis.plot([best.at - origin], [best.score], zorder=4, **STAR_STYLE)
