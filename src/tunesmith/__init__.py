@@ -20,48 +20,88 @@ if TYPE_CHECKING:
     from tunesmith.data.weights import Weights
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
+    from tunesmith.io.frames import from_arrays, from_frame
     from tunesmith.io.read import read
+    from tunesmith.io.tables import to_columns
     from tunesmith.io.weights import read_weights
+    from tunesmith.io.write import write
+    from tunesmith.metrics.base import Metric
     from tunesmith.metrics.bleu import BLEU
+    from tunesmith.metrics.chrf import CHRF
+    from tunesmith.metrics.column import Column
+    from tunesmith.metrics.combination import Harmonic, Minimum, Sum
+    from tunesmith.metrics.sentence_bleu import SentenceBLEU
+    from tunesmith.metrics.ter import TER
     from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.metrics.wer import CER, WER
     from tunesmith.parallel.local import threads
-    from tunesmith.tuners.base import TuneResult
+    from tunesmith.tuners.base import Tuner, TuneResult
     from tunesmith.tuners.mert import MERT
 
 # Imported at first use, so that `import tunesmith` and `tunesmith --help` are quick.
 _HOME = {
     "BLEU": "metrics.bleu",
+    "CER": "metrics.wer",
+    "CHRF": "metrics.chrf",
     "CandidateSet": "data.candidates",
+    "Column": "metrics.column",
     "Features": "data.features",
     "FormatError": "errors",
+    "Harmonic": "metrics.combination",
     "MERT": "tuners.mert",
+    "Metric": "metrics.base",
+    "Minimum": "metrics.combination",
+    "SentenceBLEU": "metrics.sentence_bleu",
+    "Sum": "metrics.combination",
+    "TER": "metrics.ter",
     "TuneResult": "tuners.base",
+    "Tuner": "tuners.base",
     "TunesmithError": "errors",
     "TuningSet": "metrics.tuning",
+    "WER": "metrics.wer",
     "Weights": "data.weights",
+    "from_arrays": "io.frames",
+    "from_frame": "io.frames",
     "merge": "data.merge",
     "read": "io.read",
     "read_weights": "io.weights",
     "rerank": "inference.rerank",
     "threads": "parallel.local",
+    "to_columns": "io.tables",
+    "write": "io.write",
 }
 
 __all__ = [  # noqa: RUF022  (classes, then functions)
     "BLEU",
+    "CER",
+    "CHRF",
     "CandidateSet",
+    "Column",
     "Features",
     "FormatError",
+    "Harmonic",
     "MERT",
+    "Metric",
+    "Minimum",
+    "SentenceBLEU",
+    "Sum",
+    "TER",
     "TuneResult",
+    "Tuner",
     "TunesmithError",
     "TuningSet",
+    "WER",
     "Weights",
     "__version__",
+    "from_arrays",
+    "from_frame",
     "merge",
     "read",
     "read_weights",
     "rerank",
     "threads",
+    "to_columns",
+    "write",
 ]
 
 

@@ -112,7 +112,7 @@ def test_weights_files(cli: Run, make: Make, tmp_path: Path, target: str) -> Non
     ("options", "what"),
     [
         ([], "there is nothing to convert"),
-        (["--candidates", "LISTS", "--out", "x.unknown"], "is of no format; name one with --to"),
+        (["--candidates", "LISTS", "--out", "x.unknown"], "is of no format; name one of"),
         (["--candidates", "LISTS"], "is of no format"),
         (["--candidates", "LISTS", "--to", "jsnol"], "did you mean jsonl"),
         (["--candidates", "LISTS", "--to", "jsonl", "--column", "h"], "unknown column 'h'"),

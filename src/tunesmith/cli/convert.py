@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,6 @@ from tunesmith.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
-    from tunesmith.registry import Registry
 
 
 def run(
@@ -87,22 +86,12 @@ def run(
 
 def _target(to: str | None, out: str) -> str:
     from tunesmith.io.formats import FORMATS
+    from tunesmith.io.write import format_of
 
-    if to is not None:
-        FORMATS.create(to)
-        return to
-    return _by_suffix(FORMATS, out)
-
-
-def _by_suffix(formats: Registry[Any], out: str) -> str:
-    from tunesmith.io.compression import without_suffix
-
-    plain = without_suffix(out).lower()
-    for name in formats.names():
-        if plain.endswith(getattr(formats.get(name), "suffixes", ()) or ("\0",)):
-            return name
-    known = ", ".join(formats.names())
-    raise UsageError(f"the ending of '{out}' is of no format; name one with --to: {known}")
+    if to is None:
+        return format_of(out)
+    FORMATS.create(to)
+    return to
 
 
 def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet:
@@ -153,6 +142,18 @@ def _convert_weights(path: str, to: str | None, out: str) -> None:
 
     if to is not None and to not in WEIGHTS_FORMATS.names():
         raise UnknownNameError("weights format", to, WEIGHTS_FORMATS.names())
-    target = to or _by_suffix(WEIGHTS_FORMATS, out)
+    target = to or _of_ending(out)
     held = read_weights(path)
     write_atomically(out, WEIGHTS_FORMATS.get(target)().write(held.weights, b""))
+
+
+def _of_ending(out: str) -> str:
+    from tunesmith.io.compression import without_suffix
+    from tunesmith.io.formats import WEIGHTS_FORMATS
+
+    for name in WEIGHTS_FORMATS.names():
+        suffixes: tuple[str, ...] = getattr(WEIGHTS_FORMATS.get(name), "suffixes", ())
+        if suffixes and without_suffix(out).lower().endswith(suffixes):
+            return name
+    known = ", ".join(WEIGHTS_FORMATS.names())
+    raise UsageError(f"the ending of '{out}' is of no weights format; name one with --to: {known}")
