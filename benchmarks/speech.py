@@ -174,77 +174,106 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--utterances", type=int, default=1000)
     parser.add_argument("--hypotheses", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first set of lists")
+    parser.add_argument("--sets", type=int, default=6, help="sets of lists, a seed each")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=7)
     options = parser.parse_args()
     shape = (options.utterances, options.hypotheses)
-    announce(options, f"synthetic speech, {shape[0]} utterances x {shape[1]}, 3 features")
-    speech = make_speech(*shape, options.seed)
+    seeds = range(options.seed, options.seed + options.sets)
+    about = f"{shape[0]} utterances x {shape[1]}, 3 features, seeds {seeds[0]} to {seeds[-1]}"
+    announce(options, f"synthetic speech, {about}")
     with ts.threads(options.threads):
-        compare(options, speech, candidates_of(speech, options.utterances), shape)
+        tasks = [Task.of(make_speech(*shape, seed), shape) for seed in seeds]
+        scores = np.array([[task.score(way) for way in WAYS] for task in tasks])
+        show(tasks, scores, options.repetitions)
+    above = (scores[:, 2:] > scores[:, :1]).any()
+    sys.exit("WER is above the grid's" if above else 0)
 
 
-def compare(options, speech: Speech, candidates: ts.CandidateSet, shape) -> None:
-    """Run all ways in turn and print WER and times."""
-    features = speech.features.reshape(3, *shape)
-    tuning = ts.TuningSet(candidates, "wer")
-    errors = tuning.stats[:, 0].reshape(shape)
-    length = int(tuning.stats[:: shape[1], 1].sum())
-    axes = np.linspace(*LM_SCALES), np.linspace(*WORD_SCORES)
-    climb, default = ts.MERT(restarts=0, walks=0), ts.MERT()
+#: None is the grid.
+WAYS: dict[str, ts.MERT | None] = {
+    f"grid of {LM_SCALES[2]} x {WORD_SCORES[2]}": None,
+    "MERT, one climb": ts.MERT(restarts=0, walks=0),
+    "MERT, one climb, two walks": ts.MERT(restarts=0),
+    "MERT, defaults": ts.MERT(),
+}
 
-    def tune(tuner, tuning=tuning):
-        return tuner.tune(tuning, None, np.random.default_rng(1))
 
-    def whole(tuner):
-        fresh = ts.TuningSet(candidates, "wer")
-        return fresh.score(best(candidates, tune(tuner, fresh).weights))
+@dataclass(frozen=True)
+class Task:
+    """One set of lists, with its errors."""
 
-    def whole_grid():
-        fresh = ts.TuningSet(candidates, "wer").stats[:, 0].reshape(shape)
-        return 100 * grid(features, fresh, *axes)[0] / length
+    speech: Speech
+    shape: tuple[int, int]
+    candidates: ts.CandidateSet
+    tuning: ts.TuningSet
 
-    def wer_of(tuner):
-        return tuning.score(best(candidates, tune(tuner).weights))
+    @classmethod
+    def of(cls, speech: Speech, shape: tuple[int, int]) -> Task:
+        """Count the errors."""
+        candidates = candidates_of(speech, shape[0])
+        return cls(speech, shape, candidates, ts.TuningSet(candidates, "wer"))
 
-    found = grid(features, errors, *axes)
-    scores = [100 * found[0] / length, wer_of(climb), wer_of(default)]
-    works = [lambda: grid(features, errors, *axes), lambda: tune(climb), lambda: tune(default)]
-    works += [whole_grid, lambda: whole(climb), lambda: whole(default)]
-    works += [lambda: ts.TuningSet(candidates, "wer")]
-    *seconds, counting = interleaved(options.repetitions, *works)
-    searches = [tune(tuner).line_searches for tuner in (climb, default)]
-    show(scores, seconds, counting, searches, found[1:])
-    point = with_jiwer(speech, features, 8)
-    points = len(axes[0]) * len(axes[1])
+    @property
+    def features(self) -> np.ndarray:
+        """The features [3, U, M]."""
+        return self.speech.features.reshape(3, *self.shape)
+
+    def search(self, way: str, tuning: ts.TuningSet) -> np.ndarray:
+        """Go from errors to weights."""
+        tuner = WAYS[way]
+        if tuner is not None:
+            return tuner.tune(tuning, None, np.random.default_rng(1)).weights
+        errors = tuning.stats[:, 0].reshape(self.shape)
+        found = grid(self.features, errors, np.linspace(*LM_SCALES), np.linspace(*WORD_SCORES))
+        return np.array([1.0, *found[1:]])
+
+    def score(self, way: str, tuning: ts.TuningSet | None = None) -> float:
+        """Go from errors to WER."""
+        tuning = tuning or self.tuning
+        return tuning.score(best(self.candidates, self.search(way, tuning)))
+
+    def whole(self, way: str) -> float:
+        """Go from texts to WER."""
+        return self.score(way, ts.TuningSet(self.candidates, "wer"))
+
+    def searches(self, way: str) -> str:
+        """Say how much is searched."""
+        tuner = WAYS[way]
+        if tuner is None:
+            return f"{LM_SCALES[2] * WORD_SCORES[2]} points"
+        return f"{tuner.tune(self.tuning, None, np.random.default_rng(1)).line_searches} lines"
+
+
+def show(tasks: list[Task], scores: np.ndarray, repetitions: int) -> None:
+    """Measure on the first set of lists, and print a line for each way."""
+    first = tasks[0]
+    works = [lambda w=way: first.search(w, first.tuning) for way in WAYS]
+    works += [lambda w=way: first.whole(w) for way in WAYS]
+    works += [lambda: ts.TuningSet(first.candidates, "wer")]
+    *seconds, counting = interleaved(repetitions, *works)
+    search, whole = seconds[: len(WAYS)], seconds[len(WAYS) :]
+    print(f"errors of all hypotheses, for both sides: {1e3 * counting:.1f} ms (first set)")
+    print(f"{'':28} mean WER  sets above grid  searched    search only    whole job")
+    for k, way in enumerate(WAYS):
+        above = int((scores[:, k] > scores[:, 0]).sum())
+        print(
+            f"{way:28} {scores[:, k].mean():8.3f}  {above:6} of {len(tasks):<5} "
+            f"{first.searches(way):>11}  {1e3 * search[k]:8.1f} ms  {1e3 * whole[k]:8.1f} ms"
+        )
+    print("times as fast as the grid:")
+    for k, way in enumerate(WAYS):
+        if k:
+            print(f"{way:28} search only {search[0] / search[k]:.2f}", end="")
+            print(f", whole job {whole[0] / whole[k]:.2f}")
+    point = with_jiwer(first.speech, first.features, 8)
+    grid_seconds = point * LM_SCALES[2] * WORD_SCORES[2]
     print(
-        f"a grid that lets jiwer count at every point: {1e3 * point:.1f} ms a point, "
-        f"about {points * point:.0f} s in all; one climb, whole job, is "
-        f"{points * point / seconds[4]:.0f} times as fast"
+        f"a grid that lets jiwer count at every point: {1e3 * point:.1f} ms a point (8 tried), so "
+        f"{grid_seconds:.0f} s in all; one climb, two walks, whole job: "
+        f"{grid_seconds / whole[2]:.0f} times as fast"
     )
-    sys.exit(0 if max(scores[1:]) <= scores[0] else "WER is above the grid's")
-
-
-def show(scores, seconds, counting, searches, at) -> None:
-    """Print a line for each way, and what is how many times as fast."""
-    print(f"errors of all hypotheses, for both sides {1e3 * counting:8.1f} ms")
-    ways = [
-        f"grid of {LM_SCALES[2]} x {WORD_SCORES[2]}",
-        f"MERT, one climb ({searches[0]} line searches)",
-        f"MERT, defaults ({searches[1]} line searches)",
-    ]
-    for k, way in enumerate(ways):
-        print(
-            f"{way:40} WER {scores[k]:.3f}  search only {1e3 * seconds[k]:8.1f} ms  "
-            f"whole job {1e3 * seconds[3 + k]:8.1f} ms"
-        )
-    print(f"the grid's best: LM {at[0]:.3f}, words {at[1]:.3f}")
-    for k in (1, 2):
-        print(
-            f"times as fast as the grid, {ways[k].partition(' (')[0]}: search only "
-            f"{seconds[0] / seconds[k]:.2f}, whole job {seconds[3] / seconds[3 + k]:.2f}"
-        )
 
 
 if __name__ == "__main__":
