@@ -194,6 +194,21 @@ def test_the_bundled_lists(cli: Run, bundled: Path, tmp_path: Path) -> None:
     assert held["scores"][at_end] == pytest.approx(held["end_score"], abs=1e-9)
 
 
+def test_a_column_is_a_metric_beside_others(cli: Run, good: list[object], make: Make) -> None:
+    column = make("column", "0.5\n0.25\n1\n2\n")
+    metrics = ["--metric", "column:reward", "--metric", "bleu", "--metric", "wer"]
+    scores = ["--scores", f"reward={column}"]
+    found = cli(*good, "--feature", "f", *scores, *metrics, "--json").json()
+    (line,) = found["lines"]
+    reward, other, errors = line["metrics"]
+    assert reward["metric"] == "column:reward"
+    assert reward["edges"] == pytest.approx([1.0, 5 / 3])
+    assert reward["scores"] == pytest.approx([0.75, 0.625, 1.125])
+    assert other["edges"] == reward["edges"]
+    assert (errors["higher_is_better"], errors["current_score"]) == (False, 0.0)
+    assert errors["best"]["score"] == min(errors["scores"])
+
+
 # What is refused: one line, nothing written
 
 

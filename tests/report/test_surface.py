@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
+from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.curves import merged
@@ -335,6 +336,8 @@ def test_metrics_keep_their_order_and_have_their_own_names():
     assert [one["signature"] for one in held] == [t.signature() for t in tunings]
     assert all(one["signature"] in found["signature"] for one in held)
     assert label_of(Mean()) == "mean"
+    assert label_of(METRICS.create("column:comet")) == "column:comet"
+    assert label_of(METRICS.create("sum(bleu,2*column:x)")) == "sum(bleu,2*column:x)"
 
 
 @pytest.mark.parametrize(

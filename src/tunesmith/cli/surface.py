@@ -13,9 +13,11 @@ from tunesmith.cli.options import (
     Format,
     Json,
     References,
+    Scores,
     Strict,
     one_standard_input,
     print_json,
+    read_candidates,
 )
 from tunesmith.errors import UsageError
 
@@ -24,22 +26,37 @@ def run(
     *,
     session: Session,
     candidates: Candidates,
-    weights: Annotated[str, typer.Option(help="The current weights, in any format.")],
+    weights: Annotated[
+        str, typer.Option(help="The current weights, in any format.", metavar="FILE")
+    ],
     references: References = [],  # noqa: B006  (typer's way; never changed)
     metric: Annotated[
-        list[str], typer.Option(help="Metric with its options; repeat it to compare several.")
+        list[str],
+        typer.Option(
+            help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that "
+            "file. Repeat it to compare several.",
+            metavar="NAME",
+        ),
     ] = ["bleu"],  # noqa: B006
     feature: Annotated[
         list[str],
-        typer.Option(help="Vary the weight of this feature; repeat it.", show_default=False),
+        typer.Option(
+            help="Vary the weight of this feature; repeat it for several.",
+            show_default=False,
+            metavar="NAME",
+        ),
     ] = [],  # noqa: B006
     direction: Annotated[
         str | None,
-        typer.Option(help="Add γ times the weights of this file.", show_default=False),
+        typer.Option(
+            help="Or add γ times the weights of this file.", show_default=False, metavar="FILE"
+        ),
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option(help="Go to the weights of this file, at γ = 1.", show_default=False),
+        typer.Option(
+            help="Or go to the weights of this file, at γ = 1.", show_default=False, metavar="FILE"
+        ),
     ] = None,
     span: Annotated[
         str | None,
@@ -55,14 +72,15 @@ def run(
         typer.Option(
             help="Where to write: .html (interactive), .png, .svg, .pdf or .json.",
             show_default=False,
+            metavar="FILE",
         ),
     ] = None,
+    scores: Scores = [],  # noqa: B006
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Show the exact metric along a feature, a direction, or the way to other weights."""
-    from tunesmith.io.read import read
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
@@ -84,7 +102,7 @@ def run(
     begin = read_weights(weights).weights
     ways = [(path, read_weights(path).weights) for path in (direction, to) if path is not None]
 
-    found = read(candidates, references, format_name)
+    found = read_candidates(candidates, references, format_name, scores, measures)
     session.note(f"{found!r}")
     names = found.features.names
     current = begin.matched(names, strict, f"{weights}: ")

@@ -174,6 +174,10 @@ def label_of(metric: Metric) -> str:
     options = [
         f"{field.name.replace('_', '-')}={json.dumps(value) if isinstance(value, bool) else value}"
         for field in dataclasses.fields(metric)  # type: ignore[arg-type]
-        if field.init and (value := getattr(metric, field.name)) != field.default
+        # What stands after the colon, as in column:NAME, is part of the name.
+        if field.name != getattr(metric, "takes_text", None)
+        and (value := getattr(metric, field.name)) != field.default
     ]
-    return metric.name + (":" + ",".join(options) if options else "")
+    if not options:
+        return metric.name
+    return metric.name + ("," if ":" in metric.name else ":") + ",".join(options)

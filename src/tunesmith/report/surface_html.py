@@ -30,7 +30,7 @@ from tunesmith.report.surface_panels import (
 )
 
 if TYPE_CHECKING:
-    from plotly.graph_objects import Figure  # type: ignore[import-untyped]
+    from plotly.graph_objects import Figure
 
 #: Pixels.
 ROW, AROUND = 330, 150
@@ -75,7 +75,7 @@ CAPTION_COLUMNS = (
 def require() -> None:
     """Raise an error if plotly is missing."""
     try:
-        import plotly.graph_objects  # type: ignore[import-untyped]  # noqa: F401
+        import plotly.graph_objects  # noqa: F401
     except ImportError:
         raise MissingExtraError("an interactive picture", "plot") from None
 
@@ -103,7 +103,7 @@ def page(surface: ErrorSurface) -> str:
 def build(surface: ErrorSurface) -> Figure:
     """Return plotly's figure."""
     require()
-    from plotly.subplots import make_subplots  # type: ignore[import-untyped]
+    from plotly.subplots import make_subplots
 
     rows = sum(len(line.curves) for line in surface.lines)
     if rows > MOST_ROWS:

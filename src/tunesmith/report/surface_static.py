@@ -41,7 +41,7 @@ MOST_ROWS = 60
 DIFFERENCES = 1e-3
 
 #: A best interval narrower than this share of a panel is marked by the star alone.
-VISIBLE = 0.005
+VISIBLE = 0.01
 
 PLATEAU_STYLE: dict[str, Any] = {"color": PLATEAU, "alpha": 0.35, "linewidth": 0}
 CURRENT_STYLE: dict[str, Any] = {"color": CURRENT, "linewidth": 1.2, "linestyle": (0, (4, 2))}
