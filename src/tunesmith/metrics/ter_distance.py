@@ -55,40 +55,19 @@ def fill(
         after, mask = rows[k + 1], masks[words[_source(k, a, b, c)]]
         rise, fall, rises, falls = 1, 0, 0, 0
         for w in range(blocks):
-            above, below, equal, rises, falls = _step(
-                mask[w], row[1 + w], row[1 + blocks + w], rise, fall
-            )
-            after[1 + w] = above
-            after[1 + blocks + w] = below
+            above, below, match = row[1 + w], row[1 + blocks + w], mask[w] | fall
+            equal = ((((match & above) + above) ^ above) | match | below) & FULL
+            # One above or below the row before; rise and fall: left of this block.
+            rises = ~(equal | above) & FULL | below
+            falls = equal & above
+            left = ((rises << 1) | rise) & FULL
+            after[1 + w] = ((falls << 1) | fall | ~(equal | left)) & FULL
+            after[1 + blocks + w] = left & equal
             after[1 + 2 * blocks + w] = equal
             rise, fall = rises >> (BITS - 1), falls >> (BITS - 1)
         after[0] = row[0] + ((rises >> shift) & 1) - ((falls >> shift) & 1)
         row = after
     return row[0]
-
-
-@inlined
-def _step(
-    match: Number, above: Number, below: Number, rise: Number, fall: Number
-) -> tuple[Number, Number, Number, Number, Number]:
-    """Go from one row to the next in one block of columns (Hyyrö 2003).
-
-    ``match`` marks columns with the word of the new row. ``rise`` and ``fall`` say whether
-    the column to the left of the block is one above or below the row before; the same is
-    returned for all columns of the block, after their new bits.
-    """
-    match |= fall
-    equal = (((match & above) + above) ^ above) | match | below
-    rises = (below | ~(equal | above)) & FULL
-    falls = equal & above
-    left = ((rises << 1) | rise) & FULL
-    return (
-        (((falls << 1) | fall) | ~(equal | left)) & FULL,
-        left & equal,
-        equal & FULL,
-        rises,
-        falls,
-    )
 
 
 @inlined
