@@ -13,7 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
+from tunesmith.inference.lists import best
+from tunesmith.io.read import read
+from tunesmith.io.weights import read_weights
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tuning import TuningSet
@@ -377,3 +381,17 @@ def test_a_metric_that_is_no_number_is_refused():
     tuning = tuning_set([LINES], [[0.0, math.nan, 0.5]])
     with pytest.raises(TunesmithError, match="mean is not a finite number"):
         error_surface(tuning, {"f0": 3.0, "f1": 1.0}, features=["f0"])
+
+
+@pytest.mark.parametrize("feature", ["LM0", "WordPenalty0"])
+def test_every_interval_of_real_lists_scores_as_a_fresh_evaluation(bundled, feature):
+    candidates = read(bundled / "tune.nbest.gz", bundled / "tune.ref")
+    weights = read_weights(bundled / "weights.initial").weights
+    tunings = [TuningSet(candidates, "bleu"), TuningSet(candidates, "wer")]
+    (line,) = error_surface(tunings, weights, features=[feature]).lines
+    names = candidates.features.names
+    for tuning, held in zip(tunings, line.curves, strict=True):
+        ends = [held.edges[0] - 1, *held.edges, held.edges[-1] + 1]
+        for where, score in zip(itertools.pairwise(ends), held.scores, strict=True):
+            values = weights.updated(Weights.from_dict({feature: sum(where) / 2})).aligned(names)
+            assert tuning.score(best(candidates, values)) == close(score)
