@@ -127,7 +127,14 @@ def _check_writable(candidates: CandidateSet) -> None:
 def first_fields(head: bytes) -> list[list[bytes]]:
     """Return the tokens of each field of the first line, if its first field is a number."""
     line = head.lstrip().split(b"\n", 1)[0]
-    fields = [field.split() for field in line.split(b"|||")]
+    fields: list[list[bytes]] = [[]]
+    for token in line.split():
+        if token == BARS.encode():
+            fields.append([])
+        else:
+            fields[-1].append(token)
+    if len(fields) < 3:  # bars without white space around them, for the reader to refuse
+        fields = [field.split() for field in line.split(BARS.encode())]
     if len(fields) < 3 or len(fields[0]) != 1 or not fields[0][0].isdigit():
         return []
     return fields
