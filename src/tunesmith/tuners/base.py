@@ -61,6 +61,8 @@ class Tuner(ABC):
     name: ClassVar[str]
     #: Whether the metric must be an average over sentences.
     needs_sum: ClassVar[bool] = False
+    #: Whether the tuned weights are never worse than the start on the set they are tuned on.
+    never_worse: ClassVar[bool] = True
 
     @abstractmethod
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:

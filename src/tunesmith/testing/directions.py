@@ -1,0 +1,187 @@
+"""Conformance of direction finders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.inference.hypotheses import Point
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.local import threads
+from tunesmith.search.climb import DIRECTIONS, Climb, Directions
+from tunesmith.search.constraints import Constraints
+from tunesmith.search.space import Space
+from tunesmith.testing.checks import (
+    Check,
+    checks_of,
+    demand,
+    demand_no_global_randomness,
+    name_of,
+    run_all,
+)
+from tunesmith.testing.options import demand_a_name
+from tunesmith.testing.samples import (
+    fingerprint,
+    line_problem,
+    odd_problems,
+    rough_problem,
+    same_bits,
+)
+
+CLOSE = 1e-9
+SHARE = 0.75
+
+
+def check_directions(directions: Directions | type[Directions]) -> None:
+    """Raise a ConformanceError if a direction finder breaks a rule.
+
+    Parameters
+    ----------
+    directions
+        A direction finder, or its class.
+    """
+    run_all(directions_checks(directions))
+
+
+def directions_checks(directions: Directions | type[Directions]) -> list[Check[Any]]:
+    """Return the checks of a direction finder, for ``pytest.mark.parametrize``."""
+    made = directions() if isinstance(directions, type) else directions
+    return checks_of(RULES, name_of(made), _Probe(made))
+
+
+@dataclass
+class _Probe:
+    """A direction finder and what it is tried on."""
+
+    directions: Directions
+
+    def problems(self) -> list[TuningSet]:
+        return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
+
+    def climb(
+        self, tuning: TuningSet, begin: Floats, seed: int = 1, within: Space | None = None
+    ) -> tuple[Climb, Point, Point]:
+        """Return the climb, where it began and where it ended."""
+        hypotheses = ListHypotheses(tuning)
+        rng = np.random.default_rng(seed)
+        climb = Climb(hypotheses, hypotheses.spread(), rng, within)
+        first = climb.begin(begin.copy())
+        end = self.directions.climb(climb, first)
+        demand(
+            isinstance(end, Point),
+            f"climb returns {type(end).__name__}",
+            "return the point where it ends",
+        )
+        demand(
+            same_bits(first.weights, begin),
+            "it changes the weights of the point where it begins",
+            "move with climb.take",
+        )
+        return climb, first, end
+
+    def end(self, tuning: TuningSet, seed: int = 1) -> Floats:
+        width = len(tuning.candidates.features.names)
+        return self.climb(tuning, np.linspace(-1.0, 1.0, width), seed)[2].weights
+
+
+def has_a_name(probe: _Probe) -> None:
+    """Have a name that a user can write, and a docstring."""
+    demand_a_name(probe.directions, DIRECTIONS, "@DIRECTIONS.register")
+
+
+def climb_is_never_worse(probe: _Probe) -> None:
+    """End a climb no worse than it began, at a point with the gain that it says."""
+    for tuning in probe.problems():
+        before = fingerprint(tuning)
+        for begin in np.random.default_rng(2).normal(size=(4, 3)):
+            climb, first, end = probe.climb(tuning, begin)
+            demand(
+                end.gain >= first.gain,
+                f"a climb goes from the gain {first.gain:.6g} down to {end.gain:.6g}",
+                "move with climb.take, which takes no step that loses",
+            )
+            fresh = climb.hypotheses.point(end.weights).gain
+            demand(
+                abs(fresh - end.gain) <= CLOSE,
+                f"a climb ends at the gain {end.gain:.6g}, and its weights have {fresh:.6g}",
+                "return a point of climb.take or of climb.hypotheses.point",
+            )
+        demand(fingerprint(tuning) == before, "it changes the set", "work on copies")
+
+
+def easy_problem_is_solved(probe: _Probe) -> None:
+    """Find the one feature that is enough, for metrics and for error rates."""
+    for lower in (False, True):
+        tuning = line_problem(("Other", "good", "bad"), lower)
+        _, first, end = probe.climb(tuning, np.array([0.1, -1.0, 0.5]))
+        best = float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+        demand(
+            end.gain - first.gain >= SHARE * (best - first.gain),
+            f"on an easy problem a climb goes from the gain {first.gain:.3g} to {end.gain:.3g}; "
+            f"{best:.3g} is possible",
+            "go on until no direction gains any more",
+        )
+
+
+def unusual_sets_are_climbed(probe: _Probe) -> None:
+    """Climb on single candidates, equal vectors, constant and sparse features."""
+    for what, tuning in odd_problems().items():
+        _, first, end = probe.climb(tuning, np.ones(len(tuning.candidates.features.names)))
+        demand(
+            np.isfinite(end.weights).all() and end.gain >= first.gain,
+            f"on a set with {what} a climb ends at the weights {end.weights.tolist()}",
+            "keep weights finite, and move with climb.take",
+        )
+
+
+def restrictions_are_kept(probe: _Probe) -> None:
+    """Keep fixed, tied and bounded weights what they may be."""
+    for tuning in probe.problems():
+        names = tuning.candidates.features.names
+        bounded = Constraints.parse(fix=["f0=0.5"], bound=["f1=0.1:0.4"])
+        tied = Constraints.parse(tie=["f0=f2"])
+        for asked in (bounded, tied):
+            space = Space.of(names, np.ones(3), asked)
+            begin = space.inside(np.array([0.5, 0.2, 0.5]))
+            f0, f1, f2 = probe.climb(tuning, begin, within=space)[2].weights.tolist()
+            demand(
+                f0 == f2 if asked is tied else f0 == 0.5 and 0.1 <= f1 <= 0.4,
+                f"under {asked} a climb ends at {[f0, f1, f2]}",
+                "take directions from climb.coordinates() or climb.random_direction(point)",
+            )
+
+
+def same_seed_same_bits(probe: _Probe) -> None:
+    """End at the same weights for the same seed, whatever the global random numbers."""
+    tuning = probe.problems()[0]
+    demand_no_global_randomness(lambda: probe.end(tuning), same_bits)
+
+
+def threads_change_nothing(probe: _Probe) -> None:
+    """End at the same bits for one thread and for two."""
+    tuning = probe.problems()[1]
+    found = []
+    for count in (1, 2):
+        with threads(count):
+            found.append(probe.end(tuning))
+    demand(
+        same_bits(*found),
+        "ends differ between one thread and two",
+        "let the order of the work not depend on the threads",
+    )
+
+
+#: From the simple to the involved: the first that fails is the one to mend first.
+RULES = (
+    has_a_name,
+    climb_is_never_worse,
+    same_seed_same_bits,
+    threads_change_nothing,
+    easy_problem_is_solved,
+    unusual_sets_are_climbed,
+    restrictions_are_kept,
+)

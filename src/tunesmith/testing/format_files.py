@@ -1,0 +1,156 @@
+"""Files of a format of candidates, written and read in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import UsageError
+from tunesmith.io.collector import Collector
+from tunesmith.io.formats import CandidateFormat
+from tunesmith.io.streams import Source
+from tunesmith.testing.checks import Broken, NotApplicable
+from tunesmith.testing.format_samples import sets
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file that was written, in a folder of its own with whatever belongs to it."""
+
+    path: str
+    data: bytes
+    what: str
+    candidates: CandidateSet | None
+
+    @property
+    def folder(self) -> str:
+        """Where it is."""
+        return os.path.dirname(self.path)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it consists of lines."""
+        return self.data.endswith(b"\n") and b"\0" not in self.data
+
+    def siblings(self) -> list[str]:
+        """Return what else was written."""
+        return [name for name in os.listdir(self.folder) if name != os.path.basename(self.path)]
+
+
+class InBlocks(Source):
+    """A source that comes in blocks of so many lines."""
+
+    def __init__(self, path: str, data: bytes, lines: int) -> None:
+        super().__init__(path, data)
+        self.size = lines
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield so many lines at a time."""
+        lines = b"".join(super().blocks()).splitlines(keepends=True)
+        for lo in range(0, len(lines), self.size):
+            yield b"".join(lines[lo : lo + self.size])
+
+
+@dataclass
+class FormatProbe:
+    """A format and what it is tried on."""
+
+    format: CandidateFormat
+    sample: bytes | None
+    features: tuple[str, ...]
+
+    @property
+    def can_write(self) -> bool:
+        """Whether it has a writer."""
+        cls = type(self.format)
+        return cls.write is not CandidateFormat.write or cls.lines is not CandidateFormat.lines
+
+    @property
+    def is_recognised(self) -> bool:
+        """Whether files show their format; others must be named."""
+        return _function(type(self.format)) is not CandidateFormat.recognises
+
+    def needs_recognition(self) -> None:
+        """Skip a rule about recognition if nothing is recognised."""
+        if not self.is_recognised:
+            raise NotApplicable("it recognises nothing: users name it with --format")
+
+    @contextlib.contextmanager
+    def files(self) -> Iterator[list[WrittenFile]]:
+        """Give a file for every set that the format can hold."""
+        with tempfile.TemporaryDirectory() as folder:
+            found = []
+            refused = "it has no writer"
+            if self.can_write:
+                for k, (what, held) in enumerate(sets(self.format.holds, self.features).items()):
+                    try:
+                        found.append(self.written(held, what, os.path.join(folder, str(k))))
+                    except UsageError as error:
+                        refused = str(error)
+            if self.sample is not None:
+                path = os.path.join(folder, f"sample{self._suffix()}")
+                with open(path, "wb") as file:
+                    file.write(self.sample)
+                found.append(WrittenFile(path, self.sample, "the sample", None))
+            if not found and self.can_write:
+                raise Broken(
+                    f"it refuses to write any set that it is given ({refused}); "
+                    "give check_format names of features that it takes, or a sample"
+                )
+            if not found:
+                raise NotApplicable("it can be read only; give check_format a sample of a file")
+            yield found
+
+    @contextlib.contextmanager
+    def file(self) -> Iterator[WrittenFile]:
+        """Give the richest file that the format can hold."""
+        with self.files() as found:
+            self.read(found[0].path, found[0].data)  # skips if options are needed
+            yield found[0]
+
+    def written(self, candidates: CandidateSet, what: str, folder: str) -> WrittenFile:
+        """Write a set into a folder of its own."""
+        os.makedirs(folder)
+        path = os.path.join(folder, f"sample{self._suffix()}")
+        order, scores = np.arange(len(candidates)), np.linspace(0.0, 1.0, len(candidates))
+        self.format.write(candidates, order, scores, path)
+        with open(path, "rb") as file:
+            return WrittenFile(path, file.read(), what, candidates)
+
+    def _suffix(self) -> str:
+        return self.format.suffixes[0] if self.format.suffixes else ".txt"
+
+    def read(self, path: str, data: bytes, lines: int | None = None) -> CandidateSet:
+        """Read bytes as if they were in a file."""
+        collector = Collector()
+        self.read_into(collector, path, data, lines)
+        return collector.finish()
+
+    def read_into(
+        self, collector: Collector, path: str, data: bytes, lines: int | None = None
+    ) -> None:
+        """Read bytes into a collector, in blocks of so many lines if asked to."""
+        source = Source(path, data) if lines is None else InBlocks(path, data, lines)
+        try:
+            self.format.read(source, collector)
+        except UsageError as error:
+            if self._lacks_options():
+                raise NotApplicable(f"it needs options to be read: {error}") from None
+            raise
+
+    def _lacks_options(self) -> bool:
+        """Whether it is as its class makes it, so that options may be missing."""
+        return self.format == type(self.format)()
+
+
+def _function(cls: type[CandidateFormat]) -> Any:
+    held = inspect.getattr_static(cls, "recognises")
+    return getattr(held, "__func__", held)

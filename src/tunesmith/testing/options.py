@@ -1,0 +1,164 @@
+"""Names, options and signatures: what metrics and tuners have in common."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from tunesmith.errors import TunesmithError
+from tunesmith.registry import Option, Registry, options_of
+from tunesmith.testing.checks import Broken, demand
+
+#: Characters that mean something else where a user writes a name with options.
+TAKEN = ":,()=*"
+KINDS = (bool, int, float, str)
+
+
+def demand_a_name(plugin: Any, registry: Registry[Any], decorator: str) -> None:
+    """Raise an error unless a plug-in has a name that a user can write."""
+    cls = type(plugin)
+    name = getattr(cls, "name", None)
+    demand(
+        isinstance(name, str) and name,
+        f"{cls.__name__} has no name",
+        f'decorate the class with {decorator}("some-name")',
+    )
+    wrong = [c for c in str(name) if c.isspace() or c in TAKEN]
+    demand(
+        not wrong,
+        f"'{name}' cannot be written with options behind it, as it holds '{''.join(wrong)}'",
+        "name it with letters, digits and hyphens",
+    )
+    known = registry.get(str(name)) if name in registry.names() else cls
+    demand(
+        known is cls,
+        f"'{name}' is the name of another {registry.kind}, {known.__module__}.{known.__qualname__}",
+        "choose another name",
+    )
+    about = inspect.getdoc(cls) or ""
+    of_base = registry.base is not None and about == inspect.getdoc(registry.base)
+    demand(
+        about and not of_base and not about.startswith(f"{cls.__name__}("),
+        f"{cls.__name__} has no docstring",
+        "say in its first line what it is; `tunesmith list` shows that",
+    )
+
+
+def demand_documented_options(plugin: Any) -> None:
+    """Raise an error unless every option has a default, a help text and a type to parse."""
+    for option in _options(plugin):
+        flag = option.flag
+        remedy = f'declare it as {option.field}: int = option(3, "what it is")'
+        demand(option.default is not dataclasses.MISSING, f"option '{flag}' has no default", remedy)
+        demand(option.help, f"option '{flag}' has no help text", remedy)
+        demand(
+            option.type in KINDS,
+            f"option '{flag}' has the type {option.type}",
+            "make it bool, int, float, str, a Literal of texts, or a tuple of one of these",
+        )
+        texts = [_text(v) for v in option.default] if option.several else _text(option.default)
+        try:
+            parsed = option.parse(texts, type(plugin).__name__)
+        except TunesmithError as error:
+            raise Broken(
+                f"the default of option '{flag}' is refused where a user writes it ({error}); "
+                "give a default of its type"
+            ) from None
+        demand(
+            parsed == option.default,
+            f"the default of '{flag}' is {option.default!r} and is read as {parsed!r}",
+            "give a default of its type",
+        )
+
+
+def _options(plugin: Any) -> list[Option]:
+    try:
+        return options_of(type(plugin))
+    except (NameError, TypeError) as error:
+        raise Broken(f"its fields have types that cannot be found ({error}); import them") from None
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def demand_a_signature(plugin: Any) -> None:
+    """Raise an error unless the signature is one line that tells one setting from another."""
+    found = plugin.signature()
+    demand(
+        isinstance(found, str) and found and found.splitlines() == [found],
+        f"signature() is {found!r}",
+        "return one line of text",
+    )
+    demand(
+        copy.deepcopy(plugin).signature() == found,
+        "an equal object has another signature",
+        "make it of the options alone",
+    )
+    for field, before, after in _changed(plugin):
+        demand(
+            before.signature() != after.signature(),
+            f"the signature is the same for {field}={getattr(before, field)!r} and "
+            f"{getattr(after, field)!r}",
+            f"put {field} into it: scores that can differ must not look alike",
+        )
+
+
+def demand_equality(plugin: Any) -> None:
+    """Raise an error unless objects with the same options are equal, and only those."""
+    remedy = "decorate the class with @dataclass(frozen=True)"
+    other = copy.deepcopy(plugin)
+    demand(other == plugin, "two objects with the same options are not equal", remedy)
+    try:
+        same = hash(other) == hash(plugin)
+    except TypeError as error:
+        raise Broken(f"it cannot be hashed ({error}); {remedy}") from None
+    demand(same, "equal objects have different hashes", remedy)
+    for field, before, after in _changed(plugin):
+        demand(before != after, f"objects that differ in {field} are equal", remedy)
+
+
+def _changed(plugin: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield, for each option, two objects that differ in it alone.
+
+    Where an option goes only with another one set, that one is set in both.
+    """
+    if not dataclasses.is_dataclass(plugin):
+        return
+    options = _options(plugin)
+    for option in options:
+        others = [o for o in options if o is not option and (o.choices or o.type is bool)]
+        bases = [{}, *({o.field: v} for o in others for v in _other_values(o, plugin))]
+        found = (
+            (option.field, before, after)
+            for base in bases
+            if (before := _replaced(plugin, base)) is not None
+            for value in _other_values(option, plugin)
+            if (after := _replaced(before, {option.field: value})) is not None
+        )
+        first = next(found, None)
+        if first is not None:
+            yield first
+
+
+def _replaced(plugin: Any, values: dict[str, Any]) -> Any:
+    try:
+        return dataclasses.replace(plugin, **values)
+    except TunesmithError:
+        return None  # settings that do not go together
+
+
+def _other_values(option: Option, plugin: Any) -> list[Any]:
+    value = getattr(plugin, option.field)
+    if option.several:
+        return []  # texts with a syntax of their own
+    if option.choices:
+        return [choice for choice in option.choices if choice != value]
+    if option.type is bool:
+        return [not value]
+    if option.type is str:
+        return [f"{value}x"]
+    return [value + 1, value - 1] if option.type is int else [value + 1.0, value / 2 + 0.125]

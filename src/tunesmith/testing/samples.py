@@ -1,0 +1,243 @@
+"""What plug-ins are tried on: small corpora and sets, the same at every run."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Stats
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.io.collector import Collector
+from tunesmith.io.tokens import tokenize
+from tunesmith.metrics.column import Column, Cost
+from tunesmith.metrics.tuning import TuningSet
+
+WORDS = (
+    *("the", "a", "cat", "sat", "on", "mat", ",", ".", "The", "THE", "dog's", "7", "3.5", "don't"),
+    *("naïve", "Übung", "猫", "が", "いる", "кот", "🐈", "e\u0301"),
+)
+#: Words without a character of those above, for texts that match nothing.
+GARBAGE = ("ψξ", "δφ", "ωζ", "λλ", "ґ", "ћђ")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate of a sample."""
+
+    text: str
+    features: Mapping[str, float]
+    columns: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of a sample."""
+
+    id: GroupId
+    candidates: tuple[Candidate, ...]
+    references: tuple[str, ...] = ()
+    source: str | None = None
+
+
+def as_set(groups: Sequence[Group]) -> CandidateSet:
+    """Make a set of groups."""
+    collector = Collector()
+
+    def tokens(text: str) -> Ids:
+        return tokenize(f"{text}\n".encode(), collector.vocabulary)[0]
+
+    for group in groups:
+        for one in group.candidates:
+            collector.add(group.id, one.text, one.features, one.columns, ("sample", None))
+        if group.references:
+            collector.add_references(group.id, [tokens(r) for r in group.references], "sample")
+        if group.source is not None:
+            collector.add_source(group.id, group.source)
+    return collector.finish()
+
+
+def sentence(rng: np.random.Generator, most: int = 9) -> str:
+    """Draw a text of 3 words or more."""
+    return " ".join(rng.choice(WORDS, rng.integers(3, most)))
+
+
+def noisy(text: str, rng: np.random.Generator) -> str:
+    """Change a text: words replaced, dropped, doubled and exchanged."""
+    words: list[str] = []
+    for word in text.split():
+        kind = rng.integers(10)
+        words += {0: [], 1: [word, word], 2: [str(rng.choice(WORDS))]}.get(int(kind), [word])
+    if len(words) > 2 and rng.random() < 0.3:
+        at = int(rng.integers(len(words) - 1))
+        words[at], words[at + 1] = words[at + 1], words[at]
+    return " ".join(words)
+
+
+def corpus(columns: Sequence[str] = (), seed: int = 0, groups: int = 14) -> list[Group]:
+    """Return groups with 1 to 3 references; empty texts, copies and garbage are among them."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for g in range(groups):
+        references = [sentence(rng) for _ in range(1 + g % 3)]
+        texts = [noisy(references[0], rng) for _ in range(3)]
+        texts += [references[-1], references[0].lower(), " ".join(rng.choice(GARBAGE, 4))]
+        if g % 4 == 1:
+            texts.append("")
+        if g == groups - 1:
+            references, texts[0] = [""], ""
+        made.append(_group(g, texts[: 4 + g % 4], references, columns, rng))
+    return made
+
+
+def small_corpora(columns: Sequence[str], count: int = 40) -> list[list[Group]]:
+    """Return corpora of three groups with three candidates: few enough to try all choices."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(count):
+        references = [sentence(rng, 7) for _ in range(3)]
+        texts = [[noisy(noisy(r, rng), rng) for _ in range(3)] for r in references]
+        found.append(
+            [_group(g, texts[g], [references[g]], columns, rng) for g in range(len(references))]
+        )
+    return found
+
+
+def _group(
+    group: int,
+    texts: Sequence[str],
+    references: Sequence[str],
+    columns: Sequence[str],
+    rng: np.random.Generator,
+) -> Group:
+    # A feature of its own keeps every candidate from being dropped as a duplicate.
+    candidates = [
+        Candidate(text, {"place": k + 1.0}, {name: float(rng.uniform(0, 1)) for name in columns})
+        for k, text in enumerate(texts)
+    ]
+    return Group(group, tuple(candidates), tuple(references))
+
+
+def line_problem(
+    names: Sequence[str], lower: bool = False, seed: int = 0, groups: int = 24
+) -> TuningSet:
+    """Return a set on which one feature alone makes the best choice everywhere.
+
+    The feature ``good`` is the quality, ``bad`` about the opposite; all others are noise.
+    With ``lower`` the metric is a cost.
+    """
+    rng = np.random.default_rng(seed)
+    made = []
+    for g in range(groups):
+        candidates = []
+        for k in range(5):
+            quality = float(rng.uniform(0, 1))
+            values = {name: float(rng.normal()) for name in names}
+            values["good"] = 3.0 * quality - 1.0
+            values["bad"] = -quality + 0.2 * float(rng.normal())
+            value = 4.0 * (1.0 - quality) if lower else quality
+            features = {name: values[name] for name in names}
+            candidates.append(Candidate(f"{g} {k}", features, {"value": value}))
+        made.append(Group(g, tuple(candidates)))
+    return TuningSet(as_set(made), Cost("value") if lower else Column("value"))
+
+
+def rough_problem(seed: int, lower: bool = False, width: int = 3) -> TuningSet:
+    """Return a set whose features say little about the metric: many local optima."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for g in range(12):
+        candidates = tuple(
+            Candidate(
+                f"{g} {k}",
+                {f"f{d}": float(rng.normal()) for d in range(width)},
+                {"value": float(rng.integers(0, 10))},
+            )
+            for k in range(int(rng.integers(1, 7)))
+        )
+        made.append(Group(g, candidates))
+    return TuningSet(as_set(made), Cost("value") if lower else Column("value"))
+
+
+def odd_problems() -> dict[str, TuningSet]:
+    """Return sets that are legal and unusual, by what is unusual about them."""
+    rng = np.random.default_rng(5)
+
+    def made(sizes: Sequence[int], features: Any, values: Any = None) -> TuningSet:
+        groups = []
+        for g, size in enumerate(sizes):
+            candidates = tuple(
+                Candidate(
+                    f"{g} {k}",
+                    features(g, k),
+                    {"value": float(rng.uniform(0, 1)) if values is None else values(g, k)},
+                )
+                for k in range(size)
+            )
+            groups.append(Group(g, candidates))
+        return TuningSet(as_set(groups), Column("value"))
+
+    def draw() -> float:
+        return float(rng.normal())
+
+    def rare(g: int, k: int) -> dict[str, float]:
+        return {"a": draw()} | ({f"rare{(g + k) % 5}": 1.0} if rng.random() < 0.3 else {})
+
+    return {
+        "one candidate in each group": made([1] * 6, lambda g, k: {"a": draw(), "b": draw()}),
+        "one group": made([6], lambda g, k: {"a": draw(), "b": draw()}),
+        "one feature": made([4] * 8, lambda g, k: {"a": draw()}),
+        "equal feature vectors": made(
+            [4] * 8, lambda g, k: {"a": float(k // 2), "b": 1.0 + k // 2}
+        ),
+        "a constant feature": made([4] * 8, lambda g, k: {"a": draw(), "constant": 2.5}),
+        "sparse features": made([6] * 8, rare),
+        "features of very different size": made(
+            [4] * 8, lambda g, k: {"small": 1e-7 * draw(), "large": 1e7 * draw()}
+        ),
+        "nothing to gain": made([4] * 8, lambda g, k: {"a": draw(), "b": draw()}, lambda g, k: 0.5),
+    }
+
+
+def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
+    """Return a digest of every array, to see whether one has changed."""
+    if isinstance(thing, TuningSet):
+        return {"stats": _digest(thing.stats), **fingerprint(thing.candidates)}
+    features, references = thing.features, thing.references
+    arrays: dict[str, Any] = {
+        "start": thing.start,
+        "dense features": features.dense,
+        "sparse features": features.sparse.data,
+        "rows of sparse features": features.sparse.indices,
+        "columns of sparse features": features.sparse.indptr,
+        "offsets of texts": thing.texts.start,
+        "texts": thing.texts.ids,
+    }
+    if references is not None:
+        arrays |= {
+            "groups of references": references.group_start,
+            "offsets of references": references.texts.start,
+            "references": references.texts.ids,
+        }
+    arrays |= {f"column {name}": column for name, column in thing.columns.items()}
+    return {name: _digest(array) for name, array in arrays.items()}
+
+
+def _digest(array: Any) -> str:
+    held = np.ascontiguousarray(array)
+    return hashlib.sha256(f"{held.dtype}{held.shape}".encode() + held.tobytes()).hexdigest()
+
+
+def all_choices(candidates: CandidateSet) -> list[Any]:
+    """Return every choice of one candidate per group."""
+    spans = [range(a, b) for a, b in itertools.pairwise(candidates.start.tolist())]
+    return [np.array(choice) for choice in itertools.product(*spans)]
+
+
+def same_bits(a: Floats | Stats, b: Floats | Stats) -> bool:
+    """Tell whether two arrays are the same to the last bit."""
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

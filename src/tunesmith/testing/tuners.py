@@ -1,0 +1,308 @@
+"""Conformance of tuners."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import UsageError
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.local import threads
+from tunesmith.testing.checks import (
+    Broken,
+    Check,
+    NotApplicable,
+    checks_of,
+    demand,
+    demand_no_global_randomness,
+    described,
+    name_of,
+    run_all,
+)
+from tunesmith.testing.options import (
+    demand_a_name,
+    demand_a_signature,
+    demand_documented_options,
+    demand_equality,
+)
+from tunesmith.testing.samples import (
+    as_set,
+    corpus,
+    fingerprint,
+    line_problem,
+    odd_problems,
+    rough_problem,
+    same_bits,
+)
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner, TuneResult
+
+#: How much of the way from bad weights to the best a tuner makes at least where one feature
+#: alone is enough. Weights in a wrong order, or of the wrong sign, make less than half of it.
+SHARE = 0.75
+#: The same score, computed in another order, may differ by so much.
+CLOSE = 1e-9
+NAMES = ("good", "Other", "bad")
+
+
+def check_tuner(tuner: Tuner | type[Tuner], never_worse: bool | None = None) -> None:
+    """Raise a ConformanceError if a tuner breaks a rule.
+
+    Parameters
+    ----------
+    tuner
+        A tuner with its options, or a class, whose defaults are taken.
+    never_worse
+        Whether its weights are never worse than the start on the set they are tuned on;
+        by default what its class says.
+    """
+    run_all(tuner_checks(tuner, never_worse))
+
+
+def tuner_checks(tuner: Tuner | type[Tuner], never_worse: bool | None = None) -> list[Check[Any]]:
+    """Return the checks of a tuner, for ``pytest.mark.parametrize``."""
+    made = tuner() if isinstance(tuner, type) else tuner
+    promised = made.never_worse if never_worse is None else never_worse
+    return checks_of(RULES, name_of(made), _Probe(made, promised))
+
+
+@dataclass
+class _Probe:
+    """A tuner and what it promises."""
+
+    tuner: Tuner
+    never_worse: bool
+
+    def problems(self) -> list[TuningSet]:
+        """Return sets with local optima, for a metric and for a cost."""
+        return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
+
+    def fit(self, tuning: TuningSet, start: Floats | None = None, rng: Any = 3) -> TuneResult:
+        names = tuning.candidates.features.names
+        begin = None if start is None else dict(zip(names, start.tolist(), strict=True))
+        return self.tuner.fit(tuning, begin, rng=rng)
+
+
+def has_a_name(probe: _Probe) -> None:
+    """Have a name that a user can write, and a docstring."""
+    demand_a_name(probe.tuner, TUNERS, "@TUNERS.register")
+
+
+def options_are_documented(probe: _Probe) -> None:
+    """Give every option a default, a help text and a type that can be parsed."""
+    demand_documented_options(probe.tuner)
+
+
+def equal_options_are_equal(probe: _Probe) -> None:
+    """Be equal, with the same hash, where options are the same, and nowhere else."""
+    demand_equality(probe.tuner)
+
+
+def signature_tells_options(probe: _Probe) -> None:
+    """Return a signature of one line that is another one if an option changes."""
+    demand_a_signature(probe.tuner)
+
+
+def outcome_has_a_weight_for_each_feature(probe: _Probe) -> None:
+    """Return an Outcome with a finite weight for each feature, with a start and without."""
+    for tuning in probe.problems():
+        width = len(tuning.candidates.features.names)
+        for start in (None, np.linspace(-1.0, 1.0, width), np.zeros(width)):
+            found = probe.tuner.tune(tuning, start, np.random.default_rng(1))
+            demand(
+                isinstance(found, Outcome),
+                f"tune returns {type(found).__name__}",
+                "return Outcome(weights)",
+            )
+            weights = np.asarray(found.weights)
+            demand(
+                weights.shape == (width,) and weights.dtype == np.float64,
+                f"the weights are {weights.dtype}{list(weights.shape)} for {width} features",
+                "return one float64 for each feature, in their order",
+            )
+            demand(
+                np.isfinite(weights).all(),
+                f"the weights are {weights.tolist()}",
+                "keep weights finite",
+            )
+
+
+def result_is_what_a_fresh_look_says(probe: _Probe) -> None:
+    """Give a result whose score its weights reach, and that can be written as JSON."""
+    for tuning in probe.problems():
+        result = probe.fit(tuning)
+        fresh = _score_by_hand(tuning, result.weights.aligned(tuning.candidates.features.names))
+        demand(
+            abs(fresh - result.score) <= CLOSE * max(1.0, abs(fresh)),
+            f"the result's score is {result.score:.12g} and its weights reach {fresh:.12g}",
+            "leave fit as it is: it evaluates what tune returns",
+        )
+        try:
+            json.dumps(result.to_dict(), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise Broken(
+                f"the result is no JSON object ({error}); "
+                "put finite numbers and texts of Python into history and certificate"
+            ) from None
+
+
+def _score_by_hand(tuning: TuningSet, weights: Floats) -> float:
+    """Score the winners, found without the package's own kernels."""
+    candidates = tuning.candidates
+    sparse = candidates.features.sparse.toarray()
+    vectors = np.column_stack([candidates.features.dense.T, sparse])
+    chosen = []
+    for lo, hi in zip(candidates.start[:-1], candidates.start[1:], strict=True):
+        scores = [sum(w * h for w, h in zip(weights, v, strict=True)) for v in vectors[lo:hi]]
+        chosen.append(int(lo) + scores.index(max(scores)))
+    return tuning.score(np.array(chosen))
+
+
+def input_is_left_alone(probe: _Probe) -> None:
+    """Leave the set and the starting weights as they are."""
+    for tuning in probe.problems()[:2]:
+        before = fingerprint(tuning)
+        start = np.array([0.3, -0.2, 0.1])
+        given = start.copy()
+        probe.tuner.tune(tuning, given, np.random.default_rng(1))
+        demand(
+            same_bits(given, start), "it changes the starting weights", "begin with start.copy()"
+        )
+        probe.fit(tuning)
+        after = fingerprint(tuning)
+        changed = [name for name in before if before[name] != after[name]]
+        demand(not changed, f"it changes the set: {', '.join(changed)}", "work on copies")
+
+
+def same_seed_same_bits(probe: _Probe) -> None:
+    """Return the same weights for the same seed, as a number or as a generator."""
+    for tuning in probe.problems()[:2]:
+        found = [probe.fit(tuning, rng=7), probe.fit(tuning, rng=7)]
+        found.append(probe.fit(tuning, rng=np.random.default_rng(7)))
+        for other in found[1:]:
+            demand(
+                same_bits(found[0].weights.vector, other.weights.vector),
+                "the same seed gives different weights",
+                "draw from nothing but rng, and keep no state between calls",
+            )
+
+
+def randomness_is_not_global(probe: _Probe) -> None:
+    """Draw from the generator that is given, never from global random numbers."""
+    tuning = probe.problems()[0]
+    demand_no_global_randomness(lambda: probe.fit(tuning).weights.vector, same_bits)
+
+
+def threads_change_nothing(probe: _Probe) -> None:
+    """Return the same bits for one thread and for two."""
+    for tuning in probe.problems()[:2]:
+        found = []
+        for count in (1, 2):
+            with threads(count):
+                found.append(probe.fit(tuning).weights.vector)
+        demand(
+            same_bits(*found),
+            "weights differ between one thread and two",
+            "let the pieces of work, and the order of sums, not depend on the threads",
+        )
+
+
+def unusual_sets_are_tuned(probe: _Probe) -> None:
+    """Tune sets with single candidates, equal vectors, constant or sparse features."""
+    for what, tuning in odd_problems().items():
+        width = len(tuning.candidates.features.names)
+        for start in (None, np.ones(width)):
+            try:
+                result = probe.fit(tuning, start)
+            except Exception as error:
+                raise Broken(
+                    f"a set with {what} raises {described(error)}; such sets are legal"
+                ) from error
+            demand(
+                np.isfinite(result.score) and len(result.weights) == width,
+                f"on a set with {what} the result has {len(result.weights)} weights and the "
+                f"score {result.score}",
+                "give every feature a finite weight",
+            )
+
+
+def easy_problem_is_solved(probe: _Probe) -> None:
+    """Find the one feature that is enough, in whatever order the names are."""
+    _demand_solved(probe, lower=False)
+
+
+def lower_is_better_is_solved(probe: _Probe) -> None:
+    """Do the same where the metric is an error rate."""
+    _demand_solved(probe, lower=True)
+
+
+def _demand_solved(probe: _Probe, lower: bool) -> None:
+    for turn in range(len(NAMES)):
+        names = NAMES[turn:] + NAMES[:turn]
+        tuning = line_problem(names, lower)
+        start = {"good": -1.0, "bad": 0.5, "Other": 0.1}
+        result = probe.fit(tuning, np.array([start[n] for n in names]))
+        made = (result.score - result.initial_score) / (result.oracle_score - result.initial_score)
+        kind = "an error rate" if lower else "a metric"
+        demand(
+            made >= SHARE,
+            f"on an easy problem with {kind} and the features {', '.join(names)} it goes from "
+            f"{result.initial_score:.3g} to {result.score:.3g}; {result.oracle_score:.3g} is "
+            "possible",
+            "return weights in the order of tuning.candidates.features.names, and look for the "
+            "greatest metric.gain, whose sign is right for error rates too",
+        )
+
+
+def result_is_never_worse_than_the_start(probe: _Probe) -> None:
+    """Return weights at least as good as the start, if never_worse."""
+    if not probe.never_worse:
+        raise NotApplicable("never_worse is False: nothing is promised")
+    for seed in range(6):
+        tuning = rough_problem(seed, lower=bool(seed % 2))
+        sign = 1.0 if tuning.metric.higher_is_better else -1.0
+        for start in (None, np.random.default_rng(seed).normal(size=3)):
+            result = probe.fit(tuning, start)
+            demand(
+                sign * result.score >= sign * result.initial_score - CLOSE,
+                f"it goes from {result.initial_score:.6g} to {result.score:.6g} with "
+                f"{tuning.metric.name}",
+                "return the start if nothing better was found, or set never_worse = False in "
+                "the class if it does not promise this",
+            )
+
+
+def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
+    """Tune for BLEU, which is no sum over sentences, or refuse it if needs_sum."""
+    tuning = TuningSet(as_set(corpus()), "bleu")
+    if not probe.tuner.needs_sum:
+        demand(np.isfinite(probe.fit(tuning).score), "the score is not finite", "mend it")
+        return
+    try:
+        probe.fit(tuning)
+    except UsageError:
+        return
+    demand(False, "needs_sum is True and BLEU is accepted", "call super().check(tuning) in check")
+
+
+#: From the simple to the involved: the first that fails is the one to mend first.
+RULES = (
+    has_a_name,
+    options_are_documented,
+    equal_options_are_equal,
+    signature_tells_options,
+    outcome_has_a_weight_for_each_feature,
+    input_is_left_alone,
+    same_seed_same_bits,
+    randomness_is_not_global,
+    threads_change_nothing,
+    result_is_what_a_fresh_look_says,
+    easy_problem_is_solved,
+    lower_is_better_is_solved,
+    result_is_never_worse_than_the_start,
+    unusual_sets_are_tuned,
+    metrics_of_a_corpus_are_tuned,
+)
