@@ -15,7 +15,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.formats import FORMATS, CandidateFormat
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
@@ -57,7 +57,7 @@ def read(
     for path in _several(candidates):
         source = Source(path)
         spec = format or recognise(source)
-        FORMATS.create(spec).read(source, collector)
+        read_into(collector, FORMATS.create(spec), source)
         collector.files.append(source.digest(spec.partition(":")[0]))
     if scores:
         sources = {name: Source(path) for name, path in scores.items()}
@@ -78,6 +78,14 @@ def read(
                 stacklevel=2,
             )
     return with_columns(result, columns)
+
+
+def read_into(collector: Collector, reader: CandidateFormat, source: Source) -> None:
+    """Add a file's candidates to a collector; a file without any is an error."""
+    before = len(collector)
+    reader.read(source, collector)
+    if len(collector) == before:
+        raise FormatError(source.name, None, "there is no candidate in it", "give some")
 
 
 def read_scores(source: Source, count: int) -> Floats:

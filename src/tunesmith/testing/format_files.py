@@ -16,6 +16,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import CandidateFormat
+from tunesmith.io.read import read_into
 from tunesmith.io.streams import Source
 from tunesmith.testing.checks import Broken, NotApplicable
 from tunesmith.testing.format_samples import sets
@@ -140,7 +141,7 @@ class FormatProbe:
         """Read bytes into a collector, in blocks of so many lines if asked to."""
         source = Source(path, data) if lines is None else InBlocks(path, data, lines)
         try:
-            self.format.read(source, collector)
+            read_into(collector, self.format, source)
         except UsageError as error:
             if self._lacks_options():
                 raise NotApplicable(f"it needs options to be read: {error}") from None
