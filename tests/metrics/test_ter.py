@@ -98,6 +98,24 @@ def test_long_texts(hypothesis, reference):
     assert TER().stats(" ".join(hypothesis), [" ".join(reference)]).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("hypothesis", "reference"),
+    [
+        # Blocks that move by less than their length.
+        ("b b a b c a b c b b b b b a b", "b b a b a b b a b c a b c b b"),
+        ("a b a a b b c b b a b", "a b c a b b a a b b b"),
+        ("a d b b b b b a a c d d x c c d", "d d d b c b a d b b b b a a c d"),
+        # Alignments in which a deletion goes before an insertion.
+        ("d a a c c b d c", "b c d b c d d"),
+        ("k k s s m k s", "k s k t n s m"),
+        ("b c b c b b c b a c a a c", "b c c b c c b a b a c a c"),
+    ],
+)
+def test_rare_turns(hypothesis, reference):
+    expected = list(translation_edit_rate(hypothesis.split(), reference.split()))
+    assert TER().stats(hypothesis, [reference]).tolist() == expected
+
+
 LIMITS = """
 import random, sys, warnings
 warnings.simplefilter("error")

@@ -250,11 +250,11 @@ def _best_move(
 ) -> Number:
     """Return the gain of the best move and the two neighbouring blocks that it swaps.
 
-    The highest gain, then the longest block, then the earliest, then the earliest target.
+    Among equal gains that of the longest block goes first, then that of the earliest, then
+    that with the earliest target: for one length this is the order of the moves.
     """
     n, width = len(words), len(reference)
     best = 0
-    best_k = -1
     best_a, best_b, best_c = 0, 0, 0
     longest = 0
     for k in range(len(moves)):
@@ -275,21 +275,13 @@ def _best_move(
             bound = distance - fewest
             if beam == 0:
                 bound = min(bound, 2 * min(b - a, c - b))
-            if bound < best or bound == 0:
-                continue
-            earlier = best_k >= 0 and (
-                length < moves[best_k, 0]
-                or s > moves[best_k, 1]
-                or (s == moves[best_k, 1] and to >= moves[best_k, 2])
-            )
-            if bound == best and earlier:
+            if bound <= best:
                 continue
             if beam > 0:
                 after = fill_beam(words, a, b, c, reference, beam, cells[0], cells[1])
             else:
                 after = fill(words, a, b, c, width, masks, rows[0], rows[1])
-            gain = distance - after
-            if gain > best or (gain == best and gain > 0 and not earlier):
-                best, best_k = gain, k
+            if distance - after > best:
+                best = distance - after
                 best_a, best_b, best_c = a, b, c
     return best, best_a, best_b, best_c
