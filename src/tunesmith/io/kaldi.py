@@ -172,21 +172,24 @@ class _Words:
 
     def read_scores(self, source: Source) -> Floats:
         """Read a number for each candidate."""
-        values = np.full(len(self.index), np.nan)
+        index = self.index
+        found: dict[int, float] = {}
         for line, text in source.lines():
             fields = text.split()
             if len(fields) != 2:
                 problem = f"there are {len(fields)} fields, not a key and a number"
                 raise FormatError(source.name, line, problem, "write one value a candidate")
-            k = self.index.get(fields[0])
+            k = index.get(fields[0])
             if k is None:
                 problem = f"'{fields[0]}' is not in {self.name}"
                 raise FormatError(source.name, line, problem, "give files of the same candidates")
-            if not math.isnan(values[k]):
+            if k in found:
                 raise FormatError(source.name, line, f"'{fields[0]}' is there twice", "drop one")
-            values[k] = parse_slowly(fields[1].encode())
-            if math.isnan(values[k]):
+            found[k] = parse_slowly(fields[1].encode())
+            if math.isnan(found[k]):
                 raise number_error(fields[1].encode(), source.name, line, "a score")
+        values = np.full(len(index), np.nan)
+        values[list(found)] = list(found.values())
         missing = np.flatnonzero(np.isnan(values))
         if len(missing):
             key = list(self.index)[missing[0]]

@@ -229,8 +229,10 @@ def _ahead(blocks: Iterator[bytes]) -> Generator[bytes]:
             yield item
     finally:
         stop.set()
-        # It may be waiting for standard input; it ends with the process then.
-        thread.join(timeout=1.0)
+        # It may be waiting for standard input; it ends with the process then. A source that
+        # nobody reads to its end may be thrown away by the thread itself.
+        if thread is not threading.current_thread():
+            thread.join(timeout=1.0)
 
 
 def _standard_input() -> BinaryIO:
