@@ -152,8 +152,10 @@ class _Reader:
         column = batch.columns[name]
         if isinstance(column, Numbers):  # a text may look like a number
             raise self._error(batch, 0, f"'{name}' holds numbers", "write texts")
-        texts = ["" if t is None else str(t).replace("\n", " ") for t in column]
+        texts = ["" if t is None else str(t) for t in column]
         whole = "".join(texts)
+        if "\n" in whole:
+            texts = [t.replace("\n", " ") for t in texts]
         if "\0" in whole or not _is_unicode(whole):
             row = next(r for r, t in enumerate(texts) if "\0" in t or not _is_unicode(t))
             raise self._error(batch, row, f"'{name}' holds no valid text", "write Unicode alone")
@@ -204,9 +206,15 @@ class _Reader:
         names = sorted(filter(_is_reference, batch.columns), key=_reference_number)
         held = [self._texts(batch, name) for name in names]
         sources = self._texts(batch, "source") if "source" in batch.columns else None
+        if not held and sources is None:
+            return
         seen: dict[int | str, tuple[str, ...]] = {}
-        for row, i in enumerate(ids):
-            texts = tuple(column[row] for column in held)
+        before: tuple[Any, ...] = ()
+        for row, key in enumerate(zip(ids, *held, strict=True)):
+            if key == before:  # as a rule
+                continue
+            before = key
+            i, texts = key[0], key[1:]
             if seen.get(i) == texts:
                 continue
             if i in seen:
