@@ -189,7 +189,7 @@ def test_bleu_needs_references():
         BLEU().stats("a", [])
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(corpora, st.sampled_from([0.5, 0.9, 1.0, 1.1, 3.0]), st.sampled_from(["exp", "none"]))
 def test_the_scale_of_the_reference_length(corpus, scale, smoothing):
     candidates = make(corpus)
