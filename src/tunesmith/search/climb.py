@@ -19,8 +19,8 @@ from tunesmith.search.space import Space
 
 #: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
 TOLERANCE = 1e-9
-#: Steps of one way up on a smoothed objective, for each variable. A step that gains along its
-#: own line may lose along others, so that nothing else keeps it from going in circles.
+#: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
+#: if a direction finder does not ask whether a round was worth it.
 MOST_STEPS = 20
 
 
@@ -57,6 +57,7 @@ class Climb:
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
     space: Space = field(init=False)
+    _valued: tuple[Point, float] | None = field(init=False, default=None)
 
     def __post_init__(self, within: Space | None) -> None:
         self.space = Space.free(self.hypotheses.names) if within is None else within
@@ -124,6 +125,17 @@ class Climb:
         self.history.append(entry | {"line_searches": self.searches})
         return moved
 
+    def gained(self, first: Point, point: Point) -> bool:
+        """Tell whether a round that led from one point to another was worth it.
+
+        On a smoothed objective a step that gains along its own line may lose along others,
+        and rounds could go in circles for ever; so the whole round must have gained.
+        """
+        if point is first or not self.smoothing:
+            return point is not first
+        before = self.value(first)
+        return self.value(point) > before + TOLERANCE
+
     def value(self, point: Point) -> float:
         """Return what climbs are compared by: the gain, or a smoothed one.
 
@@ -132,7 +144,10 @@ class Climb:
         """
         if not self.smoothing:
             return point.gain
-        return float(np.mean([step.here for step in self.search(point, self.coordinates())]))
+        if self._valued is None or self._valued[0] is not point:
+            here = [step.here for step in self.search(point, self.coordinates())]
+            self._valued = point, float(np.mean(here))
+        return self._valued[1]
 
 
 class Directions(ABC):

@@ -28,8 +28,8 @@ class Coordinate(Directions):
             for rank, d in enumerate(promising):
                 step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
                 point = climb.take(point, directions[d], step)
-            if point is first:
-                return point
+            if not climb.gained(first, point):
+                return first
 
 
 @DIRECTIONS.register("powell")
@@ -60,6 +60,8 @@ class Powell(Directions):
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
+            if not climb.gained(first, point):
+                return first
 
 
 @DIRECTIONS.register("random")
@@ -73,5 +75,5 @@ class Random(Directions):
             directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
                 point = climb.take(point, direction, climb.search(point, [direction])[0])
-            if point is first:
-                return point
+            if not climb.gained(first, point):
+                return first

@@ -127,9 +127,9 @@ def clipped(
 
 
 @kernel
-def counts(low: float, high: float, reach: float) -> bool:
+def counts(low: float, high: float, farthest: float) -> bool:
     """Tell whether an interval is one: wider than rounding, and not absurdly far away."""
-    if min(abs(low), abs(high)) > FARTHEST * reach:
+    if min(abs(low), abs(high)) > farthest:
         return False
     return high - low > NARROW * max(abs(low), abs(high))
 
@@ -144,7 +144,7 @@ def _best_interval(
         if found < 0 or gains[j] >= gains[found]:
             low, high = clipped(edges, j, reach, least, greatest)
             width = high - low
-            if counts(low, high, reach) and (
+            if counts(low, high, FARTHEST * reach) and (
                 found < 0 or gains[j] > gains[found] or width > widest
             ):
                 found, widest = j, width

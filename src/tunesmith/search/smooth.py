@@ -13,10 +13,15 @@ from typing import Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
-from tunesmith.errors import UsageError
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
 from tunesmith.kernels import kernel
 from tunesmith.search.line import EVERYWHERE, Step, clipped, counts, reach, surface
+
+KINDS = ("none", "mean", "min")
+#: Intervals farther away than this, in units of the weights, do not count: there one feature
+#: alone decides, and with few neighbours left such ends of a line often look smooth.
+FARTHEST = 1e6
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Smoothing:
     window: int = 1
 
     def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UnknownNameError("smoothing", self.kind, KINDS)
         if self.window < 1:
             raise UsageError(f"window is {self.window}; give 1 or more")
 
@@ -74,13 +81,18 @@ def smoothed_search(
 def _intervals(
     edges: Floats, reach: float, least: float, greatest: float
 ) -> tuple[Ints, Floats, Floats]:
-    """Return the intervals that count, and their ends."""
+    """Return the intervals that count, and their ends; one that ends too far away is cut."""
     size = edges.shape[0] + 1
     kept, lows, highs = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    farthest = FARTHEST * reach
     count = 0
     for j in range(size):
         low, high = clipped(edges, j, reach, least, greatest)
-        if counts(low, high, reach):
+        if counts(low, high, farthest):
+            if high > farthest:
+                high = min(high, low + max(reach, abs(low)))
+            if low < -farthest:
+                low = max(low, high - max(reach, abs(high)))
             kept[count], lows[count], highs[count] = j, low, high
             count += 1
     return kept[:count], lows[:count], highs[:count]
