@@ -239,3 +239,15 @@ def test_names_options_and_errors():
         TuningSet(candidate_set([[[1.0]]]), "wer")
     with pytest.raises(TunesmithError, match="cer needs references; give one"):
         CER().stats("a", [])
+
+
+def test_the_oracle_is_exact_where_each_group_has_one_denominator():
+    one = make([(["a b", "a c"], ["a b"]), (["x", "y z"], ["x y"])])
+    tuning = TuningSet(one, "wer")
+    assert tuning.is_sum
+    found = tuning.oracle()
+    # No error in the first group; "x" needs one insertion, "y z" two edits.
+    assert (found.exact, found.score) == (True, 25.0)
+    two = make([(["a b", "c"], ["a b", "c"])])
+    assert not TuningSet(two, "wer").is_sum
+    assert TuningSet(make([(["a", "b"], ["a b"])]), "sum(wer,2*cer)").is_sum

@@ -94,6 +94,7 @@ def _figures(tuning: TuningSet, chosen: Ints, oracles: bool) -> dict[str, Any]:
         "schema": SCHEMA,
         "signature": tuning.signature(),
         "metric": metric.name,
+        "higher_is_better": metric.higher_is_better,
         "score": tuning.score(chosen),
         "length_ratio": details.get("length_ratio"),
         "brevity_penalty": details.get("brevity_penalty"),
@@ -112,6 +113,7 @@ def _line(found: dict[str, Any]) -> str:
         if found[name] is not None
     ]
     if found["oracle_score"] is not None:
-        bound = "" if found["oracle_exact"] else "at least "
+        least = "at least " if found["higher_is_better"] else "at most "
+        bound = "" if found["oracle_exact"] else least
         parts.append(f"oracle {bound}{found['oracle_score']:.4f}")
     return "  ".join(parts)

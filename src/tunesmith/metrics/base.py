@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.registry import Registry
@@ -82,6 +82,14 @@ class Metric(ABC):
                     f"candidates or with --scores {name}=FILE"
                 )
 
+    def is_sum_on(self, stats: Stats, start: Ints) -> bool:
+        """Tell whether the score is an average over sentences for candidates of some groups.
+
+        An error rate is one where all candidates of a group have the same denominator, as with
+        a single reference.
+        """
+        return self.is_sum
+
     def gain(self, stats: Stats) -> Floats:
         """Return the score in natural units with the sign that makes more better."""
         return self.score(stats) / (self.scale if self.higher_is_better else -self.scale)
@@ -89,6 +97,12 @@ class Metric(ABC):
     def details(self, stats: Stats) -> dict[str, float]:
         """Return further figures of a sum of statistics [K], ``length_ratio`` among them."""
         return {}
+
+
+def same_in_groups(values: Stats, start: Ints) -> bool:
+    """Tell whether a number is the same for all candidates of each group."""
+    first = np.repeat(values[start[:-1]], np.diff(start))
+    return bool((values == first).all())
 
 
 class MetricRegistry(Registry[Metric]):

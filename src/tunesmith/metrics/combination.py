@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.metrics.base import METRICS, Metric
@@ -94,6 +94,11 @@ class Combination(Metric):
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all parts."""
         return np.concatenate([part.candidate_stats(candidates) for part in self.parts], axis=1)
+
+    def is_sum_on(self, stats: Stats, start: Ints) -> bool:
+        """Tell whether it is a sum of averages over sentences."""
+        parts = zip(self.parts, self._split(stats), strict=True)
+        return self.adds and all(part.is_sum_on(own, start) for part, own in parts)
 
     def check(self, candidates: CandidateSet) -> None:
         """Raise an error if a part lacks what it needs."""

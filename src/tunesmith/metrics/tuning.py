@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -52,6 +53,11 @@ class TuningSet:
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "stats", stats)
         object.__setattr__(self, "given", given)
+
+    @cached_property
+    def is_sum(self) -> bool:
+        """Whether the score is an average over sentences, so that each chooses by itself."""
+        return self.metric.is_sum_on(self.stats, self.candidates.start)
 
     def total(self, chosen: Ints) -> Stats:
         """Add up the statistics of one candidate per group."""
@@ -129,7 +135,7 @@ def find_oracle(tuning: TuningSet, worst: bool = False, begin: Ints | None = Non
     groups = range(tuning.candidates.groups)
     chosen = start[:-1].copy() if begin is None else begin.copy()
     total = tuning.total(chosen)
-    for _ in range(1 if metric.is_sum else 50):
+    for _ in range(1 if tuning.is_sum else 50):
         changed = False
         for g in groups:
             rows = stats[start[g] : start[g + 1]]
@@ -141,4 +147,4 @@ def find_oracle(tuning: TuningSet, worst: bool = False, begin: Ints | None = Non
                 chosen[g] = start[g] + best
         if not changed:
             break
-    return Oracle(chosen, tuning.score(chosen), metric.is_sum)
+    return Oracle(chosen, tuning.score(chosen), tuning.is_sum)

@@ -20,7 +20,7 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.ngrams import check_references
 from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
 from tunesmith.parallel.local import thread_count
@@ -93,6 +93,10 @@ class ErrorRate(Metric):
         rate = np.array(errors > 0, np.float64)
         np.divide(errors, length, out=rate, where=np.asarray(length > 0))
         return 100.0 * rate
+
+    def is_sum_on(self, stats: Stats, start: Ints) -> bool:
+        """Tell whether the reference that counts is as long for all candidates of a group."""
+        return same_in_groups(stats[:, 1], start)
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return the length ratio."""
