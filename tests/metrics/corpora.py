@@ -7,7 +7,24 @@ from hypothesis import strategies as st
 from tests.builders import candidate_set
 
 WORDS = [
-    *("a", "b", "c", "d", "e", "the", "A", "The", "THE", "d.", "(a", '"b"', "it's", "3.5", ",,"),
+    *(
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+        "the",
+        "A",
+        "The",
+        "THE",
+        "d.",
+        "(a",
+        '"b"',
+        "it's",
+        "3.5",
+        ",,",
+        "-",
+    ),
     *("é", "É", "e\u0301", "ΟΔΟΣ", "οδος", "Σ", "İ", "ß", "漢", "漢字", "かな。", "🙂", "&amp;lt;"),
 ]
 SPACES = [" ", " ", " ", "  ", "\t", "\u00a0", "\u2003", "\n"]

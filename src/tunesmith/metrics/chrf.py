@@ -13,12 +13,11 @@ from tunesmith.data.candidates import CandidateSet, References, Texts, pack_text
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.pieces import characters, split_words
+from tunesmith.metrics.preparation import numbered, spelled
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
 
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-SPACE = 32
 
 
 @METRICS.register("chrf")
@@ -82,13 +81,16 @@ class CHRF(Metric):
         if (counts < 1).any():
             raise TunesmithError(f"{self.name} needs a reference for each group; give one or more")
         words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
-        points = characters(words if self.whitespace else ["".join(w.split()) for w in words])
-        parts = split_words(words, _separate_punctuation)[0] if self.word_order else points
+        chars, space = spelled(words if self.whitespace else ["".join(w.split()) for w in words])
+        parts = (
+            numbered([_separate_punctuation(w) for w in words], {}) if self.word_order else chars
+        )
+        kinds = [(chars, space if self.whitespace else -1), (parts, -1)]
         best = np.zeros((start[-1], 3 * (self.char_order + self.word_order)), np.int32)
         for k in range(counts.max(initial=0)):
             chosen = np.where(counts > k, references.group_start[:-1] + k, -1)
             stats = np.zeros_like(best) if k else best
-            self._count_against(chosen, start, texts, references.texts, points, parts, stats)
+            self._count_against(chosen, start, texts, references.texts, kinds, stats)
             if k:
                 better = self.score(stats) > self.score(best)
                 better &= np.repeat(counts > k, np.diff(start))
@@ -101,17 +103,16 @@ class CHRF(Metric):
         start: Ints,
         texts: Texts,
         references: Texts,
-        points: Texts,
-        words: Texts,
+        kinds: Sequence[tuple[Texts, int]],
         stats: Stats,
     ) -> None:
-        """Count matches with one reference of each group; -1 is none."""
+        """Count matches of characters and words with the chosen references; -1 is none."""
         end = 3 * self.char_order
-        space = SPACE if self.whitespace else -1
-        kinds = [(points, space, stats[:, :end]), (words, -1, stats[:, end:])]
 
         def count(groups: slice) -> None:
-            for parts, between, columns in kinds:
+            for (parts, between), columns in zip(
+                kinds, (stats[:, :end], stats[:, end:]), strict=True
+            ):
                 if columns.shape[1]:
                     _count_matches(
                         start,

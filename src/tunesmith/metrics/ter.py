@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from tunesmith._version import __version__
-from tunesmith.arrays import Floats, Ids, Ints, Stats
-from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
+from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.pieces import split_words, substitute
+from tunesmith.metrics.preparation import numbered, replaced
 from tunesmith.metrics.ter_edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
@@ -46,11 +46,12 @@ class TER(Metric):
 
     def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
         """Return the statistics of one hypothesis."""
-        words = _Words(self._split())
-        text = pack_texts([words.ids(hypothesis)])
-        held = pack_texts([words.ids(reference, twice=True) for reference in references])
-        group = References(np.array([0, len(held)]), held)
-        one: Stats = _count(np.array([0, 1]), text, group, len(words.numbers))[0]
+        split = self._split()
+        known: dict[str, int] = {}
+        text = numbered([split(hypothesis)], known)
+        held = numbered([_twice(split)(reference) for reference in references], known)
+        group = References(np.array([0, len(references)]), held)
+        one: Stats = _count(np.array([0, 1]), text, group, len(known))[0]
         return one
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
@@ -59,15 +60,17 @@ class TER(Metric):
         references = candidates.references
         assert references is not None
         texts, held, size = candidates.texts, references.texts, len(candidates.vocabulary)
-        if self.normalized:
-            # Depends on what stands next to a word: all texts are split anew.
-            words = _Words(self._split())
-            texts = words.again(candidates, texts)
-            held = words.again(candidates, held, twice=True)
-            size = len(words.numbers)
-        elif self.no_punct or not self.case_sensitive:
-            parts, size = split_words(candidates.vocabulary, self._split())
-            texts, held = substitute(texts, parts), substitute(held, parts)
+        if self != TER(case_sensitive=True):
+            split = self._split()
+            known: dict[str, int] = {}
+            if self.normalized:
+                # Depends on what stands next to a word.
+                texts = _again(candidates, texts, split, known)
+                held = _again(candidates, held, _twice(split), known)
+            else:
+                parts = numbered([split(word) for word in candidates.vocabulary], known)
+                texts, held = replaced(texts, parts), replaced(held, parts)
+            size = len(known)
         return _count(candidates.start, texts, References(references.group_start, held), size)
 
     def _split(self) -> Split:
@@ -115,28 +118,21 @@ def _lower_words(text: str) -> list[str]:
     return text.lower().split()
 
 
-class _Words:
-    """Texts to word ids; a text that was met before is not split again."""
+def _twice(split: Split) -> Split:
+    """Prepare references as sacrebleu does: twice, which is not always the same as once."""
+    return lambda text: split(" ".join(split(text)))
 
-    def __init__(self, split: Split) -> None:
-        self.split = split
-        self.numbers: dict[str, int] = {}
 
-    def ids(self, text: str, twice: bool = False) -> Ids:
-        words = self.split(text)
-        if twice:  # sacrebleu prepares references twice, which is not always the same as once
-            words = self.split(" ".join(words))
-        return np.array([self.numbers.setdefault(w, len(self.numbers)) for w in words], np.int32)
-
-    def again(self, candidates: CandidateSet, texts: Texts, twice: bool = False) -> Texts:
-        met: dict[bytes, Ids] = {}
-        found = []
-        for i in range(len(texts)):
-            key = texts[i].tobytes()
-            if key not in met:
-                met[key] = self.ids(candidates.join(texts[i]), twice)
-            found.append(met[key])
-        return pack_texts(found)
+def _again(candidates: CandidateSet, texts: Texts, split: Split, known: dict[str, int]) -> Texts:
+    """Split texts anew, each distinct one once."""
+    found: dict[bytes, list[str]] = {}
+    words = []
+    for i in range(len(texts)):
+        key = texts[i].tobytes()
+        if key not in found:
+            found[key] = split(candidates.join(texts[i]))
+        words.append(found[key])
+    return numbered(words, known)
 
 
 def _count(start: Ints, texts: Texts, references: References, size: int) -> Stats:
