@@ -1,4 +1,4 @@
-"""A tuner of one's own: draw weights and keep the best."""
+"""A tuner of one's own: change the best weights at random, and keep what is better."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,17 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 @TUNERS.register("random-search")
 @dataclass(frozen=True)
 class RandomSearch(Tuner):
-    """Draw weights at random and keep the best."""
+    """Change the best weights at random, and keep what is better."""
 
     draws: int = option(200, "weights to try")
 
     def tune(self, tuning, start, rng):
         """Return the weights found, in the order of the features."""
         lists = ListHypotheses(tuning)
+        spread = lists.spread()  # so that each feature changes the model score by as much
         best = lists.point(self.own_start(tuning) if start is None else start)
         for _ in range(self.draws):
-            # Each feature changes the model score by about as much.
-            point = lists.point(rng.standard_normal(len(lists.names)) / lists.spread())
-            best = max(best, point, key=lambda p: p.gain)  # more is better for error rates too
+            change = rng.standard_normal(len(spread)) / spread
+            point = lists.point(best.weights + rng.exponential() * change)
+            best = max(best, point, key=lambda p: p.gain)  # more is better, for error rates too
         return Outcome(best.weights)

@@ -198,14 +198,14 @@ def empty_files_are_an_error(probe: FormatProbe) -> None:
             _error_of(probe, file, data, f"a file that holds {data!r}")
 
 
-def numbers_that_are_not_finite_are_refused(probe: FormatProbe) -> None:
-    """Raise a FormatError for nan, inf and 1e999 as a feature's value."""
+def values_that_are_no_numbers_are_refused(probe: FormatProbe) -> None:
+    """Raise a FormatError where a feature's value is a word, nan, inf or 1e999."""
     with probe.file() as file:
         if not probe.read(file.path, file.data).features.names:
             raise NotApplicable("it reads no features")
         shown = next((repr(v).encode() for v in VALUES if repr(v).encode() in file.data), None)
         if shown is not None and file.is_text:
-            for text in (b"nan", b"-inf", b"1e999"):
+            for text in (b"a-word", b"nan", b"-inf", b"1e999"):
                 data = file.data.replace(shown, text)
                 _demand_an_error(probe, file, data, f"a file with the value {text.decode()}")
         if file.candidates is not None:
@@ -340,7 +340,7 @@ def others_leave_it_alone(probe: FormatProbe) -> None:
             head = Source(file.path, file.data).head()
             for name in FORMATS.names():
                 other = FORMATS.get(name)
-                if isinstance(probe.format, other) or name == name_of(probe.format):
+                if other is type(probe.format) or name == name_of(probe.format):
                     continue
                 demand(
                     not other.recognises(head),
@@ -379,7 +379,7 @@ RULES = (
     line_ends_do_not_matter,
     it_adds_to_what_is_there,
     empty_files_are_an_error,
-    numbers_that_are_not_finite_are_refused,
+    values_that_are_no_numbers_are_refused,
     damaged_files_are_an_error,
     it_recognises_its_own,
     it_leaves_others_alone,

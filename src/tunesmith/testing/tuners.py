@@ -261,10 +261,11 @@ def result_is_never_worse_than_the_start(probe: _Probe) -> None:
     """Return weights at least as good as the start, if never_worse."""
     if not probe.never_worse:
         raise NotApplicable("never_worse is False: nothing is promised")
-    for seed in range(6):
+    for seed in range(4):
         tuning = rough_problem(seed, lower=bool(seed % 2))
         sign = 1.0 if tuning.metric.higher_is_better else -1.0
-        for start in (None, np.random.default_rng(seed).normal(size=3)):
+        start = np.random.default_rng(seed).normal(size=3)
+        for _ in range(3):  # what was found is a start that is hard to beat
             result = probe.fit(tuning, start)
             demand(
                 sign * result.score >= sign * result.initial_score - CLOSE,
@@ -273,6 +274,7 @@ def result_is_never_worse_than_the_start(probe: _Probe) -> None:
                 "return the start if nothing better was found, or set never_worse = False in "
                 "the class if it does not promise this",
             )
+            start = result.weights.vector.copy()
 
 
 def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
