@@ -40,7 +40,7 @@ def run(
         if entry["kind"] != last:
             last = entry["kind"]
             typer.echo(f"# {last}")
-        typer.echo(f"{entry['name']}: {entry['help']}")
+        typer.echo(f"{entry['usage']}: {entry['help']}")
         for option in entry["options"]:
             choices = f" ({' | '.join(option['choices'])})" if option["choices"] else ""
             typer.echo(
@@ -49,6 +49,8 @@ def run(
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -65,11 +67,19 @@ def _registry(kind: str) -> Registry[Any]:
     return registries[kind]
 
 
+def _usage(cls: type[Any], name: str) -> str:
+    if getattr(cls, "takes_parts", False):
+        return f"{name}(METRIC,...)"
+    return f"{name}:NAME" if hasattr(cls, "takes_text") else name
+
+
 def _entry(registry: Registry[Any], name: str) -> dict[str, Any]:
     cls = registry.get(name)
-    options = options_of(cls) if hasattr(cls, "__dataclass_fields__") else []
+    # A field that takes all of the text after the name is in the usage already.
+    options = [o for o in options_of(cls) if o.field != getattr(cls, "takes_text", None)]
     return {
         "name": name,
+        "usage": _usage(cls, name),
         "help": (inspect.getdoc(cls) or "").split("\n")[0],
         "options": [
             {"name": o.flag, "default": o.default, "help": o.help, "choices": list(o.choices)}

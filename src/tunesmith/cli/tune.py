@@ -16,10 +16,12 @@ from tunesmith.cli.options import (
     Format,
     Json,
     References,
+    Scores,
     Strict,
     names_of,
     one_standard_input,
     print_json,
+    read_candidates,
 )
 from tunesmith.registry import Option, options_of, parse_options
 from tunesmith.tuners.base import TUNERS
@@ -91,6 +93,7 @@ def run(
     own: dict[str, Any],
     candidates: Candidates,
     references: References = [],  # noqa: B006  (typer's way; never changed)
+    scores: Scores = [],  # noqa: B006
     metric: Annotated[
         list[str],
         typer.Option(
@@ -112,6 +115,10 @@ def run(
     ] = [],  # noqa: B006
     dev_references: Annotated[
         list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
+    ] = [],  # noqa: B006
+    dev_scores: Annotated[
+        list[str],
+        typer.Option(help="Its --scores.", show_default=False, metavar="NAME=FILE"),
     ] = [],  # noqa: B006
     keep: Annotated[list[str], _patterns("Features that alone take part")] = [],  # noqa: B006
     drop: Annotated[list[str], _patterns("Features that are left out")] = [],  # noqa: B006
@@ -152,7 +159,6 @@ def run(
 ) -> None:
     """Find the weights that make the metric as good as it can be."""
     from tunesmith.errors import UsageError
-    from tunesmith.io.read import read
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
@@ -161,11 +167,13 @@ def run(
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
-    one_standard_input(*candidates, *references, *dev_candidates, *dev_references, start)
+    numbers = [text.partition("=")[2] for text in (*scores, *dev_scores)]
+    one_standard_input(*candidates, *references, *dev_candidates, *dev_references, *numbers, start)
     if seed < 0:
         raise UsageError(f"seed is {seed}; give 0 or more")
-    if dev_references and not dev_candidates:
-        raise UsageError("--dev-references without --dev-candidates; give both")
+    if (dev_references or dev_scores) and not dev_candidates:
+        option = "--dev-references" if dev_references else "--dev-scores"
+        raise UsageError(f"{option} without --dev-candidates; give both")
     cls = TUNERS.get(tuner)
     texts = {
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
@@ -177,13 +185,14 @@ def run(
         check_writable(out)
     begun = None if start is None else read_weights(start)
 
-    columns = [name for one in (measure, *others) for name in one.columns]
-    tuning = TuningSet(read(candidates, references, format_name, columns=columns), measure)
+    metrics = [measure, *others]
+    found = read_candidates(candidates, references, format_name, scores, metrics)
+    tuning = TuningSet(found, measure)
     session.note(f"{tuning.candidates!r}")
     dev = None
     if dev_candidates:
-        held_out = read(dev_candidates, dev_references, format_name, columns=columns)
-        dev = TuningSet(held_out, measure)
+        found = read_candidates(dev_candidates, dev_references, format_name, dev_scores, metrics)
+        dev = TuningSet(found, measure)
     with names_of(start):
         result = algorithm.fit(
             tuning,
