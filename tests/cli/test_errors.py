@@ -119,7 +119,7 @@ def test_truncated_gzip_beyond_the_first_block(reading: Refused, make: Make) -> 
 
 
 def test_expansion_has_a_limit(refused: Refused, weights: Path, make: Make) -> None:
-    path = make("bomb.gz", gzip.compress(b"0" * (70 << 20), 9))
+    path = make("bomb.gz", gzip.compress(b"0 ||| a ||| f= 1\n" + b"\n" * (70 << 20), 9))
     said = refused("rerank", "--candidates", path, "--weights", weights, file=path)
     assert "expands" in said
 

@@ -73,9 +73,12 @@ class Source:
         return FileDigest(shown, self.sha256, format_name)
 
     def head(self) -> bytes:
-        """Return the first bytes, decompressed; reading begins with them all the same."""
+        """Return the first bytes, decompressed; reading begins with them all the same.
+
+        A byte-order mark is left out: it is no text.
+        """
         if not self._peeked:
-            self._peeked = [next(self._texts, b"")]
+            self._peeked = [next(self._texts, b"").removeprefix(codecs.BOM_UTF8)]
         return self._peeked[0]
 
     def blocks(self) -> Iterator[bytes]:
@@ -84,7 +87,7 @@ class Source:
             raise FormatError(self.name, None, "the file is empty", "give a file with content")
         rest: list[bytes] = []
         with contextlib.closing(self._texts):
-            for text in itertools.chain([self.head().removeprefix(codecs.BOM_UTF8)], self._texts):
+            for text in itertools.chain([self.head()], self._texts):
                 cut = text.rfind(b"\n") + 1
                 if cut > 0:
                     yield b"".join([*rest, text[:cut]])
