@@ -12,7 +12,7 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.preparation import numbered, replaced
 from tunesmith.metrics.ter_edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -94,6 +94,10 @@ class TER(Metric):
         rate = np.array(edits > 0, float)
         np.divide(edits, length, out=rate, where=length > 0)
         return 100 * rate
+
+    def is_sum_on(self, stats: Stats, start: Ints) -> bool:
+        """Tell whether the reference length is the same for all candidates of a group."""
+        return same_in_groups(stats[:, 1], start)
 
     def signature(self) -> str:
         """Return sacrebleu's fields and our own."""
