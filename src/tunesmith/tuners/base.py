@@ -221,10 +221,10 @@ class Tuner(ABC):
 
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if the algorithm cannot work on a set."""
-        if self.needs_sum and not tuning.metric.is_sum:
+        if self.needs_sum and not tuning.is_sum:
             raise UsageError(
                 f"{self.name} needs a metric that is an average over sentences; "
-                f"{tuning.metric.name} is not"
+                f"{tuning.metric.name} is not, on this set"
             )
 
     def signature(self) -> str:
