@@ -16,7 +16,7 @@ from tunesmith.testing import ConformanceError, check_directions, directions_che
 BUILT_IN = [check for n in DIRECTIONS.names() for check in directions_checks(DIRECTIONS.get(n))]
 
 
-@pytest.mark.parametrize("check", BUILT_IN, ids=lambda check: f"{check.subject}-{check.name}")
+@pytest.mark.parametrize("check", BUILT_IN)
 def test_built_in_direction_finders_conform(check):
     check()
 

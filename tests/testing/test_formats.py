@@ -33,7 +33,7 @@ def checks_of(name: str):
 BUILT_IN = [check for name in FORMATS.names() for check in checks_of(name)]
 
 
-@pytest.mark.parametrize("check", BUILT_IN, ids=lambda check: f"{check.subject}-{check.name}")
+@pytest.mark.parametrize("check", BUILT_IN)
 def test_built_in_formats_conform(check):
     check()
 

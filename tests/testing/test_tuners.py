@@ -19,7 +19,7 @@ from tunesmith.tuners.mert import MERT
 BUILT_IN = [check for name in TUNERS.names() for check in tuner_checks(TUNERS.get(name))]
 
 
-@pytest.mark.parametrize("check", BUILT_IN, ids=lambda check: f"{check.subject}-{check.name}")
+@pytest.mark.parametrize("check", BUILT_IN)
 def test_built_in_tuners_conform(check):
     check()
 

@@ -19,7 +19,7 @@ BUILT_IN = [
 ]
 
 
-@pytest.mark.parametrize("check", BUILT_IN, ids=lambda check: f"{check.subject}-{check.name}")
+@pytest.mark.parametrize("check", BUILT_IN)
 def test_built_in_formats_of_weights_conform(check):
     check()
 

@@ -76,7 +76,7 @@ class Check(Generic[P]):
 
     @property
     def __name__(self) -> str:
-        return self.name  # what pytest takes for the id of a parameter
+        return f"{self.subject}-{self.name}"  # what pytest takes for the id of a parameter
 
     def __repr__(self) -> str:
         return f"<check {self.name} of {self.subject}>"

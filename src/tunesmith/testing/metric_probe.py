@@ -83,5 +83,8 @@ class MetricProbe:
         rng = np.random.default_rng(3)
         references = [sentence(rng) for _ in range(30)]
         garbage = [" ".join(rng.choice(GARBAGE, len(r.split()))) for r in references]
-        gain = self.metric.gain
-        return tuple(float(gain(self.total_of(t, references))) for t in (references, garbage))  # type: ignore[return-value]
+        copies, wrong = (
+            float(self.metric.gain(self.total_of(texts, references))) + 0.0  # -0 is 0
+            for texts in (references, garbage)
+        )
+        return copies, wrong
