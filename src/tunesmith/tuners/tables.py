@@ -36,8 +36,10 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
         columns.insert(0, "metric")
     for column in columns:
         table.add_column(column, justify="left" if column in {"metric", "set"} else "right")
-    oracle = f"{'' if result.oracle_exact else '≥ '}{result.oracle_score:.2f}"
-    dev_oracle = "" if dev is None else f"{'' if dev.exact else '≥ '}{dev.score:.2f}"
+    oracle = _oracle(result.oracle_score, result.oracle_exact, result.score)
+    dev_oracle = ""
+    if dev is not None and result.dev is not None:
+        dev_oracle = _oracle(dev.score, dev.exact, result.dev.score)
     rows: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
         (result.metric, "tune", result, oracle),
         (result.metric, dev_name, result.dev, dev_oracle),
@@ -50,10 +52,21 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
     return table
 
 
+def _oracle(oracle: float, exact: bool, score: float) -> str:
+    """Show an oracle; one that is not exact is a bound, of an error rate from above."""
+    sign = "" if exact else "≤ " if oracle < score else "≥ "
+    return f"{sign}{_shown(oracle)}"
+
+
+def _shown(score: float) -> str:
+    """Show a score; one that is not in per cent, as a rule, with more digits."""
+    return f"{score:.2f}" if abs(score) > 1 else f"{score:.4f}"
+
+
 def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
     return [
-        f"{scores.initial_score:.2f}",
-        f"{scores.score:.2f}",
+        _shown(scores.initial_score),
+        _shown(scores.score),
         oracle,
         "" if scores.length_ratio is None else f"{scores.length_ratio:.4f}",
     ]
@@ -77,7 +90,7 @@ def weight_table(result: TuneResult) -> Table:
 
 
 def _summary(result: TuneResult) -> Text:
-    scores = ", ".join(f"{run['score']:.2f}" for run in result.runs or ())
+    scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
     return Text(
         f"{result.tuner}: {result.line_searches} line searches in {result.seconds:.2f} s, "
         f"seed {result.seed}, {result.threads} threads" + (f"\nruns: {scores}" if scores else "")
