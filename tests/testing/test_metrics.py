@@ -68,6 +68,35 @@ def test_the_metric_that_the_broken_ones_derive_from_conforms():
     assert failing(metric_checks(Words(lowercase=True))) == {}
 
 
+@dataclass(frozen=True)
+class Length(Metric):
+    """The mean number of words, of which fewer are better; no references."""
+
+    name = "length"
+    higher_is_better = False
+    needs_references = False
+    is_sum = True
+    scale = 1.0
+    stat_names = ("words", "all")
+
+    def stats(self, hypothesis, references):
+        return np.array([len(hypothesis.split()), 1.0])
+
+    def score(self, stats):
+        return stats[..., 0] / stats[..., 1]
+
+    def signature(self):
+        return "length"
+
+
+def test_a_metric_without_references_conforms_and_rules_about_them_are_skipped():
+    checks = {check.name: check for check in metric_checks(Length)}
+    assert failing(list(checks.values())) == {}
+    for name in ("copies_beat_garbage", "scale_is_natural", "any_number_of_references"):
+        with pytest.raises(NotApplicable, match="compares with no references"):
+            checks[name]()
+
+
 class WrongSign(Words):
     higher_is_better = False
 
@@ -250,7 +279,7 @@ BROKEN = [
     (SeesOneReference, "texts_and_candidates_agree", set(), "make both count the same"),
     (LooksAtTheOthers, "texts_and_candidates_agree", DEPENDENT, "make both count the same"),
     (ForgetsToCheck, "missing_input_is_an_error", set(), "self.check(candidates)"),
-    (CountsThreads, "threads_change_nothing", {"texts_and_candidates_agree"}, "one thread and two"),
+    (CountsThreads, "threads_change_nothing", set(), "one thread and two"),
     (Unequal, "equal_options_are_equal", set(), "@dataclass(frozen=True)"),
     (Undocumented, "options_are_documented", set(), "no help text"),
     (BadlyNamed, "has_a_name", set(), "letters, digits and hyphens"),
