@@ -117,6 +117,21 @@ def test_commands_print_what_the_page_shows(folder, capsys):
     assert (folder / "tune.tabbed.gz").stat().st_size > 10_000
 
 
+def test_a_file_without_candidates_is_an_error_in_any_format(folder, capsys):
+    (folder / "blank.tabbed").write_bytes(b"\n \n")
+    code = main(
+        [
+            "rerank",
+            "--candidates=blank.tabbed",
+            "--format=tabbed.py:Tabbed",
+            "--weights=weights.initial",
+        ]
+    )
+    assert code == 2
+    said = "tunesmith: error: blank.tabbed: there is no candidate in it; give some\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_broken_rule_is_reported_as_on_the_page(tmp_path):
     text = (EXAMPLES / "exact_match.py").read_text()
     mark = "    is_sum = True"
