@@ -256,3 +256,9 @@ def test_the_list_shows_options_that_may_be_given_again(cli: Run) -> None:
     assert options["smoothing"]["choices"] == ["none", "mean", "min"]
     assert next(iter(options)) == "restarts"
     assert "    fix=: " in cli("list", "tuners").out
+
+
+def test_a_column_that_is_missing(wrong: Refused) -> None:
+    assert "(near: LM0); give it with the candidates or with --scores LM=FILE" in wrong(
+        "--metric", "sum(bleu,column:LM)"
+    )

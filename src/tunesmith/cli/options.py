@@ -78,13 +78,17 @@ def read_candidates(
 
     What a metric takes as its column is no feature.
     """
+    from tunesmith.data.columns import with_columns
     from tunesmith.io.read import read
 
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
-    wanted = [*columns, *(name for metric in metrics for name in metric.columns)]
-    return read(candidates, references, format_name, files, wanted)
+    found = read(candidates, references, format_name, files, columns)
+    # What is not there a metric misses itself, and says how to give it.
+    there = {*found.columns, *found.features.names}
+    wanted = [name for metric in metrics for name in metric.columns if name in there]
+    return with_columns(found, wanted)
 
 
 def _named_file(text: str) -> tuple[str, str]:
