@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
+from tests.search.restrictions import one_factor
 from tests.search.test_line import random_task
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses, best
@@ -106,15 +107,20 @@ def test_one_bounded_weight_beside_a_fixed_one(seed, limits):
 def test_weights_that_move_together_are_one_line(seed, kind):
     groups, values, rng = drawn_task(seed, 3)
     tuning = tuning_set([g.tolist() for g in groups], values)
-    start = np.array([1.0, 0.5, -1.0])
+    start = np.array([1.0, 0.7, -1.0])
     held = {"tie": {"tie": ["f0=f1"]}, "group": {"scale_together": ["f0,f1"]}}[kind]
     space = Space.of(("f0", "f1", "f2"), start, Constraints.parse(**held))
     hypotheses = ListHypotheses(tuning)
     climb = Climb(hypotheses, hypotheses.spread(), rng, space)
     point = climb.begin(space.exact(start))
-    way = np.array([1.0, 1.0, 0.0]) if kind == "tie" else np.array([1.0, 0.5, 0.0])
-    step = climb.search(point, climb.coordinates())[0]
+    way = np.array([1.0, 1.0, 0.0]) if kind == "tie" else np.array([1.0, 0.7, 0.0])
+    direction = climb.coordinates()[0]
+    step = climb.search(point, [direction])[0]
     assert step.gain == best_within(tuning, point.weights, way, -np.inf, np.inf)
+    moved = climb.take(point, direction, step).weights
+    assert one_factor([(moved[0], way[0]), (moved[1], way[1])])
+    if step.size != 0.0:
+        assert moved == pytest.approx(point.weights + step.size * way, rel=1e-12)
 
 
 def test_a_sign_that_cuts_off_the_optimum_gives_the_best_of_what_is_left():

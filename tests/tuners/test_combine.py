@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, tuning_set
-from tests.search.restrictions import broken
+from tests.search.restrictions import broken, one_factor
 from tests.tuners.test_constrained import one_thread, random_problem  # noqa: F401
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import ListHypotheses, best
@@ -195,6 +195,22 @@ def test_ties_and_signs_survive_the_scale(real, start):
     assert w["TranslationModel0_1"] == w["TranslationModel0_2"] == w["TranslationModel0_3"]
     assert w["WordPenalty0"] <= 0 <= w["LM0"]
     assert np.abs(w.vector).sum() == pytest.approx(1.0, rel=1e-14)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("normalise", ["l1", "l2", "f0", "f2"])
+def test_ratios_survive_the_scale(normalise):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        groups = [rng.normal(size=(5, 3)).tolist() for _ in range(5)]
+        values = [rng.integers(0, 5, 5).tolist() for _ in groups]
+        begin = {f"f{d}": float(w) for d, w in enumerate(rng.normal(size=3))}
+        tuner = MERT(restarts=1, walks=0, scale_together=["f0,f1"])
+        result = tuner.fit(tuning_set(groups, values), begin, rng=seed, normalise=normalise)
+        w = result.weights
+        assert one_factor([(w["f0"], begin["f0"]), (w["f1"], begin["f1"])])
+        sizes = {"l1": np.abs(w.vector).sum(), "l2": np.linalg.norm(w.vector)}
+        assert sizes.get(normalise, abs(w.get(normalise, 0.0))) == pytest.approx(1.0, rel=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,9 @@ def test_a_start_outside_is_reported_as_it_is_and_brought_inside(real, start):
     result = MERT(restarts=0, bound=["WordPenalty0=0:"]).fit(real, start)
     assert result.start == start
     assert result.weights["WordPenalty0"] >= 0.0
+    names = real.candidates.features.names
+    nearest = np.array([0.0 if name == "WordPenalty0" else start[name] for name in names])
+    assert result.history[0]["score"] == real.score(best(real.candidates, nearest))
     assert result.initial_score == pytest.approx(45.06, abs=0.005)  # the data sheet's figure
 
 
