@@ -18,6 +18,7 @@ from tunesmith.data import memory
 from tunesmith.errors import FormatError
 from tunesmith.io import arrow_limits
 from tunesmith.io.formats import FORMATS
+from tunesmith.io.values import feature_values
 
 
 def write(candidates, path):
@@ -51,6 +52,27 @@ def test_it_is_mapped_and_never_changed(tmp_path):
     assert not dense.flags.owndata
     dense += 1.0
     assert path.read_bytes() == before
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=20, deadline=None)
+def test_candidates_are_written_in_the_order_asked_for(tmp_path_factory, seed):
+    made = random_set(seed, 1, "numbers")
+    rng = np.random.default_rng(seed)
+    groups = zip(made.start[:-1], made.start[1:], strict=True)
+    order = np.concatenate([rng.permutation(np.arange(a, b)) for a, b in groups])
+    path = tmp_path_factory.mktemp("arrow") / "set.arrow"
+    FORMATS.create("arrow").write(made, order, np.zeros(len(made)), path)
+    found = ts.read(path)
+    expected, written = feature_values(made), feature_values(found)
+    assert list(written) == list(expected)
+    for name, values in expected.items():
+        assert written[name].tolist() == values[order].tolist()
+    for name, values in made.columns.items():
+        assert found.columns[name].tolist() == values[order].tolist()
+    assert [found.text(i) for i in range(len(found))] == [made.text(i) for i in order]
+    assert found.ids == made.ids
+    assert found.start.tolist() == made.start.tolist()
 
 
 def test_the_file_has_the_schema_and_one_record_batch(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ints
-from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.errors import FormatError, MissingExtraError
 from tunesmith.io.arrow_limits import FILE_MAGIC, check_expansion, is_file
@@ -95,8 +96,9 @@ class ArrowFormat(CandidateFormat):
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
-        """Write our own file; candidates stay in the order in which they were read."""
+        """Write our own file."""
         pa = arrow()
+        candidates = _in_order(candidates, order)
         names, cells = zip(*_cells(candidates, pa), strict=True)
         schema = pa.schema(
             [pa.field(n, c.type) for n, c in zip(names, cells, strict=True)],
@@ -123,6 +125,21 @@ def _rows(batches: Iterator[Any], name: str, size: int) -> Iterator[Batch]:
         check_rows(batch.num_rows, batch.num_columns, size, name)
         yield arrow_columns(batch, name, row)
         row += batch.num_rows
+
+
+def _in_order(candidates: CandidateSet, order: Ints) -> CandidateSet:
+    """Return the same groups with their candidates in another order."""
+    if np.array_equal(order, np.arange(len(candidates))):
+        return candidates
+    features = candidates.features
+    sparse = features.sparse[order].tocsc()
+    sparse.sort_indices()
+    return replace(
+        candidates,
+        features=replace(features, dense=features.dense[:, order], sparse=sparse),
+        texts=pack_texts([candidates.texts[i] for i in order]),
+        columns={name: values[order] for name, values in candidates.columns.items()},
+    )
 
 
 def _cells(candidates: CandidateSet, pa: Any) -> Iterator[tuple[str, Any]]:
