@@ -80,9 +80,11 @@ class _GzipMember(_Member):
         self._stream = zlib.decompressobj(wbits=31)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data or not self.ended:
+        while not self.ended:
             text = self._stream.decompress(data, STEP)
             more = bool(data)
+            # Beyond the end of a stream zlib may leave its tail as it was: what is behind the
+            # end is unused data.
             data = self._stream.unconsumed_tail
             self.ended, self.unused = self._stream.eof, self._stream.unused_data
             if text:
