@@ -39,6 +39,8 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/mert.py
 	$(BIN)/python benchmarks/tune.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/speech.py
 
 kernels:  ## forget compiled kernels: after a change to one that other files call
 	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
