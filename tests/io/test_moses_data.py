@@ -18,7 +18,7 @@ from tunesmith.inference.lists import best
 from tunesmith.io.collector import Collector
 from tunesmith.io.moses_data import MosesDataFormat
 from tunesmith.io.read import read
-from tunesmith.metrics.tuning import TuningSet, statistic_columns
+from tunesmith.metrics.tuning import TuningSet
 
 
 def put(folder, features: str = FEATURES_DAT, scores: str = SCORES_DAT):
@@ -106,7 +106,7 @@ def test_a_group_may_come_in_several_blocks(tmp_path):
 
 def test_bleu_of_the_statistics_is_that_of_the_texts(bundled, tmp_path):
     counted = TuningSet(read(bundled / "test.nbest.gz", bundled / "test.ref"), "bleu")
-    names = statistic_columns(counted.metric)
+    names = counted.metric.statistic_columns()
     columns = dict(zip(names, counted.stats.T.astype(float), strict=True))
     candidates = replace(counted.candidates, columns=columns)
     path = tmp_path / "features.data"

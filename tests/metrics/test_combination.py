@@ -12,7 +12,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.combination import Harmonic, Minimum, Sum
-from tunesmith.metrics.tuning import TuningSet, statistic_columns
+from tunesmith.metrics.tuning import TuningSet
 from tunesmith.tuners.mert import MERT
 
 WORDS = ["a", "b", "c", "d", "e"]
@@ -116,7 +116,7 @@ def test_statistics_that_come_with_the_candidates_are_taken():
     candidates = texts_and_column(5)
     counted = TuningSet(candidates, "bleu")
     columns = dict(
-        zip(statistic_columns(counted.metric), counted.stats.T.astype(float), strict=True)
+        zip(counted.metric.statistic_columns(), counted.stats.T.astype(float), strict=True)
     )
     bare = replace(candidates, references=None, columns=columns)
     given_stats = TuningSet(bare, "bleu")
@@ -129,3 +129,40 @@ def test_statistics_that_come_with_the_candidates_are_taken():
     assert a.score == b.score
     with pytest.raises(TunesmithError, match="needs references"):
         TuningSet(replace(bare, columns={"bleu.length": columns["bleu.length"]}), "bleu")
+
+
+def test_given_statistics_are_those_of_the_same_options_alone():
+    candidates = texts_and_column(6)
+    held = dict(candidates.columns)
+    for spec in ("bleu:order=3", "sentence-bleu", "wer:lowercase=true"):
+        tuning = TuningSet(candidates, spec)
+        names = tuning.metric.statistic_columns()
+        held |= dict(zip(names, tuning.stats.T.astype(float), strict=True))
+    full = replace(candidates, columns=held)
+    assert "wer:lowercase=true.errors" in held
+    for spec, expected in {
+        "bleu:order=2": True,  # its statistics are among those of order 3
+        "bleu:order=2,smoothing=none,reference-length-scale=1.1": True,
+        "bleu": False,
+        "bleu:order=2,lowercase=true": False,
+        "bleu:order=2,tokenize=char": False,
+        "sentence-bleu": True,
+        "sentence-bleu:smoothing=none": False,
+        "sentence-bleu:reference-length-scale=1.5": False,
+        "wer": False,
+        "wer:lowercase=true": True,
+    }.items():
+        tuning, fresh = TuningSet(full, spec), TuningSet(candidates, spec)
+        assert tuning.given == expected, spec
+        assert np.array_equal(tuning.stats, fresh.stats), spec
+        assert tuning.score(full.start[:-1]) == fresh.score(full.start[:-1])
+
+
+def test_parts_of_a_combination_may_have_given_statistics():
+    candidates = texts_and_column(7)
+    counted = TuningSet(candidates, "bleu")
+    names = counted.metric.statistic_columns()
+    columns = candidates.columns | dict(zip(names, counted.stats.T.astype(float), strict=True))
+    bare = replace(candidates, references=None, columns=columns)
+    spec = "sum(bleu,column:reward)"
+    assert np.array_equal(TuningSet(bare, spec).stats, TuningSet(candidates, spec).stats)

@@ -96,12 +96,12 @@ def _target(to: str | None, out: str) -> str:
 
 def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet:
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.tuning import TuningSet, statistic_columns
+    from tunesmith.metrics.tuning import TuningSet
 
     for spec in specs:
         metric = METRICS.create(spec)
         stats = TuningSet(candidates, metric).stats
-        counted = dict(zip(statistic_columns(metric), stats.T.astype(float), strict=True))
+        counted = dict(zip(metric.statistic_columns(), stats.T.astype(float), strict=True))
         candidates = replace(candidates, columns={**candidates.columns, **counted})
     return candidates
 

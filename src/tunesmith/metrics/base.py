@@ -12,7 +12,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.registry import Registry
+from tunesmith.registry import Registry, options_of
 
 
 class Metric(ABC):
@@ -31,6 +31,8 @@ class Metric(ABC):
     is_sum: ClassVar[bool] = False
     #: Whether candidates are compared with references.
     needs_references: ClassVar[bool] = True
+    #: Options that change how statistics are scored, not the statistics themselves.
+    scoring_options: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -53,6 +55,35 @@ class Metric(ABC):
     @abstractmethod
     def signature(self) -> str:
         """Return what has to be known to compute the same score again."""
+
+    def statistics(self, candidates: CandidateSet) -> Stats:
+        """Return the statistics [N, K] that the candidates bring with them, or count them."""
+        given = self.given_statistics(candidates)
+        return self.candidate_stats(candidates) if given is None else given
+
+    def given_statistics(self, candidates: CandidateSet) -> Stats | None:
+        """Return the statistics that are columns of the candidates, None if they are not."""
+        names = self.statistic_columns()
+        if not all(name in candidates.columns for name in names):
+            return None
+        stats = np.column_stack([candidates.columns[name] for name in names])
+        most = np.abs(stats).max(initial=0.0)
+        whole = most < np.iinfo(np.int32).max and (stats == np.rint(stats)).all()
+        return stats.astype(np.int32) if whole else stats
+
+    def statistic_columns(self) -> list[str]:
+        """Return the names of the columns that hold statistics, as ``bleu.length``.
+
+        Options that change the statistics are part of them: ``bleu:lowercase=true.length``.
+        """
+        changed = [
+            f"{option.flag}={_shown(getattr(self, option.field))}"
+            for option in options_of(type(self))
+            if option.field not in {*self.scoring_options, getattr(self, "takes_text", None)}
+            and getattr(self, option.field) != option.default
+        ]
+        owner = f"{self.name}:{','.join(changed)}" if changed else self.name
+        return [f"{owner}.{name}" for name in self.stat_names]
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics [N, K] of all candidates."""
@@ -97,6 +128,10 @@ class Metric(ABC):
     def details(self, stats: Stats) -> dict[str, float]:
         """Return further figures of a sum of statistics [K], ``length_ratio`` among them."""
         return {}
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def same_in_groups(values: Stats, start: Ints) -> bool:

@@ -38,6 +38,9 @@ class BLEU(Metric):
     and all n-grams of the hypothesis for n from 1 to ``order``, as in sacrebleu.
     """
 
+    # The statistics of a lower order are among those of a higher one.
+    scoring_options = frozenset({"order", "smoothing", "smoothing_value", "reference_length_scale"})
+
     order: int = option(4, "longest n-gram")
     smoothing: Literal["none", "floor", "add-k", "exp"] = option(
         "exp", "what stands for an order without a match, as in sacrebleu"

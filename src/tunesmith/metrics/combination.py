@@ -93,7 +93,11 @@ class Combination(Metric):
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all parts."""
-        return np.concatenate([part.candidate_stats(candidates) for part in self.parts], axis=1)
+        return np.concatenate([part.statistics(candidates) for part in self.parts], axis=1)
+
+    def given_statistics(self, candidates: CandidateSet) -> Stats | None:
+        """Leave it to the parts, each of which may have columns."""
+        return None
 
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether it is a sum of averages over sentences."""

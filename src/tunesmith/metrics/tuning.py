@@ -24,8 +24,8 @@ class TuningSet:
     metric
         A metric, or its name with options: ``"bleu"``, ``"bleu:tokenize=13a"``.
     stats : [N, K]
-        Computed here unless given. Columns of the candidates that are named
-        ``<metric>.<statistic>`` are taken if all are there, as ``bleu.length``.
+        Counted here unless given, or brought by the candidates as columns; see
+        ``Metric.statistic_columns``.
     """
 
     candidates: CandidateSet
@@ -38,12 +38,9 @@ class TuningSet:
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
-        given = stats is not None
+        given = stats is not None or metric.given_statistics(candidates) is not None
         if stats is None:
-            stats = _given_statistics(candidates, metric)
-            given = stats is not None
-        if stats is None:
-            stats = metric.candidate_stats(candidates)
+            stats = metric.statistics(candidates)
         if stats.shape != (len(candidates), len(metric.stat_names)):
             raise TunesmithError(
                 f"{metric.name} has {len(metric.stat_names)} statistics for each of "
@@ -87,21 +84,6 @@ class TuningSet:
         other = find_oracle(self, worst, begin)
         sign = -1.0 if worst == self.metric.higher_is_better else 1.0
         return other if sign * other.score > sign * found.score else found
-
-
-def _given_statistics(candidates: CandidateSet, metric: Metric) -> Stats | None:
-    """Return the statistics that the candidates bring with them, if they do."""
-    names = statistic_columns(metric)
-    if not all(name in candidates.columns for name in names):
-        return None
-    stats = np.column_stack([candidates.columns[name] for name in names])
-    whole = (stats == np.rint(stats)).all() and np.abs(stats).max(initial=0) < np.iinfo("i4").max
-    return stats.astype(np.int32) if whole else stats
-
-
-def statistic_columns(metric: Metric) -> list[str]:
-    """Return the names of the columns that hold a metric's statistics."""
-    return [f"{metric.name}.{name}" for name in metric.stat_names]
 
 
 @dataclass(frozen=True)

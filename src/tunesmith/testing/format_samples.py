@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.metrics.tuning import TuningSet, statistic_columns
+from tunesmith.metrics.tuning import TuningSet
 from tunesmith.testing.samples import Candidate, Group, as_set, noisy, sentence
 
 #: Names of features; the last two are on few candidates.
@@ -122,7 +122,7 @@ def _statistics(groups: Sequence[Group]) -> CandidateSet:
     rng = np.random.default_rng(14)
     whole = [replace(group, references=(sentence(rng),)) for group in groups]
     counted = TuningSet(as_set(whole), "bleu")
-    names = statistic_columns(counted.metric)
+    names = counted.metric.statistic_columns()
     rows = iter(counted.stats.astype(float).tolist())
     return as_set(
         [
