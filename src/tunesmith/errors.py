@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+
+#: Characters of what a message shows of a file.
+LONGEST = 400
 
 
 class TunesmithError(Exception):
@@ -27,7 +31,7 @@ class FormatError(TunesmithError):
         self.path = path
         self.line = line
         place = path if line is None else f"{path}:{line}"
-        super().__init__(f"{place}: {problem}; {remedy}")
+        super().__init__(f"{place}: {shortened(problem)}; {remedy}")
 
 
 class UsageError(TunesmithError):
@@ -39,8 +43,9 @@ class UnknownNameError(TunesmithError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names
-        super().__init__(f"unknown {kind} '{name}'; did you mean {' or '.join(near)}?")
+        near = difflib.get_close_matches(name[:LONGEST], names, n=3, cutoff=0.5) or names
+        remedy = f"did you mean {' or '.join(near)}?" if near else "there is none"
+        super().__init__(f"unknown {kind} '{shortened(name)}'; {remedy}")
 
 
 class WeightNamesError(TunesmithError):
@@ -52,3 +57,16 @@ class MissingExtraError(TunesmithError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package; pip install 'tunesmith[{extra}]'")
+
+
+def shortened(text: str) -> str:
+    """Return a text without its middle if it is very long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 50]} ... {text[-40:]}"
+
+
+def one_line(message: str) -> str:
+    """Return a message in one line, in which nothing of a file steers a terminal."""
+    line = re.sub(r"[ \t\r\n]+", " ", message).strip()
+    if line.isprintable():
+        return line
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

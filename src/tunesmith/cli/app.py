@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from tunesmith._version import __version__
-from tunesmith.errors import TunesmithError, UnknownNameError
+from tunesmith.errors import TunesmithError, UnknownNameError, one_line
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
 COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "list", "doctor", "demo")
@@ -70,7 +70,7 @@ class Session:
             return
         self.warnings.append(str(message))
         if not self.quiet:
-            sys.stderr.write(f"tunesmith: warning: {message}\n")
+            sys.stderr.write(f"tunesmith: warning: {one_line(str(message))}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
     if "--debug" in arguments:
         traceback.print_exc()
-    sys.stderr.write(f"tunesmith: error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"tunesmith: error: {one_line(message)}\n")
     return code
 
 

@@ -227,6 +227,8 @@ class _Opened:
             len(numbers["dense"]) == len(texts["dense_names"]) * n
             and len(numbers["columns"]) == len(texts["column_names"]) * n
             and len(set(texts["ids"])) == len(texts["ids"])
+            and len(set(texts["vocabulary"])) == len(texts["vocabulary"])
+            and " ".join(texts["vocabulary"]).split() == list(texts["vocabulary"])
             and len(texts["sources"]) in {0, len(texts["ids"])}
         )
 

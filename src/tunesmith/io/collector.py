@@ -31,7 +31,7 @@ class Collector:
     """
 
     def __init__(self) -> None:
-        self.vocabulary = Interner()
+        self._vocabulary: Interner | None = None
         self._pieces: list[Piece] = []
         self._rows = Rows()
         self._whole: tuple[CandidateSet, str] | None = None
@@ -42,6 +42,14 @@ class Collector:
         self._sources: dict[GroupId, str] = {}
         self._widths: dict[str, int] = {}
         self._places: dict[GroupId, Place] = {}
+
+    @property
+    def vocabulary(self) -> Interner:
+        """All tokens so far; a complete set has its own, which is numbered when it is needed."""
+        if self._vocabulary is None:
+            whole = self._whole
+            self._vocabulary = Interner() if whole is None else Interner.of(whole[0].vocabulary)
+        return self._vocabulary
 
     def add(
         self,
@@ -88,11 +96,10 @@ class Collector:
         """Add a set that is complete; by itself it stays as it is, and is not copied."""
         if not self._pieces and not self._rows and self._whole is None:
             self._whole = (candidates, place)
-            self.vocabulary = Interner.of(candidates.vocabulary)
+            self._vocabulary = None
             # Score files may bring more features, reference files need the groups.
             self.columns(candidates.features.names)
             self.groups(candidates.ids)
-            self._take_texts_of(candidates, np.arange(len(candidates.vocabulary)), place)
             return
         self._flush()
         self._add_as_piece(candidates, place)
@@ -190,6 +197,8 @@ class Collector:
         references
             Name and lines of each reference file; a group's id is its line, from 0.
         """
+        if self._whole is not None and not references:
+            return replace(self._whole[0], files=tuple(self.files))
         if self._whole is None:
             self._flush()
         held = self._held_references(references)
@@ -209,7 +218,7 @@ class Collector:
             else None,
             sources=tuple(sources[i] for i in result.ids)
             if len(sources) == result.groups
-            else None,
+            else result.sources,
             files=tuple(self.files),
         )
 
