@@ -50,6 +50,39 @@ def test_wrong_texts(given, error, message):
         parse_options(Thing, given, "thing")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Inherited:
+    """What several things share."""
+
+    names: tuple[str, ...] = option((), "which ones", "NAME")
+    sizes: tuple[int, ...] = option((), "how large each")
+
+
+@dataclass(frozen=True)
+class Several(Inherited):
+    """A thing with options that may be given again."""
+
+    size: int = option(3, "how large")
+
+
+def test_a_tuple_is_an_option_that_may_be_given_again():
+    found = [(o.flag, o.type, o.several, o.metavar) for o in options_of(Several)]
+    assert found == [
+        ("size", int, False, ""),
+        ("names", str, True, "NAME"),
+        ("sizes", int, True, ""),
+    ]
+    given = {"names": ["a", "b"], "sizes": ["1", "2"], "size": "7"}
+    assert Several(**parse_options(Several, given, "thing")) == Several(
+        7, names=("a", "b"), sizes=(1, 2)
+    )
+    assert parse_options(Several, {"names": "a,b"}, "thing") == {"names": ("a,b",)}
+    with pytest.raises(UsageError, match="sizes of thing is 'x'; give a whole number"):
+        parse_options(Several, {"sizes": ["1", "x"]}, "thing")
+    with pytest.raises(UsageError, match="size of thing is given more than once"):
+        parse_options(Several, {"size": ["1", "2"]}, "thing")
+
+
 def test_a_decorator_registers_and_names_the_class():
     registry: Registry[Thing] = Registry("thing", "tunesmith.report", "tunesmith.nothing")
     registry.register("thing")(Thing)
