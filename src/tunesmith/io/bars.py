@@ -67,10 +67,15 @@ class BarsFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
+        source.check_line_ends()
         parser = _Parser(source.name, collector, self.fields_skipped(source.head()))
+        before = block = b""
         for block in source.blocks():
             check_utf8(block, source.name, parser.line)
             parser.parse(block)
+            if block.endswith(b"\n"):
+                before = block
+        _check_end(before, block, source.name, parser.line)
         if parser.empty:
             raise FormatError(
                 source.name, None, "there is no candidate in it", "give an n-best list"
@@ -122,6 +127,17 @@ def _check_writable(candidates: CandidateSet) -> None:
             raise UsageError(f"the id '{i}' is not a whole number of 18 digits; write jsonl")
     if BARS in candidates.vocabulary and candidates.vocabulary.index(BARS) in candidates.texts.ids:
         raise UsageError(f"a text holds '{BARS}'; write jsonl")
+
+
+def _check_end(before: bytes, last: bytes, name: str, line: int) -> None:
+    """Raise an error if the last line is cut off: it has no end, and fewer fields than others."""
+    if last.endswith(b"\n") or not last.strip():
+        return
+    usual = before.rstrip().rpartition(b"\n")[2]
+    found, wanted = (text.split().count(BARS.encode()) + 1 for text in (last, usual))
+    if found < wanted:
+        problem = f"the last line has no end, and {found} fields where the one before has {wanted}"
+        raise FormatError(name, line, problem, "copy the file again, it is truncated")
 
 
 def first_fields(head: bytes) -> list[list[bytes]]:

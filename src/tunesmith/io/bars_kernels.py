@@ -76,8 +76,11 @@ def parse_lines(
     n = data.shape[0]
     while info[POSITION] < n:
         i = info[POSITION]
-        while i < n and (data[i] == 32 or data[i] == 9 or data[i] == 13):
-            i += 1
+        while i < n and data[i] != 10:
+            gap = space_at(data, i)
+            if gap == 0:
+                break
+            i += gap
         if i < n and data[i] == 10:  # an empty line
             info[POSITION] = i + 1
             continue

@@ -153,6 +153,7 @@ class _Reader:
             problem = f"the hypothesis has two lines {kind}-"
             raise FormatError(self.name, line, problem, "keep the lines in fairseq's order")
         elif kind == "D":
+            self._number(fields[0], line)  # H-'s, but no sign of damage may pass
             self.pending.detokenised = fields[1]
         else:
             self.pending.tokens = [self._number(v, line) for v in rest.split()]

@@ -112,8 +112,8 @@ class _Data:
             raise FormatError(source.name, 1, problem, "run the extractor without --binary")
         lines = source.lines()
         for line, text in lines:
-            kind, _, _ = text.partition("_")
             fields = text.split()
+            kind, _, _ = fields[0].partition("_")
             if fields[0] not in {f"FEATURES{BEGIN}", f"SCORES{BEGIN}"} or len(fields) < 4:
                 problem = "here a block of candidates should begin"
                 remedy = f"write FEATURES{BEGIN} or SCORES{BEGIN}, id, count and width"
@@ -156,7 +156,7 @@ class _Block:
         last = self.header
         for _ in range(count):
             last, text = next(lines, (last, f"{kind}{END}"))
-            if text.startswith(f"{kind}{END}"):
+            if text.strip() == f"{kind}{END}":
                 problem = f"fewer than {count} candidates follow the header of group {self.group}"
                 raise FormatError(self.path, last, problem, "copy the file again, it is truncated")
             if kind == "FEATURES":

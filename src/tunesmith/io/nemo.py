@@ -38,9 +38,10 @@ class NemoFormat(CandidateFormat):
             if not tab:
                 problem = "there is no tab between text and score"
                 raise FormatError(source.name, line, problem, "write text<tab>score")
-            value = parse_slowly(score.encode())
+            number = score.strip().encode()
+            value = parse_slowly(number)
             if math.isnan(value):
-                raise number_error(score.encode(), source.name, line, "a score")
+                raise number_error(number, source.name, line, "a score")
             place = (source.name, line)
             collector.add(count // self.per_source, text, {"score": value}, place=place)
             count += 1

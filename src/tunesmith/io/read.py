@@ -134,6 +134,7 @@ def _without_features(group: Ints, texts: Texts) -> Piece:
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
     """Read plain text, one text a line."""
+    source.check_line_ends()
     parts = []
     line = 1
     for block in source.blocks():
@@ -157,6 +158,9 @@ def recognise(source: Source) -> str:
             return format_name
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
+    # Another encoding hides every format. The last character may be cut.
+    line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
+    check_utf8(line, source.name, 1)
     known = ", ".join(FORMATS.names())
     problem, remedy = "the format is not recognised", f"name it with --format, one of {known}"
     raise FormatError(source.name, 1, problem, remedy)

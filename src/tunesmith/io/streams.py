@@ -96,8 +96,16 @@ class Source:
             if any(rest):
                 yield b"".join(rest)
 
+    def check_line_ends(self) -> None:
+        """Raise an error if lines end in CR alone: the file would be a single line."""
+        head = self.head()
+        if b"\n" not in head and b"\r" in head.rstrip(b"\r"):
+            problem = "lines end in CR alone"
+            raise FormatError(self.name, 1, problem, "convert the file to line feeds")
+
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield the number, from 1, and the text of each line that is not empty."""
+        self.check_line_ends()
         number = 0
         for block in self.blocks():
             check_utf8(block, self.name, number + 1)
