@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +18,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
-from tunesmith.io.numbers import shortest
+from tunesmith.io.numbers import parse_slowly, shortest
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables import RESERVED, Batch, Column, Numbers, add_batches, to_columns
 from tunesmith.io.utf8 import check_utf8
@@ -50,9 +52,10 @@ class CsvFormat(CandidateFormat):
         csv.field_size_limit(LONGEST)
         reader = csv.reader(_lines(source), delimiter=self.delimiter, strict=True)
         try:
-            header = next(reader, [])
-            if len(set(header)) < len(header):
-                twice = next(name for name in header if header.count(name) > 1)
+            header = [name.strip() for name in next(reader, [])]
+            named = list(filter(None, header))
+            if len(set(named)) < len(named):
+                twice = next(name for name in named if named.count(name) > 1)
                 problem = f"two columns are called '{twice}'"
                 raise FormatError(source.name, 1, problem, "rename one")
             rows: list[list[str]] = []
@@ -63,14 +66,14 @@ class CsvFormat(CandidateFormat):
                     raise FormatError(source.name, line, problem, "give one a column")
                 # Errors name a row's first line; rows over several lines begin a new batch.
                 if len(rows) >= ROWS or (rows and line != first + len(rows)):
-                    yield Batch(_columns(header, rows), first)
+                    yield Batch(_columns(header, rows, source.name), first)
                     rows = []
                 if row:
                     first = first if rows else line
                     rows.append(row)
                 line = reader.line_num + 1
             if rows:
-                yield Batch(_columns(header, rows), first)
+                yield Batch(_columns(header, rows, source.name), first)
         except csv.Error as error:
             raise FormatError(
                 source.name, reader.line_num, f"this is no table ({error})", "repair the row"
@@ -112,22 +115,40 @@ class _Cells:
         """Return numbers where all cells are, texts otherwise."""
         if name in RESERVED or name.startswith("reference"):
             return list(self.cells)
-        try:
-            return Numbers(np.array(self.cells, np.float64))
-        except ValueError:
-            missing = np.array([not c.strip() for c in self.cells])
-        try:
-            filled = [c if c.strip() else "0" for c in self.cells]
-            return Numbers(np.array(filled, np.float64), missing)
-        except ValueError:
-            return [c or None for c in self.cells]
+        values = _values(self.cells)
+        if values is not None:
+            return Numbers(values)
+        missing = np.array([not c.strip() for c in self.cells])
+        values = _values([c if c.strip() else "0" for c in self.cells])
+        if values is not None:
+            return Numbers(values, missing)
+        return [c if c.strip() else None for c in self.cells]
 
 
-def _columns(header: list[str], rows: list[list[str]]) -> dict[str, Column]:
-    return {
-        name: _Cells(cells).column(name)
-        for name, cells in zip(header, zip(*rows, strict=True), strict=True)
-    }
+def _values(cells: Sequence[str]) -> Floats | None:
+    """Return the numbers of cells, NaN and infinities among them; None if one is no number."""
+    whole = "".join(cells)
+    # NumPy also takes 1_0 and digits of other scripts.
+    if whole.isascii() and "_" not in whole:
+        with contextlib.suppress(ValueError):
+            return np.array(cells, np.float64)
+    values = np.empty(len(cells))
+    for k, cell in enumerate(cells):
+        values[k] = parse_slowly(cell.strip().encode())
+        if math.isnan(values[k]):
+            return None
+    return values
+
+
+def _columns(header: list[str], rows: list[list[str]], path: str) -> dict[str, Column]:
+    columns = {}
+    for k, cells in enumerate(zip(*rows, strict=True)):
+        if header[k]:
+            columns[header[k]] = _Cells(cells).column(header[k])
+        elif any(cell.strip() for cell in cells):  # a comma too many at the ends of lines is not
+            problem, remedy = f"column {k + 1} has no name", "name it, or leave out a frame's index"
+            raise FormatError(path, 1, problem, remedy)
+    return columns
 
 
 def _lines(source: Source) -> Iterator[str]:
@@ -135,8 +156,5 @@ def _lines(source: Source) -> Iterator[str]:
     for block in source.blocks():
         check_utf8(block, source.name, number)
         number += block.count(b"\n")
-        yield from (
-            block.decode().splitlines(keepends=True)
-            if b"\r" in block
-            else (line + "\n" for line in block.decode().removesuffix("\n").split("\n"))
-        )
+        # Lines end in LF, CR LF or CR, and in nothing else that Unicode has.
+        yield from io.StringIO(block.decode(), newline="")

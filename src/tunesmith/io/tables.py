@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from tunesmith.io.numbers import parse_slowly
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
 from tunesmith.io.tokens import tokenize
 
+#: Columns that pandas makes of an index that has no name.
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 METRIC, FEATURE, REFERENCE = "metrics.", "features.", "reference"
 RESERVED = ("id", "text", "source", "score")
 
@@ -142,11 +145,10 @@ class _Reader:
                 raise self._error(batch, row, "the id is missing or no whole number", "give one")
             return [int(i) for i in column.values]
         for row, i in enumerate(column):
-            if i is None or i == "":
+            if i is None or not str(i).strip():
                 raise self._error(batch, row, "the id is missing", "name the candidate's group")
-        if all(isinstance(i, int) or _is_whole(i) for i in column):
-            return [int(i or 0) for i in column]
-        return [str(i) for i in column]
+        # Each by itself, so that it makes no difference which rows are read at once.
+        return [_group_id(i) for i in column]
 
     def _texts(self, batch: Batch, name: str) -> list[str]:
         column = batch.columns[name]
@@ -167,7 +169,13 @@ class _Reader:
         for name, column in batch.columns.items():
             if name in RESERVED or _is_reference(name):
                 continue
+            if not name:
+                raise FormatError(self.name, None, "a column has no name", "name it")
+            if _INDEX.fullmatch(name):
+                self._warn(name, "is the index of a frame")
+                continue
             if isinstance(column, Numbers) and name in self.left_out:
+                self._check_left_out(batch, name, column)
                 continue
             if not isinstance(column, Numbers):
                 if all(cell is None for cell in column):
@@ -197,9 +205,19 @@ class _Reader:
         if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
             problem = f"'{name}' is '{column[bad]}', not a number"
             raise self._error(batch, bad, problem, "give a number, or nothing for 0")
+        self._warn(name, "holds text")
+
+    def _check_left_out(self, batch: Batch, name: str, column: Numbers) -> None:
+        """Raise an error if a column that seemed to be text holds a number after all."""
+        given = np.arange(len(batch)) if column.missing is None else np.flatnonzero(~column.missing)
+        if len(given):
+            problem = f"'{name}' is a number here and text before"
+            raise self._error(batch, int(given[0]), problem, "give numbers alone, or texts alone")
+
+    def _warn(self, name: str, what: str) -> None:
         if name not in self.left_out:
             self.left_out.add(name)
-            warnings.warn(f"{self.name}: column '{name}' holds text and is left out", stacklevel=4)
+            warnings.warn(f"{self.name}: column '{name}' {what} and is left out", stacklevel=5)
 
     def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
         """Add references and sources, which every row of a group repeats."""
@@ -237,8 +255,12 @@ def _is_number(cell: object) -> bool:
     )
 
 
-def _is_whole(cell: object) -> bool:
-    return isinstance(cell, str) and cell.isascii() and cell.isdigit() and len(cell) < 19
+def _group_id(cell: str | int | None) -> int | str:
+    """Return a number where the id is one of 18 digits at most, a text otherwise."""
+    if isinstance(cell, int):
+        return cell
+    text = str(cell).strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 def _is_unicode(text: str) -> bool:
