@@ -131,7 +131,7 @@ def _check_writable(candidates: CandidateSet) -> None:
 
 def _check_end(before: bytes, last: bytes, name: str, line: int) -> None:
     """Raise an error if the last line is cut off: it has no end, and fewer fields than others."""
-    if last.endswith(b"\n") or not last.strip():
+    if last.endswith(b"\n") or not last.decode().strip():
         return
     usual = before.rstrip().rpartition(b"\n")[2]
     found, wanted = (text.split().count(BARS.encode()) + 1 for text in (last, usual))

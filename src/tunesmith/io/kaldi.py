@@ -7,6 +7,7 @@ lmwt.rnn ...). The values are costs and are kept as they are, so weights come ou
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import math
 import os
@@ -32,6 +33,10 @@ _KEY = re.compile(r"(.+)-(\d+)")
 _FIRST_LINES = re.compile(rb"\s*(\S+)-1(?: [^\n]*)?(?:\n(?:\1-2|\S+-1)(?:[ \r\n]|\Z)|\n?\Z)")
 #: Archives of the same folder that hold no scores: numbers of words and of states.
 NO_SCORES = {"words", "ali", "text"}
+#: Names that the scripts give to scores.
+_USUAL = re.compile(r"(ac|lm|graph)wt(\..+)?")
+#: What is meant as a number, be it finite or not.
+_NUMBER = re.compile(rb"[+-]?(\.?\d|nan|inf)", re.IGNORECASE)
 #: Bytes of a file that show whether it holds scores.
 GLANCE = 1 << 14
 
@@ -199,7 +204,11 @@ class _Words:
 
 
 def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str, str]:
-    """Return the files whose first line is a key and a number, by name."""
+    """Return the files that hold scores, by name.
+
+    Those that Kaldi's scripts call so must, whatever is in them: one that is damaged is no
+    feature less. Of all others the first line tells: a key and a number.
+    """
     found = {}
     for path in sorted(Path(folder or ".").iterdir()):
         name = without_suffix(path.name)
@@ -207,7 +216,7 @@ def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str,
         if not own and name not in NO_SCORES and not name.startswith(".") and path.is_file():
             fields = _first_line(path).split()
             keyed = len(fields) == 2 and fields[0].decode("utf-8", "replace") in index
-            if keyed and not math.isnan(parse_slowly(fields[1])):
+            if _USUAL.fullmatch(name) or (keyed and _NUMBER.match(fields[1])):
                 found[name] = os.path.join(folder, path.name)
     return found
 
@@ -218,7 +227,8 @@ def _first_line(path: Path) -> bytes:
         kind = kind_of(head)
         if kind is not None:
             head = next(decompress(kind, [head]), b"")
-        return head.split(b"\n", 1)[0]
+        lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")
+        return next((line for line in lines if line.strip()), b"")
     return b""
 
 
