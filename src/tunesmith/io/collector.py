@@ -201,6 +201,7 @@ class Collector:
             return replace(self._whole[0], files=tuple(self.files))
         if self._whole is None:
             self._flush()
+        self._check_ids()
         held = self._held_references(references)
         sources = self._sources
         if self._whole is not None:
@@ -222,6 +223,20 @@ class Collector:
             files=tuple(self.files),
         )
 
+    def _check_ids(self) -> None:
+        """Raise an error if a number and a text are the same id: no table tells them apart."""
+        texts = {i for i in self._groups if isinstance(i, str)}
+        for i in self._groups if texts else ():
+            if isinstance(i, int) and str(i) in texts:
+                place = self._place_of(str(i))
+                raise TunesmithError(
+                    f"{place}: the id '{i}' is a text here and a number elsewhere; write it alike"
+                )
+
+    def _place_of(self, group: GroupId) -> str:
+        first = self.files[0].path if self.files else "input"
+        return shown_place(self._places.get(group, (first, None)))
+
     def _held_references(
         self, references: Sequence[tuple[str, Texts]]
     ) -> dict[GroupId, list[Ids]] | None:
@@ -230,11 +245,8 @@ class Collector:
                 return None
             for i in self._groups:
                 if i not in self._references:
-                    first = self.files[0].path if self.files else "input"
-                    place = shown_place(self._places.get(i, (first, None)))
-                    raise TunesmithError(
-                        f"{place}: group '{i}' has no references and others have; give them to all"
-                    )
+                    problem = f"group '{i}' has no references and others have"
+                    raise TunesmithError(f"{self._place_of(i)}: {problem}; give them to all")
             return self._references
         for i in self._groups:
             for name, texts in references:

@@ -27,6 +27,20 @@ from tunesmith.io.utf8 import check_utf8
 LARGEST = sys.float_info.max
 
 
+class RepeatedKeyError(ValueError):
+    """A key stands twice in an object; the parser would silently take the last."""
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its keys and values, none of which may come again."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for k, key in enumerate(keys) if key in keys[:k])
+        raise RepeatedKeyError(f"'{twice}' is given twice")
+    return found
+
+
 @FORMATS.register("jsonl")
 class JsonLinesFormat(CandidateFormat):
     """JSON lines, a group a line."""
@@ -89,7 +103,9 @@ class _Group:
         self.path = path
         self.number = number
         try:
-            self.group = json.loads(line)
+            self.group = json.loads(line, object_pairs_hook=distinct)
+        except RepeatedKeyError as error:
+            raise self._error(str(error), "give it once") from None
         except (ValueError, RecursionError) as error:
             raise self._error(f"this is not JSON ({error})", "write one object a line") from None
         if not isinstance(self.group, dict):

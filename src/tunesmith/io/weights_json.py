@@ -8,6 +8,7 @@ import sys
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
 from tunesmith.io.formats import WEIGHTS_FORMATS
+from tunesmith.io.jsonl import RepeatedKeyError, distinct
 
 LARGEST = sys.float_info.max
 
@@ -26,7 +27,9 @@ class JsonWeights:
     def read(self, text: bytes, name: str) -> Weights:
         """Take ``weights`` of an object, or the object itself."""
         try:
-            found = json.loads(text)
+            found = json.loads(text, object_pairs_hook=distinct)
+        except RepeatedKeyError as error:
+            raise FormatError(name, None, str(error), "give it once") from None
         except (ValueError, RecursionError) as error:
             line = getattr(error, "lineno", None)
             what = getattr(error, "msg", str(error))
@@ -35,6 +38,9 @@ class JsonWeights:
         if not isinstance(values, dict):
             raise FormatError(name, None, "'weights' is no object", 'write {"name": number, ...}')
         for feature, value in values.items():
+            if not feature.isascii() and feature != feature.encode("utf-8", "replace").decode():
+                problem = "a name holds half of a surrogate pair"
+                raise FormatError(name, None, problem, "write valid Unicode")
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not -LARGEST <= value <= LARGEST:
                 problem = f"weight '{feature}' is {json.dumps(value)[:40]}"

@@ -55,6 +55,10 @@ class MosesIni:
         """Take the lines of the section."""
         lines = text.splitlines()
         first, last = _section(lines)
+        for number, line in enumerate(lines[last:], last + 1):
+            if _is_weight_section(line):
+                problem = "there is a second section [weight]"
+                raise FormatError(name, number, problem, "join the two")
         return _named(_entries(enumerate(lines[first:last], first + 1), name), name)
 
     def write(self, weights: Weights, template: bytes) -> bytes:
@@ -92,7 +96,7 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
         if entry is None:
             continue
         name, values = entry
-        if not name or not values:
+        if not name or not values or any(c.isspace() for c in name):
             shown = line.strip().decode()
             raise FormatError(path, number, f"'{shown}' is no weight", "write Name= value")
         for text in values:
