@@ -90,7 +90,7 @@ def test_ways_to_write_a_line(rerank: Rerank, make: Make) -> None:
         "3 ||| only |||",
     ]
     weights = make("w.json", '{"f": 1, "s": 1, "m_1": 1, "m_2": 1, "m_3": 1}')
-    found = rerank(make("lists", "\n".join(lines)), weights)
+    found = rerank(make("lists", "\n".join(lines) + "\n"), weights)
     assert found == ["high", "high", "high", "only"]
 
 
