@@ -22,10 +22,11 @@ from tunesmith.data.candidates import CandidateSet, References, Texts, pack_text
 from tunesmith.data.features import Features
 from tunesmith.errors import FormatError, MissingExtraError
 from tunesmith.io.arrow_limits import FILE_MAGIC, check_expansion, is_file
+from tunesmith.io.arrow_types import arrow_columns, check_schema, first_line
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source, writing
-from tunesmith.io.tables import Batch, add_batches, arrow_columns, check_rows
+from tunesmith.io.tables import Batch, Room, add_batches
 
 SCHEMA_KEY, SCHEMA = b"tunesmith.schema", b"candidates/1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
@@ -81,16 +82,17 @@ class ArrowFormat(CandidateFormat):
                 candidates = _Opened(source.name, data, list(batches)).candidates()
                 collector.add_set(candidates, source.name)
             else:
-                add_batches(_rows(batches, source.name, len(data)), source.name, collector)
+                check_schema(schema, source.name)
+                room = Room(source.name, len(data))
+                add_batches(_rows(batches, room), source.name, collector)
         except (
             pa.ArrowException,
             OSError,
             ValueError,
-            KeyError,
-            IndexError,
+            LookupError,
             struct.error,
         ) as error:
-            problem = f"the Arrow data are damaged ({str(error).splitlines()[0][:80]})"
+            problem = f"the Arrow data are damaged ({first_line(error)})"
             raise FormatError(source.name, None, problem, "write the file again") from None
 
     def write(
@@ -119,11 +121,11 @@ def _opened(data: memoryview, pa: Any) -> tuple[Any, Iterator[Any]]:
     return stream.schema, iter(stream)
 
 
-def _rows(batches: Iterator[Any], name: str, size: int) -> Iterator[Batch]:
+def _rows(batches: Iterator[Any], room: Room) -> Iterator[Batch]:
     row = 1
     for batch in batches:
-        check_rows(batch.num_rows, batch.num_columns, size, name)
-        yield arrow_columns(batch, name, row)
+        room.check_rows(batch.num_rows, batch.num_columns)
+        yield arrow_columns(batch, room, row)
         row += batch.num_rows
 
 

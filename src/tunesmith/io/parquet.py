@@ -9,10 +9,12 @@ from typing import Any
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, MissingExtraError
+from tunesmith.io.arrow_types import arrow_columns, check_schema, first_line, is_flat, is_text
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
-from tunesmith.io.streams import Source, writing
-from tunesmith.io.tables import Batch, add_batches, arrow_columns, check_rows, to_columns
+from tunesmith.io.parquet_limits import Pages, pages_of
+from tunesmith.io.streams import RATIO_FROM, Source, writing
+from tunesmith.io.tables import Batch, Room, add_batches, to_columns
 
 #: Rows that are read at a time.
 ROWS = 1 << 16
@@ -32,15 +34,12 @@ class ParquetFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all rows to the collector."""
-        pa, parquet = _libraries()
+        pa, _ = _libraries()
         data = source.buffer()
         try:
-            file = parquet.ParquetFile(pa.BufferReader(pa.py_buffer(data)))
-            found = file.metadata
-            check_rows(found.num_rows, found.num_columns, len(data), source.name)
-            add_batches(_batches(file, source.name), source.name, collector)
-        except (pa.ArrowException, OSError) as error:
-            problem = f"the Parquet data are damaged ({str(error).splitlines()[0][:80]})"
+            add_batches(_batches(data, source.name), source.name, collector)
+        except (pa.ArrowException, OSError, ValueError, LookupError) as error:
+            problem = f"the Parquet data are damaged ({first_line(error)})"
             raise FormatError(source.name, None, problem, "write the file again") from None
 
     def write(
@@ -53,11 +52,41 @@ class ParquetFormat(CandidateFormat):
             parquet.write_table(table, file)
 
 
-def _batches(file: Any, name: str) -> Iterator[Batch]:
+def _batches(data: memoryview, name: str) -> Iterator[Batch]:
+    pa, parquet = _libraries()
+    whole = pa.py_buffer(data)
+    metadata = parquet.read_metadata(pa.BufferReader(whole))
+    room = Room(name, len(data))
+    room.check_rows(metadata.num_rows, metadata.num_columns)
+    pages = pages_of(data)
+    room.check(sum(column.total for column in pages.values()))
+    # Entries of a dictionary stay what they are until their lengths are known.
+    numbered = [path for path, column in pages.items() if column.has_dictionary and column.is_plain]
+    file = parquet.ParquetFile(pa.BufferReader(whole), read_dictionary=numbered)
+    schema = file.schema_arrow
+    check_schema(schema, name)
+    kinds = {field.name: field.type for field in schema}
+    wanted = [column for column, kind in kinds.items() if is_flat(kind)]
     row = 1
-    for batch in file.iter_batches(ROWS):
-        yield arrow_columns(batch, name, row)
+    for batch in file.iter_batches(_rows_at_once(pages, kinds), columns=wanted):
+        found = arrow_columns(batch, room, row).columns
+        cells = {key: found.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()}
+        yield Batch(cells, row)
         row += batch.num_rows
+
+
+def _rows_at_once(pages: dict[str, Pages], kinds: dict[str, Any]) -> int:
+    """Return how many rows are sure to have room.
+
+    A text may be made of the one before it, or be an entry of a dictionary, and so be as long
+    as a page without taking any room in the file.
+    """
+    long = [
+        column.largest
+        for path, column in pages.items()
+        if not column.is_plain or (column.has_dictionary and path in kinds and is_text(kinds[path]))
+    ]
+    return max(1, min(ROWS, RATIO_FROM // max(long, default=1)))
 
 
 def _libraries() -> tuple[Any, Any]:

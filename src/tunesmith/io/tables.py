@@ -67,7 +67,7 @@ class Batch:
     first_line: int
 
     def __len__(self) -> int:
-        first = next(iter(self.columns.values()))
+        first = next(iter(self.columns.values()), ())
         return len(first.values if isinstance(first, Numbers) else first)
 
 
@@ -167,7 +167,7 @@ class _Reader:
         features: dict[str, Numbers] = {}
         metrics: dict[str, Numbers] = {}
         for name, column in batch.columns.items():
-            if name in RESERVED or _is_reference(name):
+            if name in RESERVED or is_reference(name):
                 continue
             if not name:
                 raise FormatError(self.name, None, "a column has no name", "name it")
@@ -200,7 +200,12 @@ class _Reader:
 
     def _leave_out(self, batch: Batch, name: str, column: Sequence[Any]) -> None:
         """Pass over a column of text; one that holds some numbers is meant as numbers."""
-        bad = next(r for r, cell in enumerate(column) if cell is not None and not _is_number(cell))
+        texts = (r for r, cell in enumerate(column) if cell is not None and not _is_number(cell))
+        bad = next(texts, None)
+        if bad is None:
+            row = next(r for r, cell in enumerate(column) if cell is not None)
+            problem = f"'{name}' is '{column[row]}', a number written as text"
+            raise self._error(batch, row, problem, "make it a column of numbers")
         mixed = name in self.numeric or any(_is_number(cell) for cell in column)
         if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
             problem = f"'{name}' is '{column[bad]}', not a number"
@@ -221,7 +226,7 @@ class _Reader:
 
     def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
         """Add references and sources, which every row of a group repeats."""
-        names = sorted(filter(_is_reference, batch.columns), key=_reference_number)
+        names = sorted(filter(is_reference, batch.columns), key=_reference_number)
         held = [self._texts(batch, name) for name in names]
         sources = self._texts(batch, "source") if "source" in batch.columns else None
         if not held and sources is None:
@@ -271,7 +276,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _is_reference(name: str) -> bool:
+def is_reference(name: str) -> bool:
+    """Tell whether a column holds references."""
     head, _, number = name.partition("_")
     return head == REFERENCE and (not number or number.isdigit())
 
@@ -280,52 +286,28 @@ def _reference_number(name: str) -> int:
     return int(name.partition("_")[2] or 1)
 
 
-def arrow_columns(batch: Any, name: str, first_line: int = 1) -> Batch:
-    """Return an Arrow record batch in our terms."""
-    import pyarrow as pa
+@dataclass
+class Room:
+    """What a table of so many bytes may become, and what it has become."""
 
-    columns: dict[str, Column] = {}
-    for field, column in zip(batch.schema, batch.columns, strict=True):
-        kind = column.type
-        if pa.types.is_dictionary(kind):
-            column, kind = column.dictionary_decode(), kind.value_type  # noqa: PLW2901
-        if field.name in columns:
-            raise FormatError(name, None, f"two columns are called '{field.name}'", "rename one")
-        if pa.types.is_integer(kind) and field.name == "id":
-            columns[field.name] = column.to_pylist()
-        elif _is_numeric(kind, pa):
-            missing = column.is_null().to_numpy(zero_copy_only=False)
-            filled = column.cast(pa.float64()).fill_null(0.0)
-            values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
-            columns[field.name] = Numbers(values, missing if missing.any() else None)
-        elif _is_text(kind, pa) or pa.types.is_null(kind):
-            columns[field.name] = column.to_pylist()
-        else:
-            columns[field.name] = [str(kind)] * len(column)  # left out, or an error
-    return Batch(columns, first_line)
+    name: str
+    size: int
+    taken: int = 0
 
+    def take(self, count: int) -> None:
+        """Count some bytes; raise an error if they are out of all proportion."""
+        self.taken += count
+        self.check(self.taken)
 
-def _is_numeric(kind: Any, pa: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_boolean(kind)
-        or types.is_decimal(kind)
-    )
+    def check(self, total: int) -> None:
+        """Raise an error if a file would take so many bytes and is far smaller itself."""
+        if total > RATIO_FROM and total > MAX_RATIO * self.size:
+            problem = f"the file expands more than {MAX_RATIO} times"
+            raise FormatError(self.name, None, problem, "write it without compression")
 
-
-def _is_text(kind: Any, pa: Any) -> bool:
-    types = pa.types
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def check_rows(rows: int, width: int, size: int, name: str) -> None:
-    """Raise an error if a table of so many bytes claims to be out of all proportion."""
-    cells = 8 * rows * max(width, 1)
-    if cells > RATIO_FROM and cells > MAX_RATIO * size:
-        problem = f"the file expands more than {MAX_RATIO} times"
-        raise FormatError(name, None, problem, "write it without compression")
+    def check_rows(self, rows: int, width: int) -> None:
+        """Raise an error if there are far too many cells."""
+        self.check(8 * rows * max(width, 1))
 
 
 #: Sparse features that a table has columns for at most.
@@ -367,7 +349,7 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
 
 
 def _written(name: str) -> str:
-    taken = name in RESERVED or _is_reference(name) or name.startswith((METRIC, FEATURE))
+    taken = name in RESERVED or is_reference(name) or name.startswith((METRIC, FEATURE))
     return FEATURE + name if taken else name
 
 
