@@ -198,7 +198,8 @@ class Tuner(ABC):
         own = self.own_start(tuning) if first is None else first
         space = self.space(kept, own)
         begin = Weights(kept, space.inside(own)) if first is None else given
-        zeros = Weights.from_dict(dict.fromkeys(zeroed, 0.0))
+        everything = dict.fromkeys([*given, *names, *dev_names])
+        zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
         return _Task(tuning, kept, first, begin, zeros, space)
 
     def _run(self, task: _Task, generator: np.random.Generator, runs: int) -> list[Outcome]:
@@ -244,7 +245,7 @@ class _Task:
     """What is tuned: the features that take part, and where they begin.
 
     ``first`` are the starting weights of these features, None where the algorithm has its
-    own. ``begin`` are all starting weights, ``zeros`` those of them that are dropped.
+    own. ``begin`` are all starting weights, ``zeros`` those of dropped features.
     """
 
     tuning: TuningSet
