@@ -68,11 +68,26 @@ def _batches(data: memoryview, name: str) -> Iterator[Batch]:
     kinds = {field.name: field.type for field in schema}
     wanted = [column for column, kind in kinds.items() if is_flat(kind)]
     row = 1
-    for batch in file.iter_batches(_rows_at_once(pages, kinds), columns=wanted):
+    few = file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
+    for batch in _joined(few, pa):
         found = arrow_columns(batch, room, row).columns
         cells = {key: found.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()}
         yield Batch(cells, row)
         row += batch.num_rows
+
+
+def _joined(batches: Iterator[Any], pa: Any) -> Iterator[Any]:
+    """Join small batches, as long as they take little room."""
+    held: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= RATIO_FROM:
+            yield pa.concat_batches(held) if len(held) > 1 else batch
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _rows_at_once(pages: dict[str, Pages], kinds: dict[str, Any]) -> int:
