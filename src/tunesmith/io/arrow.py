@@ -228,6 +228,7 @@ class _Opened:
         return (
             len(numbers["dense"]) == len(texts["dense_names"]) * n
             and len(numbers["columns"]) == len(texts["column_names"]) * n
+            and len(set(texts["column_names"])) == len(texts["column_names"])
             and len(set(texts["ids"])) == len(texts["ids"])
             and len(set(texts["vocabulary"])) == len(texts["vocabulary"])
             and " ".join(texts["vocabulary"]).split() == list(texts["vocabulary"])
