@@ -24,6 +24,8 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 
 
+#: How the modules of users' files are called, before a digest of their path.
+FILE_MODULE = "tunesmith_file_"
 #: ``path/to/file.py:Name``
 IN_FILE = re.compile(r".+?\.py:[^\W\d]\w*")
 
@@ -57,6 +59,13 @@ class Registry(Generic[T]):
         """Decorate a class so that it is found under ``name``."""
 
         def add(cls: C) -> C:
+            known = self._classes.get(name)
+            ours = f"{self.package}."
+            if known is not None and known.__module__.startswith(ours):
+                if not cls.__module__.startswith(ours):
+                    raise UsageError(
+                        f"the {self.kind} '{name}' comes with tunesmith; register another name"
+                    )
             cls.name = name
             self._classes[name] = cls
             return cls
@@ -76,6 +85,8 @@ class Registry(Generic[T]):
         self._load()
         if IN_FILE.fullmatch(name):
             return self._from_file(*name.rsplit(":", 1))
+        if name.endswith(".py"):
+            raise UsageError(f"'{name}' names a file and no class of it; write {name}:Name")
         if name not in self._classes:
             raise UnknownNameError(self.kind, name, self._classes)
         return self._classes[name]
@@ -101,14 +112,23 @@ class Registry(Generic[T]):
                 raise UsageError(
                     f"'{part}' in {self.kind} '{spec}' has no value; write option=value"
                 )
+            if option in given:
+                raise UsageError(f"'{option}' stands twice in {self.kind} '{spec}'; give it once")
             given[option] = value
-        return cls(**parse_options(cls, given, f"{self.kind} '{name}'"))
+        fields = parse_options(cls, given, f"{self.kind} '{name}'")
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            if cls.__module__.partition(".")[0] == __package__:
+                raise
+            # Methods that it lacks, or arguments that it wants.
+            raise UsageError(f"{self.kind} '{name}' cannot be made: {error}; mend it") from error
 
     def _from_file(self, path: str, name: str) -> type[T]:
         """Run a file and return a class of it."""
         if not os.path.isfile(path):
             raise UsageError(f"{path}: there is no such file; name one that defines {name}")
-        module_name = "tunesmith_file_" + hashlib.sha256(os.path.abspath(path).encode()).hexdigest()
+        module_name = FILE_MODULE + hashlib.sha256(os.path.abspath(path).encode()).hexdigest()
         module = sys.modules.get(module_name)
         if module is None:
             place = importlib.util.spec_from_file_location(module_name, path)
@@ -118,7 +138,7 @@ class Registry(Generic[T]):
             sys.modules[module_name] = module  # dataclasses look their module up
             try:
                 place.loader.exec_module(module)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 del sys.modules[module_name]
                 where = f"{path}:{_line_in(error, path)}"
                 problem = f"{type(error).__name__}: {error}"
@@ -186,7 +206,9 @@ class Option:
                 raise UsageError(f"{self.flag} of {owner} is '{text}'; write true or false")
             return text == "true"
         try:
-            value = self.type(text)
+            # Python also takes 1_0 and digits of other scripts.
+            numeric = self.type not in (int, float) or (text.isascii() and "_" not in text)
+            value = self.type(text) if numeric else math.nan
         except ValueError:
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
@@ -240,9 +262,22 @@ def parse_options(
     return parsed
 
 
-def _line_in(error: Exception, path: str) -> int:
+def _line_in(error: BaseException, path: str) -> int:
     """Return the line of a file at which an error came up."""
     if isinstance(error, SyntaxError) and error.lineno is not None:
         return error.lineno
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f.lineno or 1 for f in reversed(frames) if f.filename == path), 1)
+    whole = os.path.abspath(path)
+    lines = (f.lineno for f in reversed(frames) if os.path.abspath(f.filename) == whole)
+    return next(lines, None) or 1
+
+
+def place_in_file(error: BaseException) -> str | None:
+    """Return file and line where an error came up in a user's file, None if it did not."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    names = [frame.f_globals.get("__name__", "") for frame in frames]
+    inside = [k for k, name in enumerate(names) if name.startswith(FILE_MODULE)]
+    if not inside:
+        return None
+    summary = traceback.extract_tb(error.__traceback__)[inside[-1]]
+    return f"{os.path.relpath(summary.filename)}:{summary.lineno}"

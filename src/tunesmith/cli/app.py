@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from tunesmith._version import __version__
-from tunesmith.errors import TunesmithError, UnknownNameError, one_line
+from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
 COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "list", "doctor", "demo")
@@ -102,7 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(error, "format_message"):  # typer's own usage errors
             message = error.format_message().replace("\n", " ").rstrip(".")
             return _failed(f"{message}; see --help", WRONG_INPUT, arguments)
+        from tunesmith.registry import place_in_file
+
         what = f"{type(error).__name__}: {error}"
+        if (place := place_in_file(error)) is not None:
+            return _failed(f"{place}: {shortened(what)}; mend the file", WRONG_INPUT, arguments)
         return _failed(f"{what}; this is our fault, please report it", OUR_FAULT, arguments)
 
 
@@ -182,6 +186,8 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
             raise _Interrupted from None
         except BrokenPipeError:
             raise _OutputClosed from None
+        except SystemExit as error:  # of a user's file
+            raise TunesmithError("a class of yours ended the program; let it raise") from error
 
     own = inspect.signature(function, eval_str=True).parameters.values()
     shared = inspect.signature(framed, eval_str=True).parameters.values()
