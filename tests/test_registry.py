@@ -170,3 +170,9 @@ def test_a_broken_plug_in_of_someone_else_is_a_warning(monkeypatch):
     registry: Registry[Thing] = Registry("thing", "tunesmith.report", "tunesmith.nothing")
     with pytest.warns(UserWarning, match="thing 'broken' of nowhere:Nothing cannot be loaded"):
         assert registry.names() == []
+
+
+def test_a_name_that_comes_with_us_is_not_taken_over():
+    with pytest.raises(UsageError, match="the metric 'bleu' comes with tunesmith"):
+        METRICS.register("bleu")(Thing)
+    assert METRICS.create("bleu").stat_names[0] == "length"

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from tunesmith.metrics.base import Metric
     from tunesmith.metrics.bleu import BLEU
     from tunesmith.metrics.chrf import CHRF
-    from tunesmith.metrics.column import Column
+    from tunesmith.metrics.column import Column, Cost
     from tunesmith.metrics.combination import Harmonic, Minimum, Sum
     from tunesmith.metrics.sentence_bleu import SentenceBLEU
     from tunesmith.metrics.ter import TER
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.metrics.wer import CER, WER
     from tunesmith.parallel.local import threads
+    from tunesmith.report.surface import error_surface
+    from tunesmith.report.surface_files import write_surface
     from tunesmith.tuners.base import Tuner, TuneResult
     from tunesmith.tuners.mert import MERT
 
@@ -45,6 +47,7 @@ _HOME = {
     "CHRF": "metrics.chrf",
     "CandidateSet": "data.candidates",
     "Column": "metrics.column",
+    "Cost": "metrics.column",
     "Features": "data.features",
     "FormatError": "errors",
     "Harmonic": "metrics.combination",
@@ -60,6 +63,7 @@ _HOME = {
     "TuningSet": "metrics.tuning",
     "WER": "metrics.wer",
     "Weights": "data.weights",
+    "error_surface": "report.surface",
     "from_arrays": "io.frames",
     "from_frame": "io.frames",
     "merge": "data.merge",
@@ -69,6 +73,7 @@ _HOME = {
     "threads": "parallel.local",
     "to_columns": "io.tables",
     "write": "io.write",
+    "write_surface": "report.surface_files",
 }
 
 __all__ = [  # noqa: RUF022  (classes, then functions)
@@ -77,6 +82,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "CHRF",
     "CandidateSet",
     "Column",
+    "Cost",
     "Features",
     "FormatError",
     "Harmonic",
@@ -93,6 +99,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "WER",
     "Weights",
     "__version__",
+    "error_surface",
     "from_arrays",
     "from_frame",
     "merge",
@@ -102,6 +109,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "threads",
     "to_columns",
     "write",
+    "write_surface",
 ]
 
 

@@ -61,11 +61,11 @@ class Registry(Generic[T]):
         def add(cls: C) -> C:
             known = self._classes.get(name)
             ours = f"{self.package}."
-            if known is not None and known.__module__.startswith(ours):
-                if not cls.__module__.startswith(ours):
-                    raise UsageError(
-                        f"the {self.kind} '{name}' comes with tunesmith; register another name"
-                    )
+            is_ours = known is not None and known.__module__.startswith(ours)
+            if is_ours and not cls.__module__.startswith(ours):
+                raise UsageError(
+                    f"the {self.kind} '{name}' comes with tunesmith; register another name"
+                )
             cls.name = name
             self._classes[name] = cls
             return cls

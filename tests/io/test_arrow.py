@@ -215,23 +215,37 @@ def test_a_compressed_table_that_expands_without_bound_is_refused(
     assert len(ts.read(path)) == 1
 
 
-def test_sets_go_to_disk_where_memory_is_short(tmp_path, monkeypatch):
-    made = random_set(9)
-    path = write(made, tmp_path / "set.arrow")
-    names = []
+@pytest.mark.parametrize("name", ["jsonl", "csv", "parquet", "moses", "cdec"])
+def test_sets_go_to_disk_where_memory_is_short(tmp_path, monkeypatch, name):
+    made = random_set(9, references=0, sources=False, columns=False)
+    lists = tmp_path / "lists"
+    n = len(made)
+    FORMATS.create(name).write(made, np.arange(n), np.zeros(n), lists)
+    expected = ts.read(lists)
+    sizes = []
     real = memory._on_disk
 
     def counted(size):
-        names.append(size)
+        sizes.append(size)
         return real(size)
 
     monkeypatch.setattr(memory, "budget", lambda: 0)
     monkeypatch.setattr(memory, "_on_disk", counted)
-    lists = tmp_path / "l.jsonl"
-    n = len(made)
-    FORMATS.create("jsonl").write(made, np.arange(n), np.zeros(n), lists)
-    assert_same_set(ts.read(lists), ts.read(path))
-    assert names
+    found = ts.read(lists)
+    assert_same_set(found, expected)
+    # Values and texts twice: as they were read, and put together.
+    values, texts = found.features.dense.nbytes, found.texts.ids.nbytes
+    assert sum(sizes) >= 2 * values + texts
+
+
+def test_a_disk_without_room_is_one_line(monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(memory, "budget", lambda: 0)
+    monkeypatch.setattr(memory.os, "posix_fallocate", full)
+    with pytest.raises(ts.TunesmithError, match=r"no space left on device.*set TMPDIR"):
+        memory.own_pages((1000,), np.float64)
 
 
 @pytest.mark.parametrize(("text", "size"), [("100", 100), ("2K", 2048), ("1.5M", 3 << 19)])

@@ -72,3 +72,12 @@ def test_a_feature_becomes_a_column_and_leaves_the_model(seed, sparse):
 def test_an_unknown_column_is_an_error():
     with pytest.raises(UnknownNameError, match="f1"):
         with_columns(candidate_set([[[1.0, 2.0]]]), ["f11"])
+
+
+def test_a_column_in_a_tiny_unit_is_tuned_as_well():
+    candidates = small(2)
+    tiny = replace(candidates, columns={"comet": candidates.columns["comet"] * 2.0**-40})
+    large, little = (
+        MERT(restarts=3).fit(TuningSet(c, "column:comet"), rng=1) for c in (candidates, tiny)
+    )
+    assert little.score == pytest.approx(large.score * 2.0**-40, rel=1e-9)

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set
-from tunesmith.errors import TunesmithError, UnknownNameError
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.io.read import read
+from tunesmith.io.write import write
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.combination import Harmonic, Minimum, Sum
@@ -166,3 +168,35 @@ def test_parts_of_a_combination_may_have_given_statistics():
     bare = replace(candidates, references=None, columns=columns)
     spec = "sum(bleu,column:reward)"
     assert np.array_equal(TuningSet(bare, spec).stats, TuningSet(candidates, spec).stats)
+
+
+def test_names_are_metrics_and_signatures_have_all_digits():
+    assert Sum(["bleu", "column:a"]) == METRICS.create("sum(bleu,column:a)")
+    assert METRICS.create("sum(0.1234567891*bleu,bleu)").name.startswith("sum(0.1234567891*")
+    with pytest.raises(UsageError, match=r"no number; write 0\.5\*bleu"):
+        METRICS.create("sum(0.5.5*bleu,bleu)")
+
+
+def test_given_statistics_give_way_to_references_that_are_asked_for(tmp_path):
+    candidates = texts_and_column(8)
+    counted = TuningSet(candidates, "bleu")
+    columns = dict(
+        zip(counted.metric.statistic_columns(), counted.stats.T.astype(float), strict=True)
+    )
+    write(replace(candidates, columns=columns), tmp_path / "set.arrow")
+    (tmp_path / "other").write_text("zz\n" * candidates.groups)
+    assert TuningSet(read(tmp_path / "set.arrow"), "bleu").given
+    found = TuningSet(read(tmp_path / "set.arrow", tmp_path / "other"), "bleu")
+    assert not found.given
+    assert found.score(found.candidates.start[:-1]) == 0.0
+
+
+def test_metrics_of_texts_refuse_sets_without_any():
+    candidates = candidate_set([[[1.0], [2.0]]], references=[["a"]])
+    with pytest.raises(TunesmithError, match="all candidates have an empty one"):
+        TuningSet(candidates, "wer")
+
+
+def test_statistics_that_are_not_finite_are_refused():
+    with pytest.raises(TunesmithError, match="a statistic of mean is not finite"):
+        TuningSet(candidate_set([[[1.0]]]), Mean(), np.array([[np.nan, 1.0]]))

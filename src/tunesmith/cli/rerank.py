@@ -16,6 +16,7 @@ from tunesmith.cli.options import (
     one_standard_input,
     read_candidates,
 )
+from tunesmith.errors import TunesmithError
 
 
 def run(
@@ -43,6 +44,8 @@ def run(
     held = read_weights(weights).weights
     found = read_candidates(candidates, [], format_name, scores)
     session.note(f"{found!r}")
+    if not nbest and not found.has_texts:
+        raise TunesmithError("all candidates have an empty text; give texts, or use --nbest")
     with names_of(weights):
         values = held.matched(found.features.names, strict)
     if nbest:

@@ -97,13 +97,17 @@ def run(
     metric: Annotated[
         list[str],
         typer.Option(
-            help="Metric with its options, as bleu or bleu:tokenize=13a; the first is tuned "
-            "for, others are reported beside it.",
+            help="Metric with its options, as bleu:tokenize=13a; the first is tuned for, "
+            "others are reported beside it. path/to/file.py:Name runs that file.",
             metavar="NAME",
         ),
     ] = ["bleu"],  # noqa: B006
     tuner: Annotated[
-        str, typer.Option(help="Algorithm; see `tunesmith list tuners`.", metavar="NAME")
+        str,
+        typer.Option(
+            help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file.",
+            metavar="NAME",
+        ),
     ] = DEFAULT,
     start: Annotated[
         str | None,
@@ -181,6 +185,8 @@ def run(
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
     measure, *others = (METRICS.create(name) for name in metric)
     check_runs(runs, combine)
+    if combine != "best" and runs == 1:
+        raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     if out is not None:
         check_writable(out)
     begun = None if start is None else read_weights(start)

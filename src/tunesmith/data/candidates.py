@@ -139,6 +139,16 @@ class CandidateSet:
     def __len__(self) -> int:
         return int(self.start[-1])
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether there are texts to choose from; without them all candidates are the same."""
+        return len(self.texts.ids) > 0 or len(self) == self.groups
+
+    @property
+    def has_reference_files(self) -> bool:
+        """Whether references were given beside the candidates, not within them."""
+        return any(file.format == "text" for file in self.files)
+
     def text(self, candidate: int) -> str:
         """Return a candidate's tokens with single spaces between them."""
         return self.join(self.texts[candidate])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tunesmith.errors import UsageError
+from tunesmith.errors import TunesmithError, UsageError
 
 #: How much memory large arrays may take before further ones go to disk: ``4G``, ``500M``.
 VARIABLE = "TUNESMITH_MEMORY"
@@ -46,7 +46,10 @@ def own_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 def kept(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array as it is while there is memory for it, on disk otherwise."""
-    if array.nbytes == 0 or isinstance(array.base, np.ndarray | mmap.mmap):
+    owner: Any = array
+    while isinstance(owner, np.ndarray):  # a view's own base may be a view
+        owner = owner.base
+    if array.nbytes == 0 or isinstance(owner, mmap.mmap):
         return array
     if _held + array.nbytes <= budget():
         _count(array, array.nbytes)
@@ -82,9 +85,19 @@ def _in_memory(size: int) -> mmap.mmap:
 
 
 def _on_disk(size: int) -> mmap.mmap:
-    with tempfile.TemporaryFile(prefix="tunesmith-") as file:
-        file.truncate(size)
-        return mmap.mmap(file.fileno(), size)
+    try:
+        with tempfile.TemporaryFile(prefix="tunesmith-") as file:
+            file.truncate(size)
+            if hasattr(os, "posix_fallocate"):
+                # Now, or the process is killed when a page finds no place later.
+                os.posix_fallocate(file.fileno(), 0, size)
+            return mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        problem = (error.strerror or "it cannot be written").lower()
+        raise TunesmithError(
+            f"{tempfile.gettempdir()}: {problem}, {size >> 20} MB are wanted; "
+            "set TMPDIR to a folder with more room, or TUNESMITH_MEMORY higher"
+        ) from None
 
 
 @functools.cache

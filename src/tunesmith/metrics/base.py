@@ -58,18 +58,21 @@ class Metric(ABC):
 
     def statistics(self, candidates: CandidateSet) -> Stats:
         """Return the statistics [N, K] that the candidates bring with them, or count them."""
-        given = self.given_statistics(candidates)
-        return self.candidate_stats(candidates) if given is None else given
-
-    def given_statistics(self, candidates: CandidateSet) -> Stats | None:
-        """Return the statistics that are columns of the candidates, None if they are not."""
-        names = self.statistic_columns()
-        if not all(name in candidates.columns for name in names):
-            return None
-        stats = np.column_stack([candidates.columns[name] for name in names])
+        if not self.is_given(candidates):
+            return self.candidate_stats(candidates)
+        stats = np.column_stack([candidates.columns[n] for n in self.statistic_columns()])
         most = np.abs(stats).max(initial=0.0)
         whole = most < np.iinfo(np.int32).max and (stats == np.rint(stats)).all()
         return stats.astype(np.int32) if whole else stats
+
+    def is_given(self, candidates: CandidateSet) -> bool:
+        """Tell whether the candidates bring the statistics with them, as columns.
+
+        Those of other references than the ones that are asked for do not count.
+        """
+        return not candidates.has_reference_files and all(
+            name in candidates.columns for name in self.statistic_columns()
+        )
 
     def statistic_columns(self) -> list[str]:
         """Return the names of the columns that hold statistics, as ``bleu.length``.
@@ -103,6 +106,10 @@ class Metric(ABC):
             raise TunesmithError(
                 f"{self.name} needs references; give --references (--dev-references for a "
                 "held-out set) or put them into the JSON lines"
+            )
+        if self.needs_references and not candidates.has_texts:
+            raise TunesmithError(
+                f"{self.name} counts texts, and all candidates have an empty one; give texts"
             )
         for name in self.columns:
             if name not in candidates.columns:

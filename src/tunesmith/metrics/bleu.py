@@ -110,7 +110,11 @@ class BLEU(Metric):
 
     def signature(self) -> str:
         """Return sacrebleu's fields and our own."""
-        value = "" if self.smoothing_value < 0 else f"[{self.smoothing_value:.2f}]"
+        value = ""
+        if self.smoothing_value >= 0:  # with two digits, as sacrebleu, where that is all
+            short = f"{self.smoothing_value:.2f}"
+            exact = short if float(short) == self.smoothing_value else repr(self.smoothing_value)
+            value = f"[{exact}]"
         scale = self.reference_length_scale
         return "|".join(
             [

@@ -12,6 +12,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
+from tunesmith.io.numbers import shortest
 from tunesmith.metrics.base import METRICS, Metric
 
 _OPTION = re.compile(r"[\w-]+=.*")
@@ -29,27 +30,30 @@ class Combination(Metric):
     Parameters
     ----------
     parts
-        The metrics.
+        The metrics, or their names.
     weights
         A number for each; 1 by default.
     """
 
     takes_parts: ClassVar[bool] = True
 
-    def __init__(self, parts: Sequence[Metric], weights: Sequence[float] | None = None) -> None:
+    def __init__(
+        self, parts: Sequence[Metric | str], weights: Sequence[float] | None = None
+    ) -> None:
         weights = [1.0] * len(parts) if weights is None else weights
+        made = [METRICS.create(part) if isinstance(part, str) else part for part in parts]
         if not parts or len(parts) != len(weights):
             raise UsageError(f"{type(self).name} needs metrics with a weight each; give both")
         if not all(math.isfinite(w) for w in weights) or not any(weights):
             raise UsageError(f"the weights of {type(self).name} are {weights}; give numbers")
-        self.parts = tuple(parts)
+        self.parts = tuple(made)
         self.weights = tuple(map(float, weights))
         # What a simple metric knows as a class, this one knows of its parts.
-        self.name = self._shown([part.name for part in parts])  # type: ignore[misc]
-        percent = all(part.scale == 100.0 for part in parts)
+        self.name = self._shown([part.name for part in made])  # type: ignore[misc]
+        percent = all(part.scale == 100.0 for part in made)
         self.scale = 100.0 if percent else 1.0  # type: ignore[misc]
-        self.needs_references = any(p.needs_references for p in parts)  # type: ignore[misc]
-        self.is_sum = self.adds and all(p.is_sum for p in parts)  # type: ignore[misc]
+        self.needs_references = any(p.needs_references for p in made)  # type: ignore[misc]
+        self.is_sum = self.adds and all(p.is_sum for p in made)  # type: ignore[misc]
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self) or not isinstance(other, Combination):
@@ -71,7 +75,10 @@ class Combination(Metric):
         parts, weights = [], []
         for spec in _parts(text):
             weighted = _WEIGHTED.fullmatch(spec)
-            weights.append(float(weighted[1]) if weighted else 1.0)
+            try:
+                weights.append(float(weighted[1]) if weighted else 1.0)
+            except ValueError:
+                raise UsageError(f"the weight in '{spec}' is no number; write 0.5*bleu") from None
             parts.append(METRICS.create(weighted[2] if weighted else spec))
         return cls(parts, weights)
 
@@ -95,9 +102,13 @@ class Combination(Metric):
         """Return the statistics of all parts."""
         return np.concatenate([part.statistics(candidates) for part in self.parts], axis=1)
 
-    def given_statistics(self, candidates: CandidateSet) -> Stats | None:
+    def statistics(self, candidates: CandidateSet) -> Stats:
         """Leave it to the parts, each of which may have columns."""
-        return None
+        return self.candidate_stats(candidates)
+
+    def is_given(self, candidates: CandidateSet) -> bool:
+        """Tell whether any part's statistics come with the candidates."""
+        return any(part.is_given(candidates) for part in self.parts)
 
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether it is a sum of averages over sentences."""
@@ -141,7 +152,7 @@ class Combination(Metric):
 
     def _shown(self, names: Sequence[str]) -> str:
         shown = [
-            name if w == 1.0 else f"{w:g}*{name}"
+            name if w == 1.0 else f"{shortest(w)}*{name}"
             for w, name in zip(self.weights, names, strict=True)
         ]
         return f"{type(self).name}({','.join(shown)})"
@@ -162,7 +173,9 @@ class Sum(Combination):
 class Harmonic(Combination):
     """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 where one is not positive."""
 
-    def __init__(self, parts: Sequence[Metric], weights: Sequence[float] | None = None) -> None:
+    def __init__(
+        self, parts: Sequence[Metric | str], weights: Sequence[float] | None = None
+    ) -> None:
         super().__init__(parts, weights)
         if min(self.weights) <= 0:
             raise UsageError("the weights of a harmonic mean are above 0; change them")

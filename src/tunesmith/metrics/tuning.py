@@ -38,13 +38,19 @@ class TuningSet:
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
-        given = stats is not None or metric.given_statistics(candidates) is not None
+        given = stats is not None or metric.is_given(candidates)
         if stats is None:
             stats = metric.statistics(candidates)
         if stats.shape != (len(candidates), len(metric.stat_names)):
             raise TunesmithError(
                 f"{metric.name} has {len(metric.stat_names)} statistics for each of "
                 f"{len(candidates)} candidates; the array given is {stats.shape}"
+            )
+        if stats.dtype.kind == "f" and not np.isfinite(stats).all():
+            row = int(np.flatnonzero(~np.isfinite(stats).all(axis=1))[0])
+            shown = candidates.text(row)[:40]
+            raise TunesmithError(
+                f"a statistic of {metric.name} is not finite for '{shown}'; mend the metric"
             )
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "metric", metric)

@@ -38,6 +38,8 @@ class Climb:
         This climb's own randomness.
     smoothing
         How the objective along a line is smoothed; not at all by default.
+    tolerance
+        What a step must gain at least, in natural units.
     searches
         Lines searched so far.
     history
@@ -53,6 +55,7 @@ class Climb:
     rng: np.random.Generator
     within: InitVar[Space | None] = None
     smoothing: Smoothing = field(default_factory=Smoothing)
+    tolerance: float = TOLERANCE
     searches: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
@@ -109,12 +112,12 @@ class Climb:
 
         A smoothed objective does not fall along the line of the step; the metric itself may.
         """
-        if step.value <= step.here + TOLERANCE:
+        if step.value <= step.here + self.tolerance:
             return point
         if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
             return point
         moved = self.hypotheses.move(point, direction, step.size)
-        if not self.smoothing and moved.gain <= point.gain + TOLERANCE:
+        if not self.smoothing and moved.gain <= point.gain + self.tolerance:
             return point
         if not self.space.is_free:
             moved = replace(moved, weights=self.space.exact(moved.weights))
@@ -134,7 +137,7 @@ class Climb:
         if point is first or not self.smoothing:
             return point is not first
         before = self.value(first)
-        return self.value(point) > before + TOLERANCE
+        return self.value(point) > before + self.tolerance
 
     def value(self, point: Point) -> float:
         """Return what climbs are compared by: the gain, or a smoothed one.

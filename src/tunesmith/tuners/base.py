@@ -112,7 +112,8 @@ class Tuner(ABC):
             results: the ``best`` of them, the ``average`` or the ``median`` of the weights.
         normalise
             ``none``; ``l1`` or ``l2``: that norm of the tuned weights becomes 1; or a
-            feature's name, whose weight becomes 1 or -1. No choice changes with the scale.
+            feature's name, whose weight becomes 1 or -1. The scale changes no choice, but
+            where scores are equal up to rounding.
         keep, drop
             Patterns of features, as ``"LM*"``. The others do not take part; where ``start``
             has a weight for one, it becomes 0.
@@ -133,7 +134,8 @@ class Tuner(ABC):
             outcomes = self._run(task, generator, runs)
         seconds = time.perf_counter() - begun
         weights, certificate = _combined(task, outcomes, combine)
-        weights = normalised(weights, normalise, task.space)
+        with _recorded() as said_last:
+            weights = task.normalised(weights, normalise)
         tuned = task.begin.updated(task.zeros).updated(Weights(task.names, weights))
         scores = scores_on(tuning, task.begin, tuned)
         names = tuning.candidates.features.names
@@ -158,7 +160,7 @@ class Tuner(ABC):
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
-            warnings=said + said_later,
+            warnings=said + said_later + said_last,
             data=tuning.candidates.files + (dev.candidates.files if dev else ()),
             signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
             others=tuple(other.scores(task.begin, tuned) for other in beside),
@@ -254,6 +256,20 @@ class _Task:
     begin: Weights
     zeros: Weights
     space: Space
+
+    def normalised(self, weights: Floats, normalise: str) -> Floats:
+        """Scale weights; say so if rounding then breaks ties another way."""
+        found = normalised(weights, normalise, self.space)
+        if found is weights:
+            return weights
+        before, after = (best(self.tuning.candidates, w) for w in (weights, found))
+        changed = int((before != after).sum())
+        if changed:
+            warnings.warn(
+                f"after scaling, {changed} groups choose another of several equal candidates",
+                stacklevel=3,
+            )
+        return found
 
     def score(self, weights: Floats) -> float:
         return self.tuning.score(best(self.tuning.candidates, weights))

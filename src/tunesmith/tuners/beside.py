@@ -49,7 +49,7 @@ class Beside:
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
         for held in (tuning, dev):
-            if held is not None:
+            if held is not None and not metric.is_given(held.candidates):
                 metric.check(held.candidates)
         return cls(label, metric, tuning, dev)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import get_args
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.search.constraints import unknown_feature
 from tunesmith.search.space import Space
 from tunesmith.tuners.result import Combine
@@ -67,5 +68,6 @@ def normalised(weights: Floats, normalise: str, space: Space) -> Floats:
         size = abs(float(weights[space.names.index(normalise)]))
     if size == 0.0:
         what = "all weights are" if normalise in NORMS else f"the weight of {normalise} is"
-        raise TunesmithError(f"{what} 0 after tuning; choose another way to normalise")
+        warnings.warn(f"{what} 0 after tuning; the weights are not normalised", stacklevel=3)
+        return weights
     return space.exact(weights / size)

@@ -18,7 +18,7 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.search.climb import DIRECTIONS, Climb
+from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb
 from tunesmith.search.smooth import Smoothing
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 from tunesmith.tuners.constrained import Constrained
@@ -78,6 +78,7 @@ class MERT(Constrained, Tuner):
         own = 1.0 / spread
         space = self.space(hypotheses.names, own if start is None else start)
         best = _End(space.inside(own) if start is None else space.exact(start), -np.inf)
+        tolerance = _tolerance(tuning)
         history: list[dict[str, Any]] = []
         searches = 0
         generators = rng.spawn(self.restarts + 1)
@@ -86,7 +87,7 @@ class MERT(Constrained, Tuner):
             # The first climb is alone; the others know what the rounds before them found.
             last = min(done + ROUND, self.restarts + 1) if done else 1
             climbs = [
-                Climb(hypotheses, spread, generators[k], space, self._smoothing())
+                Climb(hypotheses, spread, generators[k], space, self._smoothing(), tolerance)
                 for k in range(done, last)
             ]
             begins = [
@@ -145,6 +146,14 @@ def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Flo
     """
     relative = float(np.exp(climb.rng.uniform(*np.log(distance))))
     return climb.space.inside(weights + relative * _size(weights, climb) * climb.change())
+
+
+def _tolerance(tuning: TuningSet) -> float:
+    """Return what a step must gain: less where the metric itself is in a small unit."""
+    if tuning.metric.scale != 1.0:
+        return TOLERANCE
+    values = tuning.metric.gain(tuning.stats)
+    return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
 
 
 def _size(weights: Floats, climb: Climb) -> float:

@@ -29,7 +29,8 @@ def demo_tables(result: TuneResult, test: Oracle) -> Group:
 
 def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
     """Lay out the scores before and after, and the oracle; other metrics below."""
-    table = Table(title=result.metric, title_justify="left", title_style="bold")
+    # Names are shown as they are, whatever brackets they hold.
+    table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
     columns = ["set", "before", "after", "oracle", "length ratio"]
     if result.others:
         table.title = None
@@ -48,7 +49,8 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
         rows += [(other.metric, "tune", other, ""), (other.metric, dev_name, other.dev, "")]
     for metric, name, scores, best in rows:
         if scores is not None:
-            table.add_row(*([metric] if result.others else []), name, *_figures(scores, best))
+            shown = [Text(metric, overflow="fold")] if result.others else []
+            table.add_row(*shown, name, *_figures(scores, best))
     return table
 
 
@@ -83,7 +85,7 @@ def weight_table(result: TuneResult) -> Table:
         names = sorted(names, key=lambda name: -abs(result.weights[name]))[:MOST]
     for name in names:
         before = result.start.get(name, 0.0)
-        table.add_row(name, f"{before:.6g}", f"{result.weights[name]:.6g}")
+        table.add_row(Text(name, overflow="fold"), f"{before:.6g}", f"{result.weights[name]:.6g}")
     if len(names) < len(result.weights):
         table.caption = f"the largest {len(names)} of {len(result.weights)}"
     return table
