@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pytest

@@ -25,7 +25,10 @@ COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "list", "doctor"
 DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 Threads = Annotated[
-    int | None, typer.Option(help="Threads to use; all cores by default.", show_default=False)
+    int | None,
+    typer.Option(
+        help="Threads to use; all cores by default.", show_default=False, metavar="INTEGER"
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Say more about what is done.")]

@@ -80,7 +80,7 @@ def _entry(registry: Registry[Any], name: str) -> dict[str, Any]:
     return {
         "name": name,
         "usage": _usage(cls, name),
-        "help": (inspect.getdoc(cls) or "").split("\n")[0],
+        "help": (inspect.getdoc(cls) or "").split("\n")[0].replace("``", ""),
         "options": [
             {"name": o.flag, "default": o.default, "help": o.help, "choices": list(o.choices)}
             for o in options
