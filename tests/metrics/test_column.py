@@ -56,6 +56,7 @@ def test_a_missing_column_is_named_with_its_neighbours():
 def test_a_feature_becomes_a_column_and_leaves_the_model(seed, sparse):
     rng = np.random.default_rng(seed)
     values = rng.integers(-2, 3, (3, 4, 3)).astype(float)
+    values[:, :, 1] = rng.choice([-2.0, -1.0, 1.0, 2.0], (3, 4))
     candidates = candidate_set(values.tolist(), sparse)
     moved = with_columns(candidates, ["f1"])
     assert moved.columns["f1"].tolist() == values[:, :, 1].ravel().tolist()
@@ -67,6 +68,12 @@ def test_a_feature_becomes_a_column_and_leaves_the_model(seed, sparse):
             candidates.features.dot(np.array(full)).tolist()
         )
     assert with_columns(moved, ["f1"]) is moved
+
+
+def test_a_sparse_feature_with_gaps_is_no_column():
+    candidates = candidate_set([[[1.0, 2.0], [3.0, 0.0], [4.0, 0.0]]], [1])
+    with pytest.raises(TunesmithError, match=r"'f1' is missing \(for 2 candidates\)"):
+        with_columns(candidates, ["f1"])
 
 
 def test_an_unknown_column_is_an_error():

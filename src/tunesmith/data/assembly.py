@@ -11,7 +11,7 @@ from scipy.sparse import csc_array
 from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet, GroupId, Texts
 from tunesmith.data.duplicates import without_duplicates
-from tunesmith.data.features import Features
+from tunesmith.data.features import Features, Gap
 from tunesmith.data.memory import own_pages
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
@@ -106,6 +106,7 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
         np.add.at(nonzero, piece.sparse_columns, 1)
         nonzero[piece.dense_columns] += np.count_nonzero(piece.dense, axis=1)
     is_dense = (given == n) | (nonzero * DENSE_SHARE >= n)
+    gaps = _gaps(pieces, names, np.flatnonzero(is_dense & (given < n)), n - given)
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)
     column_of = np.where(is_dense, -1, np.cumsum(~is_dense) - 1)
 
@@ -138,7 +139,24 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
         dense,
         tuple(name for name, d in zip(names, is_dense, strict=True) if not d),
         sparse,
+        gaps,
     )
+
+
+def _gaps(
+    pieces: list[Piece], names: Sequence[str], columns: Ints, lacking: Ints
+) -> dict[str, Gap]:
+    """Return which of some features are not given for all candidates."""
+    found: dict[str, Gap] = {}
+    left = set(columns.tolist())
+    for piece in pieces:
+        if not left:
+            break
+        full = piece.given_columns[piece.given_counts == len(piece)]
+        for column in sorted(left.difference(full.tolist())):
+            found[names[column]] = Gap(int(lacking[column]), piece.origin)
+            left.remove(column)
+    return found
 
 
 def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:

@@ -52,6 +52,7 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
             dense,
             features.sparse_names,
             csc_array(by_row[np.flatnonzero(keep)]),
+            features.gaps,
         ),
         Texts(
             np.concatenate([[0], np.cumsum(texts.lengths[keep])]),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -20,6 +20,22 @@ BLOCK = 1024
 
 
 @dataclass(frozen=True)
+class Gap:
+    """That a feature is not given for all candidates; it is 0 for the others.
+
+    Attributes
+    ----------
+    count
+        How many candidates lack it; None where that is not known.
+    place
+        Where the first of them is: a file and a line.
+    """
+
+    count: int | None
+    place: str
+
+
+@dataclass(frozen=True)
 class Features:
     """Values of D features for N candidates, feature-major.
 
@@ -31,12 +47,15 @@ class Features:
         One contiguous row a feature.
     sparse : csc_array[N, D_sparse]
         One compressed column a feature; no stored zeros, rows ascending.
+    gaps
+        The dense features that some candidates lack, and sparse ones where a place is known.
     """
 
     dense_names: tuple[str, ...]
     dense: Floats
     sparse_names: tuple[str, ...]
     sparse: csc_array
+    gaps: Mapping[str, Gap] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Kernels run along rows; a transposed block would give the same results slowly.
@@ -76,6 +95,7 @@ class Features:
             self.dense[rows],
             tuple(self.sparse_names[d] for d in columns),
             csc_array(self.sparse[:, columns]),
+            {name: gap for name, gap in self.gaps.items() if name in wanted},
         )
 
     def column(self, index: int) -> tuple[Ints, Floats]:

@@ -17,6 +17,7 @@ from tunesmith.data.candidates import (
     Texts,
     pack_texts,
 )
+from tunesmith.data.features import Gap
 from tunesmith.data.memory import kept
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
@@ -42,6 +43,7 @@ class Collector:
         self._sources: dict[GroupId, str] = {}
         self._widths: dict[str, int] = {}
         self._places: dict[GroupId, Place] = {}
+        self._gaps: dict[str, Place] = {}
 
     @property
     def vocabulary(self) -> Interner:
@@ -185,6 +187,10 @@ class Collector:
         """Remember where a group first stood, for errors."""
         self._places.setdefault(group, place)
 
+    def note_gap(self, feature: str, place: Place) -> None:
+        """Remember which candidate was the first without a feature, for errors."""
+        self._gaps.setdefault(feature, place)
+
     def add_source(self, group: GroupId, source: str) -> None:
         """Set the input of a group."""
         self._sources.setdefault(group, source)
@@ -210,6 +216,7 @@ class Collector:
             result = assemble(
                 self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
             )
+            result = self._with_gaps(result)
         ordered = [held[i] for i in result.ids] if held else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
         return replace(
@@ -222,6 +229,12 @@ class Collector:
             else result.sources,
             files=tuple(self.files),
         )
+
+    def _with_gaps(self, assembled: CandidateSet) -> CandidateSet:
+        gaps = dict(assembled.features.gaps)
+        for name, place in self._gaps.items():
+            gaps[name] = Gap(gaps[name].count if name in gaps else None, shown_place(place))
+        return replace(assembled, features=replace(assembled.features, gaps=gaps))
 
     def _check_ids(self) -> None:
         """Raise an error if a number and a text are the same id: no table tells them apart."""
