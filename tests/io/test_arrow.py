@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -191,6 +192,50 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     finite = [float("nan"), *columns["dense"][1:]]
     with pytest.raises(FormatError, match="not finite"):
         ts.read(changed("dense", finite))
+
+
+@pytest.mark.parametrize("name", ["ids", "vocabulary", "sources", "dense_names", "dense"])
+def test_arrays_of_another_type_are_refused(tmp_path, name):
+    path = write(random_set(4), tmp_path / "set.arrow")
+    with pa.memory_map(str(path)) as file:
+        batch = pa.ipc.open_file(file).get_batch(0)
+    size = len(batch.column(name)[0])
+    others = [
+        pa.array([[None] * size], pa.large_list(pa.null())),
+        pa.array([[1.5] * size], pa.large_list(pa.float32())),
+        pa.array([[{"a": 1}] * size]),
+        pa.array([[b"x"] * size], pa.large_list(pa.binary())),
+        pa.array([[["x"]] * size]),
+        pa.array(["x"]),
+        pa.array([{"a": 1}]),
+        pa.array([{"a": 1, "b": 2}]),
+        None,
+    ]
+    for other in others:
+        cells = {n: other if n == name else batch.column(n) for n in batch.schema.names}
+        given = {n: cell for n, cell in cells.items() if cell is not None}
+        held = pa.record_batch(list(given.values()), list(given))
+        held = held.replace_schema_metadata(batch.schema.metadata)
+        bad = tmp_path / "bad.arrow"
+        with pa.OSFile(str(bad), "wb") as out, pa.ipc.new_file(out, held.schema) as writer:
+            writer.write_batch(held)
+        with pytest.raises(FormatError, match="damaged"):
+            ts.read(bad)
+
+
+def test_ids_are_kept_or_refused(tmp_path):
+    path = tmp_path / "set.arrow"
+    for ids in ([-1, -(2**63)], ["7", "x"], ["007"]):
+        made = random_set(1)
+        made = replace(
+            made.chosen(made.start[:-1]),
+            ids=(*ids, *(type(ids[0])(900 + k) for k in range(made.groups - len(ids)))),
+        )
+        assert ts.read(write(made, path)).ids == made.ids
+    for ids in ([7, "x"], [1, 2**70]):
+        made = ts.from_arrays(ids, {"f": [1.0, 2.0]})
+        with pytest.raises(ts.TunesmithError, match=r"arrow has no place for the id .*write jsonl"):
+            write(made, path)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])

@@ -18,7 +18,8 @@ from pyarrow import parquet
 
 import tunesmith as ts
 from tests.builders import assert_same_set, random_set
-from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.data.columns import with_columns
+from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io import csv_table
 from tunesmith.io.formats import FORMATS
 from tunesmith.io.frames import from_arrays, from_frame
@@ -100,6 +101,10 @@ def test_compressed_tables_and_small_batches(tmp_path, monkeypatch, wrap):
         (["id,text,metrics.m", "0,a,1", "0,b,"], 3, "'metrics.m' is missing"),
         (["id,text,metrics.m", "0,a,x"], 2, "'metrics.m' is 'x', not a number"),
         (["id,text,reference,lm", "0,a,r,1", "0,b,s,1"], 3, "other references"),
+        (["id,text,lm,features.lm", "0,a,1,2"], None, "two columns are called 'lm'"),
+        (["id,text,references,lm", "0,a,r,1"], 2, "'references' is no list of texts"),
+        (["id,text,reference,lm", "0,a,r,1", "1,b,,1"], 3, "group '1' has no references and"),
+        (["id,text,lm,right", "0,a,1,true", "0,b,1,2"], 2, "'right' is 'true', not a number"),
         (["id,text,lm"], None, "no row"),
         (["id,text,lm", '0,"a,1'], 2, "no table"),
     ],
@@ -107,7 +112,7 @@ def test_compressed_tables_and_small_batches(tmp_path, monkeypatch, wrap):
 def test_errors_name_the_line(tmp_path, lines, line, what):
     path = tmp_path / "t.csv"
     path.write_bytes(table(*lines))
-    with pytest.raises(FormatError, match=what) as caught:
+    with pytest.raises(TunesmithError, match=what) as caught:
         ts.read(path)
     if line is not None:
         assert str(caught.value).startswith(f"{path}:{line}: ")
@@ -236,3 +241,164 @@ def test_a_table_is_written_as_csv_readers_expect(tmp_path):
         pd.read_csv(path)["lm"].tolist()
         == made.features.dense[made.features.dense_names.index("lm")].tolist()
     )
+
+
+def test_an_empty_reference_cell_is_no_reference(tmp_path):
+    path = tmp_path / "t.csv"
+    header = "id,text,reference,reference_2,lm"
+    path.write_bytes(table(header, "0,a,r,s,1", "1,b,t,,2", "1,c,t,,3", "2,d, ,u,4", "2,e,,,5"))
+    found = ts.read(path)
+    assert [found.reference_texts(g) for g in range(3)] == [["r", "s"], ["t"], ["u"]]
+    path.write_bytes(table(header, "0,a,,,1", "1,b,,,2"))
+    assert ts.read(path).references is None
+    target = tmp_path / "t.parquet"
+    parquet.write_table(
+        pa.table({"id": [0, 1], "reference": ["r", "t"], "reference_2": ["s", None]}), target
+    )
+    found = ts.read(target)
+    assert [found.reference_texts(g) for g in range(2)] == [["r", "s"], ["t"]]
+
+
+def test_an_empty_reference_is_not_written_into_a_table(tmp_path):
+    made = from_arrays([0], {"f": [1.0]}, ["a"], {0: [""]})
+    for name in FORMAT_NAMES:
+        with pytest.raises(UsageError, match="write arrow or jsonl"):
+            ts.write(made, tmp_path / f"t.{name}")
+    ts.write(made, tmp_path / "t.arrow")
+    assert ts.read(tmp_path / "t.arrow").reference_texts(0) == [""]
+
+
+def test_lists_of_references(tmp_path):
+    columns = {
+        "id": [0, 0, 1],
+        "text": ["a", "b", "c"],
+        "references": [["good day", "x"], ["good day", "x"], ["y\nz"]],
+        "lm": [1.0, 2.0, 3.0],
+    }
+    expected = [["good day", "x"], ["y z"]]
+    pl.DataFrame(columns).write_ipc(tmp_path / "polars.arrow")
+    pl.DataFrame(columns).write_parquet(tmp_path / "polars.parquet")
+    pd.DataFrame(columns).to_parquet(tmp_path / "pandas.parquet")
+    parquet.write_table(pa.table(columns), tmp_path / "plain.parquet", use_dictionary=False)
+    sets = [ts.read(path) for path in sorted(tmp_path.iterdir())]
+    sets += [from_frame(f) for f in (columns, pd.DataFrame(columns), pl.DataFrame(columns))]
+    sets.append(from_frame(pa.table(columns)))
+    assert len(sets) == 8
+    for found in sets:
+        assert [found.reference_texts(g) for g in range(2)] == expected
+        assert found.features.names == ("lm",)
+    # A list that is null is none; a text that is null is an error.
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(columns | {"references": [["r"], None, ["s"]]}), path)
+    assert ts.read(path).reference_texts(0) == ["r"]
+    parquet.write_table(pa.table(columns | {"references": [["r"], [None], ["s"]]}), path)
+    with pytest.raises(FormatError, match=r"t\.parquet:2: 'references' is no list of texts"):
+        ts.read(path)
+    parquet.write_table(pa.table(columns | {"reference": ["r", "r", "s"]}), path)
+    with pytest.raises(FormatError, match="a column 'reference' and a column 'references'"):
+        ts.read(path)
+    parquet.write_table(pa.table(columns | {"references": [[1], [1], [2]]}), path)
+    with pytest.raises(FormatError, match="'references' is a column of list"):
+        ts.read(path)
+
+
+def test_lists_of_references_that_expand_without_bound_are_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    n = 10_000_000
+    one = pa.ListArray.from_arrays([0, n], pa.DictionaryArray.from_arrays(np.zeros(n, "i4"), [""]))
+    parquet.write_table(pa.table({"id": [0], "references": one}), path, compression="zstd")
+    assert path.stat().st_size < 200_000
+    with pytest.raises(FormatError, match="expands more than"):
+        ts.read(path)
+
+
+@pytest.mark.parametrize("share", [1, 10])
+def test_a_missing_external_score_is_refused(tmp_path, share):
+    """As a feature of the dense block, and of the sparse one."""
+    path = tmp_path / "t.csv"
+    rows = [f"0,text {k},{k}," + ("0.5" if k % share == 0 else "") for k in range(20)]
+    rows[7] = "0,text 7,7,"
+    path.write_bytes(table("id,text,lm,comet", *rows))
+    lacking, first = (1, 9) if share == 1 else (18, 3)
+    what = rf"t\.csv:{first}: 'comet' is missing \(for {lacking} candidates\)"
+    with pytest.raises(TunesmithError, match=what):
+        ts.read(path, columns=["comet"])
+    parquet.write_table(
+        pa.table({"id": [0, 0], "text": ["a", "b"], "comet": [0.5, None]}), tmp_path / "t.parquet"
+    )
+    with pytest.raises(TunesmithError, match=r"t\.parquet:2: 'comet' is missing"):
+        ts.read(tmp_path / "t.parquet", columns=["comet"])
+    lists = tmp_path / "t.jsonl"
+    group = '{"id": 0, "candidates": [{"text": "a", "features": {"f": 0, "comet": 0.5}}, %s]}\n'
+    lists.write_text(group % '{"text": "b", "features": {"f": 1}}')
+    with pytest.raises(TunesmithError, match=r"t\.jsonl:1: 'comet' is missing \(for 1 cand"):
+        ts.read(lists, columns=["comet"])
+    # A zero that is given is a score like any other.
+    lists.write_text(group % '{"text": "b", "features": {"f": 1, "comet": 0}}')
+    assert ts.read(lists, columns=["comet"]).columns["comet"].tolist() == [0.5, 0.0]
+    # What is missing is known after a merge too, and of two files of which one has it.
+    lists.write_text(group % '{"text": "b", "features": {"f": 1}}')
+    other = from_arrays([1], {"f": [1.0], "comet": [2.0]}, ["c"])
+    with pytest.raises(TunesmithError, match=r"'comet' is missing \(for 1 cand"):
+        with_columns(ts.merge([other, ts.read(lists)]), ["comet"])
+    with pytest.raises(TunesmithError, match=r"'comet' is missing \(for 1 cand"):
+        with_columns(ts.merge([other, from_arrays([1], {"f": [3.0]}, ["d"])]), ["comet"])
+
+
+def test_a_feature_and_an_external_score_of_one_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table("id,text,comet,metrics.comet", "0,a,1,2", "0,b,3,4"))
+    assert ts.read(path).features.names == ("comet",)
+    with pytest.raises(TunesmithError, match="'comet' is a feature and an external score"):
+        ts.read(path, columns=["comet"])
+
+
+def test_a_column_called_score_is_a_feature_unless_it_is_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table("id,text,score", "0,a,1", "0,b,2.5"))
+    assert ts.read(path).features.dense.tolist() == [[1.0, 2.5]]
+    path.write_bytes(table("id,text,score,lm", "0,a,good,1", "0,b,bad,2"))
+    with pytest.warns(UserWarning, match="column 'score' holds text"):
+        assert ts.read(path).features.names == ("lm",)
+
+
+def test_true_and_false_are_1_and_0(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table("id,text,right,wrong", "0,a,True,false", "0,b,False,true"))
+    found = ts.read(path)
+    assert found.features.names == ("right", "wrong")
+    assert found.features.dense.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    pd.DataFrame({"id": [0, 0], "lm": [1.5, 2], "right": [True, False]}).to_csv(path, index=False)
+    assert ts.read(path, columns=["right"]).columns["right"].tolist() == [1.0, 0.0]
+
+
+def test_ids_stay_apart(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(table("id,text,lm", "7,a,1", "007,b,2", "0,c,3", "00,d,4", "+7,e,5"))
+    assert ts.read(path).ids == (7, "007", 0, "00", "+7")
+
+
+@pytest.mark.parametrize("name", FORMAT_NAMES)
+def test_ids_of_all_kinds_are_written(tmp_path, name):
+    path = tmp_path / f"t.{name}"
+    mixed = from_arrays([7, "007", "x"], {"f": [1.0, 2.0, 3.0]}, ["a", "b", "c"])
+    assert mixed.ids == (7, "007", "x")
+    ts.write(mixed, path)
+    assert_same_set(ts.read(path), mixed)
+    huge = from_arrays([-1, 2**70], {"f": [1.0, 2.0]}, ["a", "b"])
+    assert huge.ids == (-1, 2**70)
+    ts.write(huge, path)
+    assert ts.read(path).ids == ("-1", str(2**70))
+
+
+def test_whole_numbers_that_would_be_rounded_are_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"id": [0, 0], "f": [2**60, 5]}), path)
+    assert ts.read(path).features.dense.tolist() == [[2.0**60, 5.0]]
+    for big in (2**53 + 1, -(2**53) - 1, 2**63 - 1):
+        held = pa.table({"id": [0, 0, 0], "f": pa.array([1, None, big], pa.int64())})
+        parquet.write_table(held, path)
+        with pytest.raises(FormatError, match=rf"t\.parquet:3: 'f' is {big}, which has too many"):
+            ts.read(path)
+        with pytest.raises(FormatError, match=rf"frame:1: 'f' is {big}, which has too many"):
+            from_frame({"id": [0, 0], "f": [1, big]})

@@ -20,9 +20,9 @@ from scipy.sparse import csc_array
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
 from tunesmith.data.features import Features
-from tunesmith.errors import FormatError, MissingExtraError
+from tunesmith.errors import FormatError, MissingExtraError, UsageError
 from tunesmith.io.arrow_limits import FILE_MAGIC, check_expansion, is_file
-from tunesmith.io.arrow_types import arrow_columns, check_schema, first_line
+from tunesmith.io.arrow_types import are_whole, arrow_columns, check_schema, first_line, is_text
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source, writing
@@ -163,9 +163,13 @@ def _cells(candidates: CandidateSet, pa: Any) -> Iterator[tuple[str, Any]]:
     }
     for name, kind in ARRAYS.items():
         yield name, _cell(pa.array(arrays[name].astype(kind, copy=False)), pa)
-    numbers = all(isinstance(i, int) and abs(i) < 1 << 63 for i in candidates.ids)
-    ids = [i if numbers else str(i) for i in candidates.ids]
-    yield "ids", _cell(pa.array(ids, pa.int64() if numbers else pa.large_string()), pa)
+    numbers = are_whole(candidates.ids)
+    if not numbers:
+        for i in candidates.ids:
+            if not isinstance(i, str):
+                raise UsageError(f"arrow has no place for the id {i} among texts; write jsonl")
+    kind = pa.int64() if numbers else pa.large_string()
+    yield "ids", _cell(pa.array(candidates.ids, kind), pa)
     texts: dict[str, tuple[str, ...]] = {
         "dense_names": features.dense_names,
         "sparse_names": features.sparse_names,
@@ -282,10 +286,18 @@ class _Opened:
         return np.array(values.to_numpy(zero_copy_only=False), kind)
 
     def _texts(self, name: str) -> tuple[Any, ...]:
-        return tuple(self._values(name).to_pylist())
+        values = self._values(name)
+        if not is_text(values.type) and (name != "ids" or str(values.type) != "int64"):
+            raise ValueError(f"'{name}' is of another type")
+        return tuple(values.to_pylist())
 
     def _values(self, name: str) -> Any:
-        values = self.batch.column(self.batch.schema.get_field_index(name)).flatten()
+        index = self.batch.schema.get_field_index(name)
+        if index < 0 or not hasattr(self.batch.column(index), "flatten"):
+            raise ValueError(f"'{name}' is no list")
+        values = self.batch.column(index).flatten()
+        if isinstance(values, list):  # of a struct's fields
+            raise ValueError(f"'{name}' is no list")
         if values.null_count:
             raise ValueError(f"'{name}' has gaps")
         return values

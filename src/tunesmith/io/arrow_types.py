@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tunesmith.arrays import Floats
 from tunesmith.errors import FormatError
-from tunesmith.io.tables import RESERVED, Batch, Column, Numbers, Room, is_reference
+from tunesmith.io.tables import REFERENCES, RESERVED, Batch, Column, Numbers, Room, is_reference
+
+#: All whole numbers below this one are floating-point numbers too, and not all above it.
+EXACT = 1 << 53
 
 
 def check_schema(schema: Any, name: str) -> None:
@@ -16,6 +21,8 @@ def check_schema(schema: Any, name: str) -> None:
         if schema.names.count(field.name) > 1:
             problem = f"two columns are called '{field.name}'"
             raise FormatError(name, None, problem, "rename one")
+        if field.name == REFERENCES and is_list_of_texts(field.type):
+            continue
         if (field.name in RESERVED or is_reference(field.name)) and not is_flat(field.type):
             problem = f"'{field.name}' is a column of {field.type}"
             raise FormatError(name, None, problem, "write texts or numbers")
@@ -29,12 +36,14 @@ def first_line(error: Exception) -> str:
 def arrow_columns(batch: Any, room: Room, first_line: int = 1) -> Batch:
     """Return an Arrow record batch in our terms."""
     batch.validate(full=True)
-    columns = {
-        field.name: _column(field.name, column, room)
-        if is_flat(column.type)
-        else [str(column.type)] * len(column)  # left out, or an error
-        for field, column in zip(batch.schema, batch.columns, strict=True)
-    }
+    columns: dict[str, Column] = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if is_flat(column.type):
+            columns[field.name] = _column(field.name, column, room, first_line)
+        elif field.name == REFERENCES and is_list_of_texts(column.type):
+            columns[field.name] = _lists(column, room)
+        else:
+            columns[field.name] = [str(column.type)] * len(column)  # left out, or an error
     return Batch(columns, first_line)
 
 
@@ -45,6 +54,21 @@ def is_flat(kind: Any) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     return _is_numeric(kind) or is_text(kind) or bool(types.is_null(kind))
+
+
+def are_whole(ids: Sequence[object]) -> bool:
+    """Tell whether ids are whole numbers for which there is a column."""
+    return all(isinstance(i, int) and -(1 << 63) <= i < 1 << 63 for i in ids)
+
+
+def is_list_of_texts(kind: Any) -> bool:
+    """Tell whether a column holds lists of texts."""
+    from pyarrow import types
+
+    if not (types.is_list(kind) or types.is_large_list(kind)):
+        return False
+    held = kind.value_type
+    return is_text(held.value_type if types.is_dictionary(held) else held)
 
 
 def is_text(kind: Any) -> bool:
@@ -65,7 +89,7 @@ def _is_numeric(kind: Any) -> bool:
     )
 
 
-def _column(name: str, column: Any, room: Room) -> Column:
+def _column(name: str, column: Any, room: Room, first_line: int) -> Column:
     """Return a column of numbers or texts."""
     import pyarrow as pa
 
@@ -79,13 +103,46 @@ def _column(name: str, column: Any, room: Room) -> Column:
         return cells
     if _is_numeric(kind):
         missing = column.is_null().to_numpy(zero_copy_only=False)
-        filled = column.cast(pa.float64()).fill_null(0.0)
-        values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
+        if pa.types.is_integer(kind):
+            values = _from_whole(name, column, room, first_line)
+        else:
+            filled = column.cast(pa.float64()).fill_null(0.0)
+            values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
         return Numbers(values, missing if missing.any() else None)
     if is_text(kind):
         room.take(int(_lengths(column).sum()))
         return list(column.to_pylist())
     return [None] * len(column)
+
+
+def _from_whole(name: str, column: Any, room: Room, first_line: int) -> Floats:
+    """Return whole numbers; raise an error if one would be rounded."""
+    whole = column.fill_null(0).to_numpy(zero_copy_only=False)
+    values: Floats = whole.astype(np.float64)
+    for row in np.flatnonzero(abs(values) >= EXACT):
+        if int(values[row]) != int(whole[row]):
+            problem = f"'{name}' is {whole[row]}, which has too many digits for a feature"
+            raise FormatError(room.name, first_line + int(row), problem, "round it")
+    return values
+
+
+def _lists(column: Any, room: Room) -> list[list[str] | None]:
+    """Return lists of texts."""
+    import pyarrow as pa
+
+    held = column.flatten()
+    room.take(8 * len(held))
+    if pa.types.is_dictionary(held.type):
+        texts: list[Any] = _texts_by_number(held, room)
+    else:
+        room.take(int(_lengths(held).sum()))
+        texts = held.to_pylist()
+    sizes = column.value_lengths().to_pylist()
+    ends = np.cumsum([size or 0 for size in sizes]).tolist()
+    return [
+        None if size is None else texts[end - size : end]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
 
 
 def _texts_by_number(column: Any, room: Room) -> list[str | None]:

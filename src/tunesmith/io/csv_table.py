@@ -20,7 +20,15 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.numbers import parse_slowly, shortest
 from tunesmith.io.streams import Source, writing
-from tunesmith.io.tables import RESERVED, Batch, Column, Numbers, add_batches, to_columns
+from tunesmith.io.tables import (
+    RESERVED,
+    Batch,
+    Column,
+    Numbers,
+    add_batches,
+    is_reference,
+    to_columns,
+)
 from tunesmith.io.utf8 import check_utf8
 
 #: Rows of one batch.
@@ -113,15 +121,17 @@ class _Cells:
 
     def column(self, name: str) -> Column:
         """Return numbers where all cells are, texts otherwise."""
-        if name in RESERVED or name.startswith("reference"):
+        if name in RESERVED or is_reference(name):
             return list(self.cells)
         values = _values(self.cells)
         if values is not None:
             return Numbers(values)
         missing = np.array([not c.strip() for c in self.cells])
         values = _values([c if c.strip() else "0" for c in self.cells])
+        if values is None:
+            values = _truths(self.cells)
         if values is not None:
-            return Numbers(values, missing)
+            return Numbers(values, missing if missing.any() else None)
         return [c if c.strip() else None for c in self.cells]
 
 
@@ -138,6 +148,13 @@ def _values(cells: Sequence[str]) -> Floats | None:
         if math.isnan(values[k]):
             return None
     return values
+
+
+def _truths(cells: Sequence[str]) -> Floats | None:
+    """Return 1 for true and 0 for false and nothing; None if a cell is anything else."""
+    known = {"true": 1.0, "false": 0.0, "": 0.0}
+    found = [known.get(cell.strip().lower()) for cell in cells]
+    return None if None in found else np.array(found, np.float64)
 
 
 def _columns(header: list[str], rows: list[list[str]], path: str) -> dict[str, Column]:

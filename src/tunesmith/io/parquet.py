@@ -9,12 +9,20 @@ from typing import Any
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, MissingExtraError
-from tunesmith.io.arrow_types import arrow_columns, check_schema, first_line, is_flat, is_text
+from tunesmith.io.arrow_types import (
+    are_whole,
+    arrow_columns,
+    check_schema,
+    first_line,
+    is_flat,
+    is_list_of_texts,
+    is_text,
+)
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.parquet_limits import Pages, pages_of
 from tunesmith.io.streams import RATIO_FROM, Source, writing
-from tunesmith.io.tables import Batch, Room, add_batches, to_columns
+from tunesmith.io.tables import REFERENCES, Batch, Room, add_batches, to_columns
 
 #: Rows that are read at a time.
 ROWS = 1 << 16
@@ -47,7 +55,10 @@ class ParquetFormat(CandidateFormat):
     ) -> None:
         """Write a row a candidate."""
         pa, parquet = _libraries()
-        table = pa.table(to_columns(candidates, gaps=True)).take(pa.array(order))
+        columns = to_columns(candidates, gaps=True)
+        if not are_whole(candidates.ids):  # each is read as what it looks like
+            columns["id"] = [str(i) for i in columns["id"]]
+        table = pa.table(columns).take(pa.array(order))
         with writing(path) as file:
             parquet.write_table(table, file)
 
@@ -67,6 +78,10 @@ def _batches(data: memoryview, name: str) -> Iterator[Batch]:
     check_schema(schema, name)
     kinds = {field.name: field.type for field in schema}
     wanted = [column for column, kind in kinds.items() if is_flat(kind)]
+    if is_list_of_texts(kinds.get(REFERENCES, pa.null())):
+        wanted.append(REFERENCES)
+        held = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
+        room.check(8 * sum(held))
     row = 1
     few = file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
     for batch in _joined(few, pa):

@@ -25,6 +25,7 @@ DICTIONARY_PAGE = 2
 KIND, UNCOMPRESSED, COMPRESSED = 1, 2, 3
 DATA_PAGE, DATA_PAGE_V2 = 5, 8
 ENCODING = {DATA_PAGE: 2, DATA_PAGE_V2: 4}
+VALUES = 1
 #: Structs within structs; those of the format have a few levels.
 DEEPEST = 16
 # Types of the compact protocol.
@@ -41,11 +42,14 @@ class Pages:
         Uncompressed bytes of all pages, and of the largest.
     encodings
         Those of the values, by number.
+    values
+        How many there are, which in lists need not be as many as rows.
     """
 
     total: int = 0
     largest: int = 0
     encodings: set[int] = field(default_factory=set)
+    values: int = 0
 
     @property
     def has_dictionary(self) -> bool:
@@ -94,9 +98,10 @@ def _walk(data: memoryview, at: int, end: int, pages: Pages) -> None:
         pages.total += expanded
         pages.largest = max(pages.largest, expanded)
         if header.number(KIND) != DICTIONARY_PAGE:
-            pages.encodings |= {
-                header.struct(key).number(ENCODING[key]) for key in ENCODING if key in header.fields
-            }
+            for key in ENCODING.keys() & header.fields.keys():
+                page = header.struct(key)
+                pages.encodings.add(page.number(ENCODING[key]))
+                pages.values += page.number(VALUES)
         at = header.end + size
 
 

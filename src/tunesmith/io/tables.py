@@ -1,8 +1,8 @@
 """Tables with a row a candidate: what CSV, Parquet, Arrow and data frames share.
 
-Columns ``id`` and ``text``; ``source``, ``reference``, ``reference_2`` ... where they are
-known; ``metrics.NAME`` for external scores. Every other column of numbers is a feature, and
-so is ``features.NAME``, whatever its name.
+Columns ``id`` and ``text``; ``source``, ``reference``, ``reference_2`` ... or lists of texts
+called ``references`` where they are known; ``metrics.NAME`` for external scores. Every other
+column of numbers is a feature, and so is ``features.NAME``, whatever its name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from tunesmith.io.tokens import tokenize
 #: Columns that pandas makes of an index that has no name.
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 METRIC, FEATURE, REFERENCE = "metrics.", "features.", "reference"
-RESERVED = ("id", "text", "source", "score")
+#: A column of lists of texts: all references of a row's group.
+REFERENCES = "references"
+RESERVED = ("id", "text", "source", REFERENCES)
+#: Ids of so many digits are texts.
+LONG_ID = 19
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,8 @@ class Numbers:
     missing: Flags | None = None
 
 
-#: A column is numbers or texts; None is an empty cell.
-Column = Numbers | Sequence[str | int | None]
+#: A column is numbers, texts, or (``references``) lists of texts; None is an empty cell.
+Column = Numbers | Sequence[str | int | None] | Sequence[list[str] | None]
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,10 @@ class _Reader:
         ids = self._ids(batch)
         texts = self._texts(batch, "text") if "text" in batch.columns else [""] * len(batch)
         features, metrics = self._numbers(batch)
+        for name, numbers in features.items():
+            if numbers.missing is not None:
+                row = int(np.flatnonzero(numbers.missing)[0])
+                self.collector.note_gap(name, (self.name, batch.first_line + row))
         columns = self.collector.columns(list(features))
         full = [k for k, f in enumerate(features.values()) if f.missing is None]
         rows, sparse, values = [], [], []
@@ -148,18 +156,20 @@ class _Reader:
             if i is None or not str(i).strip():
                 raise self._error(batch, row, "the id is missing", "name the candidate's group")
         # Each by itself, so that it makes no difference which rows are read at once.
-        return [_group_id(i) for i in column]
+        return [group_id(i) for i in column]
 
     def _texts(self, batch: Batch, name: str) -> list[str]:
         column = batch.columns[name]
         if isinstance(column, Numbers):  # a text may look like a number
             raise self._error(batch, 0, f"'{name}' holds numbers", "write texts")
-        texts = ["" if t is None else str(t) for t in column]
+        return self._checked(batch, name, ["" if t is None else str(t) for t in column])
+
+    def _checked(self, batch: Batch, name: str, texts: list[str]) -> list[str]:
         whole = "".join(texts)
         if "\n" in whole:
             texts = [t.replace("\n", " ") for t in texts]
-        if "\0" in whole or not _is_unicode(whole):
-            row = next(r for r, t in enumerate(texts) if "\0" in t or not _is_unicode(t))
+        if "\0" in whole or not is_unicode(whole):
+            row = next(r for r, t in enumerate(texts) if "\0" in t or not is_unicode(t))
             raise self._error(batch, row, f"'{name}' holds no valid text", "write Unicode alone")
         return texts
 
@@ -195,7 +205,11 @@ class _Reader:
                     raise self._error(batch, row, f"'{name}' is missing", "give it to all or none")
                 metrics[name.removeprefix(METRIC)] = column
             else:
-                features[name.removeprefix(FEATURE)] = column
+                feature = name.removeprefix(FEATURE)
+                if feature in features:
+                    problem = f"two columns are called '{feature}'"
+                    raise FormatError(self.name, None, problem, "rename one")
+                features[feature] = column
         return features, metrics
 
     def _leave_out(self, batch: Batch, name: str, column: Sequence[Any]) -> None:
@@ -226,21 +240,20 @@ class _Reader:
 
     def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
         """Add references and sources, which every row of a group repeats."""
-        names = sorted(filter(is_reference, batch.columns), key=_reference_number)
-        held = [self._texts(batch, name) for name in names]
+        held = self._references(batch)
         sources = self._texts(batch, "source") if "source" in batch.columns else None
-        if not held and sources is None:
+        if held is None and sources is None:
             return
         seen: dict[int | str, tuple[str, ...]] = {}
         before: tuple[Any, ...] = ()
-        for row, key in enumerate(zip(ids, *held, strict=True)):
+        for row, key in enumerate(zip(ids, held or [()] * len(ids), strict=True)):
             if key == before:  # as a rule
                 continue
             before = key
-            i, texts = key[0], key[1:]
-            if seen.get(i) == texts:
+            i, texts = key
+            if i in seen and (seen[i] == texts or not texts):
                 continue
-            if i in seen:
+            if seen.get(i):
                 problem = f"group '{i}' has other references than before"
                 raise self._error(batch, row, problem, "make them equal")
             seen[i] = texts
@@ -248,10 +261,36 @@ class _Reader:
             self.collector.note_place(i, place)
             if sources is not None:
                 self.collector.add_source(i, sources[row])
-            if held:
+            if texts:
                 tokens = tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary)
                 references = [tokens[r] for r in range(len(texts))]
                 self.collector.add_references(i, references, f"{place[0]}:{place[1]}")
+
+    def _references(self, batch: Batch) -> list[tuple[str, ...]] | None:
+        """Return the references of each row; an empty cell is none."""
+        names = sorted(filter(is_reference, batch.columns), key=_reference_number)
+        column = batch.columns.get(REFERENCES)
+        if column is None:
+            held = [self._texts(batch, name) for name in names]
+            rows = zip(*held, strict=True)
+            return [tuple(t for t in row if t.strip()) for row in rows] if held else None
+        if names:
+            problem = f"there are a column '{names[0]}' and a column '{REFERENCES}'"
+            raise FormatError(self.name, None, problem, "give one of them")
+        found: list[list[str]] = []
+        cells: Any = column.values if isinstance(column, Numbers) else column
+        for row, cell in enumerate(cells):
+            given = [] if cell is None else cell
+            if not isinstance(given, list) or not all(isinstance(t, str) for t in given):
+                problem = f"'{REFERENCES}' is no list of texts"
+                remedy = "give lists, or texts in columns 'reference', 'reference_2' ..."
+                raise self._error(batch, row, problem, remedy)
+            found.append(given)
+        flat = [text for given in found for text in given]
+        if "\0" in "".join(flat) or not is_unicode("".join(flat)):
+            for row, given in enumerate(found):
+                self._checked(Batch({}, batch.first_line + row), REFERENCES, ["".join(given)])
+        return [tuple(t.replace("\n", " ") for t in given) for given in found]
 
 
 def _is_number(cell: object) -> bool:
@@ -260,15 +299,20 @@ def _is_number(cell: object) -> bool:
     )
 
 
-def _group_id(cell: str | int | None) -> int | str:
-    """Return a number where the id is one of 18 digits at most, a text otherwise."""
+def group_id(cell: object) -> int | str:
+    """Return a number where the id is one as it is usually written, a text otherwise.
+
+    That is without a sign or zeros before it (007 is not 7), and of 18 digits at most.
+    """
     if isinstance(cell, int):
         return cell
     text = str(cell).strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else text
+    plain = text.isascii() and text.isdigit() and len(text) < LONG_ID
+    return int(text) if plain and (text == "0" or text[0] != "0") else text
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Tell whether a text has no halves of surrogate pairs."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -333,6 +377,10 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
         held = [candidates.reference_texts(g) for g in range(candidates.groups)]
         if len({len(texts) for texts in held}) > 1:
             raise UsageError("groups have different numbers of references; write arrow or jsonl")
+        if not all(text for texts in held for text in texts):
+            raise UsageError(
+                "a reference is empty, and so is a cell for none; write arrow or jsonl"
+            )
         for r in range(len(held[0])):
             name = REFERENCE if r == 0 else f"{REFERENCE}_{r + 1}"
             columns[name] = _repeated([texts[r] for texts in held], sizes)
