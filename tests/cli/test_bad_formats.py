@@ -192,7 +192,7 @@ def test_cut_off_anywhere(
     whole = set(candidates_of(convert(sample)))
     data = sample.files[sample.first].encode()
     rng = random.Random(sample.format)
-    for cut in sorted(rng.sample(range(len(data)), min(20, len(data)))):
+    for cut in sorted(rng.sample(range(len(data)), min(12, len(data)))):
         folder = sample.put(tmp_path / "cut")
         (folder / sample.first).write_bytes(data[:cut])
         target = tmp_path / "cut.jsonl"
@@ -249,7 +249,7 @@ def test_mutations(cli: Run, sample: Sample, tmp_path: Path) -> None:
     """Every file is refused as all errors are, or read with numbers that stand in it."""
     rng = random.Random(f"mutations of {sample.format}")
     target = tmp_path / "out.jsonl"
-    for k in range(30):
+    for k in range(16):
         files: dict[str, Any] = dict(sample.files)
         name = rng.choice([sample.first, *files])
         files[name] = mutated(files[name], rng)

@@ -83,6 +83,8 @@ def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> No
             reader.add(batch)
     if reader.empty:
         raise FormatError(name, None, "there is no row in it", "give one row a candidate")
+    for column, what in reader.left_out.items():
+        warnings.warn(f"{name}: column '{column}' {what} and is left out", stacklevel=3)
 
 
 class _Reader:
@@ -90,7 +92,7 @@ class _Reader:
         self.name = name
         self.collector = collector
         self.empty = True
-        self.left_out: set[str] = set()
+        self.left_out: dict[str, str] = {}
         self.numeric: set[str] = set()
 
     def add(self, batch: Batch) -> None:
@@ -182,7 +184,7 @@ class _Reader:
             if not name:
                 raise FormatError(self.name, None, "a column has no name", "name it")
             if _INDEX.fullmatch(name):
-                self._warn(name, "is the index of a frame")
+                self.left_out[name] = "is the index of a frame"
                 continue
             if isinstance(column, Numbers) and name in self.left_out:
                 self._check_left_out(batch, name, column)
@@ -224,7 +226,7 @@ class _Reader:
         if name not in self.left_out and (mixed or name.startswith((METRIC, FEATURE))):
             problem = f"'{name}' is '{column[bad]}', not a number"
             raise self._error(batch, bad, problem, "give a number, or nothing for 0")
-        self._warn(name, "holds text")
+        self.left_out[name] = "holds text"
 
     def _check_left_out(self, batch: Batch, name: str, column: Numbers) -> None:
         """Raise an error if a column that seemed to be text holds a number after all."""
@@ -232,11 +234,6 @@ class _Reader:
         if len(given):
             problem = f"'{name}' is a number here and text before"
             raise self._error(batch, int(given[0]), problem, "give numbers alone, or texts alone")
-
-    def _warn(self, name: str, what: str) -> None:
-        if name not in self.left_out:
-            self.left_out.add(name)
-            warnings.warn(f"{self.name}: column '{name}' {what} and is left out", stacklevel=5)
 
     def _add_inputs(self, batch: Batch, ids: list[int | str]) -> None:
         """Add references and sources, which every row of a group repeats."""
