@@ -25,7 +25,10 @@ def check_schema(schema: Any, name: str) -> None:
             continue
         if (field.name in RESERVED or is_reference(field.name)) and not is_flat(field.type):
             problem = f"'{field.name}' is a column of {field.type}"
-            raise FormatError(name, None, problem, "write texts or numbers")
+            remedy = (
+                "write lists of texts" if field.name == REFERENCES else "write texts or numbers"
+            )
+            raise FormatError(name, None, problem, remedy)
 
 
 def first_line(error: Exception) -> str:

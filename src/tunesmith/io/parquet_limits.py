@@ -101,7 +101,7 @@ def _walk(data: memoryview, at: int, end: int, pages: Pages) -> None:
             for key in ENCODING.keys() & header.fields.keys():
                 page = header.struct(key)
                 pages.encodings.add(page.number(ENCODING[key]))
-                pages.values += page.number(VALUES)
+                pages.values += abs(page.number(VALUES))
         at = header.end + size
 
 
