@@ -174,5 +174,7 @@ def compressing(file: BinaryIO, path: str | os.PathLike[str]) -> AbstractContext
     elif kind == "xz":
         opened = lzma.LZMAFile(file, "wb")  # noqa: SIM115
     else:
-        opened = _zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+        # With a checksum, as the program zstd writes it: damage does not pass unseen.
+        compressor = _zstandard().ZstdCompressor(write_checksum=True)
+        opened = compressor.stream_writer(file, closefd=False)
     return cast(AbstractContextManager[BinaryIO], opened)

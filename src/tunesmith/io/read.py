@@ -15,6 +15,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
+from tunesmith.io.compression import kind_of
 from tunesmith.io.formats import FORMATS, CandidateFormat
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.streams import Source
@@ -158,6 +159,9 @@ def recognise(source: Source) -> str:
             return format_name
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
+    if kind_of(source.head()) is not None:
+        problem = "it is compressed twice"
+        raise FormatError(source.name, None, problem, "decompress it yourself first")
     # Another encoding hides every format. The last character may be cut.
     line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
     check_utf8(line, source.name, 1)
