@@ -78,7 +78,7 @@ def test_references_of_arrays_are_lists_of_texts(references, what):
 
 
 def test_arrays_of_texts_and_of_other_lengths():
-    with pytest.raises(TunesmithError, match="'f' holds texts, as '1'; give numbers"):
+    with pytest.raises(TunesmithError, match="'f' holds texts; give numbers"):
         from_arrays([0, 0], {"f": ["1", "2"]})
     with pytest.raises(TunesmithError, match="'text' has not one value"):
         from_arrays([0, 0], {"f": [1, 2]}, ["a"])
@@ -86,6 +86,12 @@ def test_arrays_of_texts_and_of_other_lengths():
         from_arrays([0, 0], {"id": [1, None]})
     with pytest.raises(TunesmithError, match=r"'metrics\.m' is missing"):
         from_arrays([0, 0], {"f": [1, 2]}, columns={"m": [1, None]})
+
+
+def test_arrays_come_by_name():
+    for given in ({"features": [1, 2]}, {"references": [["r"]]}, {"columns": [[1, 2]]}):
+        with pytest.raises(TunesmithError, match=f"'{next(iter(given))}' is a list; give a dict"):
+            from_arrays([0, 0], **({"features": {"f": [1, 2]}} | given))
 
 
 def test_groups_that_look_like_numbers_find_their_references():

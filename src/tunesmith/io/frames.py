@@ -88,16 +88,20 @@ def from_arrays(
     columns
         External scores by name, to tune for with ``column:NAME``.
     """
+    by_name = {"features": features, "references": references, "columns": columns}
+    for what, given in by_name.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise TunesmithError(f"'{what}' is a {type(given).__name__}; give a dictionary")
     held = {"id": _column("id", groups, "arrays")}
     if texts is not None:
         held["text"] = _column("text", texts, "arrays")
     for prefix, several in (("features.", features), ("metrics.", columns or {})):
         for name, values in several.items():
-            column = _column(prefix + name, values, "arrays")
-            _check_gaps(prefix + name, column, "arrays")
+            column = _column(f"{prefix}{name}", values, "arrays")
+            _check_gaps(f"{prefix}{name}", column, "arrays")
             if not isinstance(column, Numbers) and len(column):
-                raise TunesmithError(f"'{name}' holds texts, as '{column[0]}'; give numbers")
-            held[prefix + name] = column
+                raise TunesmithError(f"'{name}' holds texts; give numbers")
+            held[f"{prefix}{name}"] = column
     for name, column in held.items():
         if _length(column) != _length(held["id"]):
             shown = name.partition(".")[2] or name
@@ -150,7 +154,9 @@ def _column(name: str, values: Any, where: str) -> Column:
         return [_texts_of(cell) for cell in array.tolist()]
     if array.dtype.kind in "fb" or (array.dtype.kind in "iu" and _is_small(array)):
         return Numbers(array.astype(np.float64))
-    cells = array.tolist()
+    cells: list[Any] = array.tolist()
+    if all(type(cell) is str for cell in cells):
+        return cells
     missing = np.array([_is_missing(cell) for cell in cells], np.bool_)
     given = [cell for cell, gap in zip(cells, missing, strict=True) if not gap]
     if given and all(isinstance(c, int | float | Decimal) for c in given):
