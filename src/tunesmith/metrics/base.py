@@ -95,10 +95,16 @@ class Metric(ABC):
         for g in range(candidates.groups):
             references = candidates.reference_texts(g)
             rows.extend(
-                self.stats(candidates.text(i), references)
+                self.stats(candidates.text(i), list(references))
                 for i in range(candidates.start[g], candidates.start[g + 1])
             )
-        return np.array(rows)
+        try:
+            return np.array(rows)
+        except ValueError:
+            raise TunesmithError(
+                f"{self.name} has {len(self.stat_names)} statistics and returns now more, now "
+                "fewer; return one for each name"
+            ) from None
 
     def check(self, candidates: CandidateSet) -> None:
         """Raise an error if the candidates lack what the metric needs."""
@@ -161,8 +167,9 @@ class MetricRegistry(Registry[Metric]):
                 raise UsageError(f"'{spec}' has a bracket too many or too few; close it")
             made: Metric = cls.of(rest[:-1])
             return made
-        if getattr(self.get(name), "takes_parts", False) if ":" not in name else False:
-            raise UsageError(f"metric '{name}' combines others; write {name}(bleu,chrf)")
+        kind = name.partition(":")[0]
+        if kind in self.names() and getattr(self.get(kind), "takes_parts", False):
+            raise UsageError(f"metric '{kind}' combines others; write {kind}(bleu,chrf)")
         return super().create(spec.strip())
 
 

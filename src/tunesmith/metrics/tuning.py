@@ -9,8 +9,8 @@ import numpy as np
 
 from tunesmith.arrays import Ints, Stats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.checks import checked, checked_score, statistics_of
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,8 @@ class TuningSet:
             metric = METRICS.create(metric)
         given = stats is not None or metric.is_given(candidates)
         if stats is None:
-            stats = metric.statistics(candidates)
-        if stats.shape != (len(candidates), len(metric.stat_names)):
-            raise TunesmithError(
-                f"{metric.name} has {len(metric.stat_names)} statistics for each of "
-                f"{len(candidates)} candidates; the array given is {stats.shape}"
-            )
-        if stats.dtype.kind == "f" and not np.isfinite(stats).all():
-            row = int(np.flatnonzero(~np.isfinite(stats).all(axis=1))[0])
-            shown = candidates.text(row)[:40]
-            raise TunesmithError(
-                f"a statistic of {metric.name} is not finite for '{shown}'; mend the metric"
-            )
+            stats = statistics_of(metric, candidates)
+        stats = checked(metric, stats, candidates)
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "stats", stats)
@@ -69,7 +59,7 @@ class TuningSet:
 
     def score(self, chosen: Ints) -> float:
         """Score one candidate per group, on the customary scale."""
-        return float(self.metric.score(self.total(chosen)))
+        return checked_score(self.metric, self.metric.score(self.total(chosen)))
 
     def signature(self) -> str:
         """Return the metric's signature, with the number of references."""
