@@ -61,9 +61,31 @@ class Metric(ABC):
         if not self.is_given(candidates):
             return self.candidate_stats(candidates)
         stats = np.column_stack([candidates.columns[n] for n in self.statistic_columns()])
+        self._check_given(stats, candidates)
         most = np.abs(stats).max(initial=0.0)
         whole = most < np.iinfo(np.int32).max and (stats == np.rint(stats)).all()
         return stats.astype(np.int32) if whole else stats
+
+    def _check_given(self, stats: Stats, candidates: CandidateSet) -> None:
+        """Raise an error if statistics of ours are no counts, or more n-grams match than exist."""
+        if type(self).__module__.partition(".")[0] != __package__.partition(".")[0]:
+            return
+        names, columns = self.stat_names, self.statistic_columns()
+        found = [(k, stats[:, k] < 0, "below 0") for k in range(len(names))]
+        for k, name in enumerate(names):
+            kind, _, order = name.partition("_")
+            for other in (f"{of}_{order}" for of in ("total", "hypothesis", "reference")):
+                if kind == "matches" and other in names:
+                    too_many = stats[:, k] > stats[:, names.index(other)]
+                    found.append((k, too_many, f"more than {other}"))
+        for k, wrong, what in found:
+            if wrong.any():
+                row = int(np.flatnonzero(wrong)[0])
+                group = candidates.ids[int(np.searchsorted(candidates.start, row, "right")) - 1]
+                raise TunesmithError(
+                    f"{columns[k]} is {stats[row, k]:g} for a candidate of group '{group}', which "
+                    f"is {what}; give counts"
+                )
 
     def is_given(self, candidates: CandidateSet) -> bool:
         """Tell whether the candidates bring the statistics with them, as columns.
@@ -109,6 +131,14 @@ class Metric(ABC):
     def check(self, candidates: CandidateSet) -> None:
         """Raise an error if the candidates lack what the metric needs."""
         if self.needs_references and candidates.references is None:
+            lacking = [n for n in self.statistic_columns() if n not in candidates.columns]
+            if not lacking:
+                return  # nothing is counted
+            if len(lacking) < len(self.stat_names):
+                raise TunesmithError(
+                    f"{self.name} lacks the column '{lacking[0]}' beside its other statistics; "
+                    "give all of them, or references"
+                )
             raise TunesmithError(
                 f"{self.name} needs references; give --references (--dev-references for a "
                 "held-out set) or put them into the JSON lines"
