@@ -136,8 +136,8 @@ class Metric(ABC):
                 return  # nothing is counted
             if len(lacking) < len(self.stat_names):
                 raise TunesmithError(
-                    f"{self.name} lacks the column '{lacking[0]}' beside its other statistics; "
-                    "give all of them, or references"
+                    f"{self.name} needs references, or the column '{lacking[0]}' beside its other "
+                    "statistics; give them"
                 )
             raise TunesmithError(
                 f"{self.name} needs references; give --references (--dev-references for a "
