@@ -65,7 +65,8 @@ def _check_score(metric: Metric, stats: Stats, start: Ints) -> None:
     """Score one sum, and a few at once: it must be one finite number for each."""
     total = stats[start[:-1]].sum(axis=0)
     several = np.stack([total, total])
-    one, two = metric.score(total.copy()), metric.score(several)
+    with np.errstate(all="ignore"):  # it is looked at below
+        one, two = metric.score(total.copy()), metric.score(several)
     if np.shape(one) != () or np.shape(two) != (2,):
         raise TunesmithError(
             f"the score of {metric.name} has the shape {np.shape(two)} for two sums of statistics; "
