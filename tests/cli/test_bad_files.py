@@ -16,6 +16,7 @@ from tests.io import samples
 
 from .conftest import Run
 from .format_cases import CSV, SAMPLES, TSV
+from .support import REFERENCES
 
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]
@@ -358,6 +359,54 @@ def test_other_numbers_of_references(cli: Run, make: Make, weights: Path) -> Non
     found = cli("evaluate", *arguments, "--metric", "wer", "--json").json()
     assert found["score"] == 50  # b against a, b against the first of three
     assert found["signature"].endswith("|nrefs:1-3")
+
+
+# Texts, one a line
+
+TEXTS: dict[str, Callable[[str], str]] = {
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "byte-order mark": lambda text: "\ufeff" + text,
+    "no final line end": lambda text: text.removesuffix("\n"),
+    "blanks": lambda text: text.replace("\n", " \t\n").replace("a b", "  a   b"),
+    "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
+    "line ends of Unicode": lambda text: text.replace(" ", "\u2028").replace("k", "\x85k"),
+}
+
+
+@pytest.mark.parametrize("change", TEXTS.values(), ids=TEXTS)
+def test_unusual_texts(
+    cli: Run, make: Make, lists: Path, refs: Path, weights: Path, change: Callable[[str], str]
+) -> None:
+    changed = make("changed", change(REFERENCES))
+    plain = make("hypotheses", "a b x d\nk l m n\n")
+    usual = cli("evaluate", "--hypotheses", plain, "--references", refs, "--json").json()["score"]
+    assert 0 < usual < 100
+    for arguments in (
+        ["--hypotheses", plain, "--references", changed],
+        ["--hypotheses", make("other", change("a b x d\nk l m n\n")), "--references", refs],
+    ):
+        assert cli("evaluate", *arguments, "--json").json()["score"] == usual
+    arguments = ["--candidates", lists, "--references", changed, "--weights", weights]
+    assert cli("evaluate", *arguments, "--json").json()["score"] == pytest.approx(100, abs=1e-9)
+
+
+def test_texts_whose_lines_end_in_cr_alone(
+    refused: Refused, make: Make, lists: Path, refs: Path
+) -> None:
+    """Otherwise two such files would be one sentence each, and be scored."""
+    bad = make("bad", REFERENCES.replace("\n", "\r"))
+    refused("evaluate", "--hypotheses", bad, "--references", bad, file=bad, line=1)
+    refused("tune", "--candidates", lists, "--references", bad, file=bad, line=1)
+
+
+def test_ten_thousand_groups_of_one(cli: Run, make: Make) -> None:
+    texts = [f"a b c d{i}" for i in range(10_000)]
+    lists = make("many", "".join(f"{i} ||| {t} ||| f= {i}\n" for i, t in enumerate(texts)))
+    refs = make("many.refs", "".join(f"{t}\n" for t in texts))
+    arguments = ["--candidates", lists, "--references", refs, "--restarts", 0, "--json"]
+    found = cli("tune", *arguments).json()
+    assert found["score"] == pytest.approx(100, abs=1e-9)
+    assert found["oracle_score"] == found["initial_score"] == found["score"]
 
 
 # Tables of other programs

@@ -117,10 +117,7 @@ class Struct:
     """
 
     def __init__(self, data: memoryview, at: int, depth: int = 0) -> None:
-        if depth > DEEPEST:
-            raise ValueError("its metadata are nested too deep")
         self.data = data
-        self.depth = depth
         self.end = at
         self.fields: dict[int, Any] = {}
         key = 0
@@ -128,7 +125,8 @@ class Struct:
             step, kind = head >> 4, head & 15
             key = key + step if step else _signed(self._varint())
             # Truth values have no byte of their own here.
-            self.fields[key] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind)
+            whole = kind in (TRUE, FALSE)
+            self.fields[key] = kind == TRUE if whole else self._value(kind, depth)
 
     def number(self, key: int, default: int | None = None) -> int:
         """Return a whole number."""
@@ -151,21 +149,24 @@ class Struct:
             raise ValueError("its metadata lack a list")
         return found
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise ValueError("its metadata are nested too deep")
         if BYTE < kind < DOUBLE:
             return _signed(self._varint())
         if kind == STRUCT:
-            inner = Struct(self.data, self.end, self.depth + 1)
+            inner = Struct(self.data, self.end, depth + 1)
             self.end = inner.end
             return inner
         if kind in (LIST, SET):
             head = self._byte()
             count = head >> 4 if head >> 4 < 15 else self._varint()
-            return [self._value(head & 15) for _ in range(count)]
+            return [self._value(head & 15, depth + 1) for _ in range(count)]
         if kind == MAP:
             count = self._varint()
             kinds = self._byte() if count else 0
-            return [(self._value(kinds >> 4), self._value(kinds & 15)) for _ in range(count)]
+            pair = (kinds >> 4, kinds & 15)
+            return [[self._value(kind, depth + 1) for kind in pair] for _ in range(count)]
         return self._bytes(kind)
 
     def _bytes(self, kind: int) -> memoryview:
