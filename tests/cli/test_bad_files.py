@@ -279,6 +279,12 @@ def test_scores(
     refused("convert", *arguments, "--scores", "lm=hyp.txt.lm", "--scores", scores)
 
 
+@pytest.mark.parametrize("option", [["--scores", "f=scores"], ["--format", "moses"]])
+def test_an_output_has_no_scores(refused: Refused, refs: Path, option: list[str]) -> None:
+    arguments = ["evaluate", "--hypotheses", refs, "--references", refs]
+    assert "--candidates" in refused(*arguments, *option)
+
+
 def test_a_score_file_for_a_feature_that_is_there(
     refused: Refused, lists: Path, make: Make
 ) -> None:

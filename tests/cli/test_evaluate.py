@@ -338,3 +338,14 @@ def test_references_without_candidates_do_not_count(cli: Run, make: Make) -> Non
     assert found.err.startswith("tunesmith: warning: ")
     assert found.err.count("\n") == 1
     same(found.json(), bleu(["k l m x"], [["k l m n"]]))
+
+
+@pytest.mark.parametrize("command", ["evaluate", "rerank"])
+def test_candidates_without_any_text_are_refused(
+    refused: Callable[..., str], make: Callable[..., Path], command: str
+) -> None:
+    table = make("t.csv", "id,lm\n0,1\n0,2\n")
+    arguments = ["--candidates", table, "--weights", make("w.json", '{"lm": 1}')]
+    if command == "evaluate":
+        arguments += ["--references", make("refs", "a\n"), "--metric", "wer"]
+    assert "empty" in refused(command, *arguments)

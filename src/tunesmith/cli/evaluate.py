@@ -62,6 +62,9 @@ def run(
         )
     if (weights is None) == bool(candidates):
         raise UsageError("--candidates and --weights go together; give both")
+    if hypotheses is not None and (scores or format_name is not None):
+        option = "--scores" if scores else "--format"
+        raise UsageError(f"{option} goes with --candidates; drop it")
     one_standard_input(hypotheses, *candidates, *references, weights)
     measure = METRICS.create(metric)
     if weights is None:
