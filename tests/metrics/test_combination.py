@@ -191,12 +191,6 @@ def test_given_statistics_give_way_to_references_that_are_asked_for(tmp_path):
     assert found.score(found.candidates.start[:-1]) == 0.0
 
 
-def test_metrics_of_texts_refuse_sets_without_any():
-    candidates = candidate_set([[[1.0], [2.0]]], references=[["a"]])
-    with pytest.raises(TunesmithError, match="all candidates have an empty one"):
-        TuningSet(candidates, "wer")
-
-
 def test_statistics_that_are_not_finite_are_refused():
     with pytest.raises(TunesmithError, match="a statistic of mean is not finite"):
         TuningSet(candidate_set([[[1.0]]]), Mean(), np.array([[np.nan, 1.0]]))

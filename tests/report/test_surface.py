@@ -378,7 +378,8 @@ def test_metrics_of_different_candidates_are_refused():
 
 
 def test_a_metric_that_is_no_number_is_refused():
-    tuning = tuning_set([LINES], [[0.0, math.nan, 0.5]])
+    tuning = tuning_set([LINES], [[0.0, 0.25, 0.5]])
+    tuning.stats[1, 0] = math.nan  # after the set has been checked
     with pytest.raises(TunesmithError, match="mean is not a finite number"):
         error_surface(tuning, {"f0": 3.0, "f1": 1.0}, features=["f0"])
 

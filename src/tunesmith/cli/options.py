@@ -89,7 +89,13 @@ def read_candidates(
     # What is not there a metric misses itself, and says how to give it.
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]
-    return with_columns(found, wanted)
+    found = with_columns(found, wanted)
+    for metric in metrics:
+        if metric.needs_references and not metric.is_given(found) and not found.has_texts:
+            raise UsageError(
+                f"{metric.name} counts texts, and all candidates have an empty one; give texts"
+            )
+    return found
 
 
 def _named_file(text: str) -> tuple[str, str]:

@@ -143,10 +143,6 @@ class Metric(ABC):
                 f"{self.name} needs references; give --references (--dev-references for a "
                 "held-out set) or put them into the JSON lines"
             )
-        if self.needs_references and not candidates.has_texts:
-            raise TunesmithError(
-                f"{self.name} counts texts, and all candidates have an empty one; give texts"
-            )
         for name in self.columns:
             if name not in candidates.columns:
                 known = [*candidates.columns, *candidates.features.names]
