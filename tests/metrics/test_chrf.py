@@ -212,3 +212,9 @@ def test_references_are_needed():
         TuningSet(candidate_set([[[1.0]]], references=[[]]), "chrf")
     with pytest.raises(TunesmithError, match="chrf needs a reference for each group"):
         CHRF().stats("a", [])
+
+
+@pytest.mark.parametrize("option", ["char-order=101", "word-order=1000000", "beta=1e200"])
+def test_orders_and_beta_have_a_limit(option):
+    with pytest.raises(TunesmithError, match=r"give a smaller one|up to 1e\+06"):
+        METRICS.create(f"chrf:{option}")

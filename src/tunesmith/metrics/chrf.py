@@ -20,6 +20,11 @@ from tunesmith.registry import option
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
+#: The longest n-grams, and the greatest weight of recall, that can be asked for.
+LONGEST = 100
+LARGEST_BETA = 1e6
+
+
 @METRICS.register("chrf")
 @dataclass(frozen=True)
 class CHRF(Metric):
@@ -45,8 +50,12 @@ class CHRF(Metric):
                 f"the orders of {self.name} are {self.char_order} and {self.word_order}; "
                 "give 0 or more, and one of them 1 or more"
             )
-        if self.beta < 0:
-            raise UsageError(f"beta of {self.name} is {self.beta:g}; give 0 or more")
+        if max(self.char_order, self.word_order) > LONGEST:
+            raise UsageError(f"an order of {self.name} is above {LONGEST}; give a smaller one")
+        if not 0 <= self.beta <= LARGEST_BETA:
+            raise UsageError(
+                f"beta of {self.name} is {self.beta:g}; give 0 or more, up to {LARGEST_BETA:g}"
+            )
 
     @property
     def stat_names(self) -> tuple[str, ...]:
