@@ -90,8 +90,9 @@ def read_candidates(
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]
     found = with_columns(found, wanted)
+    textless = found.references is not None and not found.has_texts
     for metric in metrics:
-        if metric.needs_references and not metric.is_given(found) and not found.has_texts:
+        if textless and metric.needs_references and not metric.is_given(found):
             raise UsageError(
                 f"{metric.name} counts texts, and all candidates have an empty one; give texts"
             )
