@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: Characters of what a message shows of a file.
 LONGEST = 400
+#: Where no name is near, so many are listed at most; of more (there may be a million features)
+#: the first few.
+MANY, FEW = 40, 3
 
 
 class TunesmithError(Exception):
@@ -43,7 +46,7 @@ class UnknownNameError(TunesmithError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name[:LONGEST], names, n=3, cutoff=0.5) or names
+        near = nearest(name, names) if len(names) > MANY else nearest(name, names, MANY)
         remedy = f"did you mean {' or '.join(near)}?" if near else "there is none"
         super().__init__(f"unknown {kind} '{shortened(name)}'; {remedy}")
 
@@ -57,6 +60,12 @@ class MissingExtraError(TunesmithError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional package; pip install 'tunesmith[{extra}]'")
+
+
+def nearest(name: str, known: Sequence[str], otherwise: int = FEW, alike: float = 0.5) -> list[str]:
+    """Return up to three names that look like one, or the first few where none does."""
+    near = difflib.get_close_matches(name[:LONGEST], known, n=3, cutoff=alike)
+    return near or list(known[:otherwise])
 
 
 def shortened(text: str) -> str:

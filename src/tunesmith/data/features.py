@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -12,7 +11,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, nearest
 from tunesmith.kernels import kernel
 
 #: Candidates whose running sums stay in the first-level cache.
@@ -168,8 +167,7 @@ class Selection:
         for option, patterns in (("keep", self.keep), ("drop", self.drop)):
             for pattern in patterns:
                 if not any(_matches(name, pattern) for name in names):
-                    near = difflib.get_close_matches(pattern.strip("*?"), names, 3, 0.4)
-                    shown = " or ".join(near or names[:3])
+                    shown = " or ".join(nearest(pattern.strip("*?"), names, alike=0.4))
                     raise UsageError(
                         f"{option} '{pattern}' matches no feature; did you mean {shown}?"
                     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -11,7 +10,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, nearest
 from tunesmith.registry import Registry, options_of
 
 
@@ -146,7 +145,7 @@ class Metric(ABC):
         for name in self.columns:
             if name not in candidates.columns:
                 known = [*candidates.columns, *candidates.features.names]
-                near = " or ".join(difflib.get_close_matches(name, known, 3)) or "none"
+                near = " or ".join(nearest(name, known)) or "none"
                 raise TunesmithError(
                     f"{self.name} needs the column '{name}' (near: {near}); give it with the "
                     f"candidates or with --scores {name}=FILE"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +47,7 @@ class Along:
 def along_feature(names: Sequence[str], weights: Floats, name: str) -> Along:
     """Vary the weight of one feature."""
     if name not in names:
-        # There may be a million features; all their names are no help.
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5) or names[:5]
-        raise UnknownNameError("feature", name, near)
+        raise UnknownNameError("feature", name, names)
     index = list(names).index(name)
     shown = _short(name)
     return Along(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tunesmith.errors import UsageError
+from tunesmith.errors import UsageError, nearest
 
 
 @dataclass(frozen=True)
@@ -125,5 +124,5 @@ def _split(parts: list[str], sign: str, known: set[str]) -> list[str] | None:
 
 def unknown_feature(name: str, known: Sequence[str], where: str) -> UsageError:
     """Return the error about a name that no feature has, with near ones."""
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) or list(known[:3])
-    return UsageError(f"no feature is called '{name}' ({where}); did you mean {' or '.join(near)}?")
+    near = " or ".join(nearest(name, known))
+    return UsageError(f"no feature is called '{name}' ({where}); did you mean {near}?")
