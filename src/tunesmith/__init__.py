@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.features import Features
     from tunesmith.data.merge import merge
+    from tunesmith.data.synthetic import synthetic
     from tunesmith.data.weights import Weights
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
@@ -70,6 +71,7 @@ _HOME = {
     "read": "io.read",
     "read_weights": "io.weights",
     "rerank": "inference.rerank",
+    "synthetic": "data.synthetic",
     "threads": "parallel.local",
     "to_columns": "io.tables",
     "write": "io.write",
@@ -106,6 +108,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "read",
     "read_weights",
     "rerank",
+    "synthetic",
     "threads",
     "to_columns",
     "write",

@@ -14,7 +14,7 @@ from tunesmith.metrics.base import METRICS
 from .conftest import Run
 from .support import bleu, python
 
-COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "list", "doctor", "demo")
+COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "synth", "list", "doctor", "demo")
 KINDS = {
     "tuners": {"mert"},
     "metrics": {
@@ -54,6 +54,7 @@ def test_help_of_a_command(cli: Run, command: str) -> None:
         "evaluate": "--hypotheses --references --candidates --weights --metric --json",
         "surface": "--candidates --weights --metric --feature --direction --to --range --out",
         "convert": "--candidates --references --scores --column --statistics --weights --to --out",
+        "synth": "--sentences --candidates --features --noise --seed --out --json",
         "list": "tuners metrics formats --json",
         "doctor": "--json",
         "demo": "--out --seed",

@@ -19,7 +19,7 @@ from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
-COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "list", "doctor", "demo")
+COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "synth", "list", "doctor", "demo")
 
 # Exit codes.
 DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -148,6 +148,7 @@ HELP = {
     "evaluate": "Score an output, or the best candidates under given weights.",
     "surface": "Show the metric along a weight, and how wide the plateau is.",
     "convert": "Convert candidates, or weights, from one format to another.",
+    "synth": "Make candidates whose best weights are known.",
     "list": "List tuners, metrics, formats and direction finders.",
     "doctor": "Check this installation.",
     "demo": "Tune on bundled lists and draw an error surface.",
