@@ -10,12 +10,9 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.products import add_rows, combinations_of, scores_of
 from tunesmith.errors import TunesmithError, UsageError, nearest
-from tunesmith.kernels import kernel
-
-#: Candidates whose running sums stay in the first-level cache.
-BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -63,6 +60,9 @@ class Features:
             raise TunesmithError("the dense block needs one row per name; check its shape")
         if self.sparse.shape != (self.dense.shape[1], len(self.sparse_names)):
             raise TunesmithError("the sparse block needs one column per name; check its shape")
+        if not self.sparse.has_canonical_format:
+            object.__setattr__(self, "sparse", self.sparse.copy())
+            self.sparse.sum_duplicates()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -106,24 +106,42 @@ class Features:
     def dot(self, weights: Floats) -> Floats:
         """Return w·h for every candidate, added up in the order of the features.
 
-        One thread and a fixed order, so that equal feature vectors get equal
-        bits and a result does not depend on the machine's load.
+        Weights [D] give scores [N], several of them [B, D] give [B, N] with the same bits.
+        The order is fixed, so that equal feature vectors get equal bits and a result does
+        not depend on the number of threads.
         """
-        scores = np.zeros(self.candidates)
-        split = len(self.dense_names)
-        _add_dense(self.dense, weights[:split], scores)
-        sparse = self.sparse
-        _add_sparse(sparse.data, sparse.indices, sparse.indptr, weights[split:], scores)
+        several = self._several(weights, len(self.names), "weight a feature")
+        scores = scores_of(self.dense, self.sparse, several)
         with np.errstate(over="ignore", invalid="ignore"):
             overflow = not np.isfinite(scores.sum()) and not np.isfinite(scores).all()
         if overflow:
             raise TunesmithError("model scores are too large to compare; scale the features down")
-        return scores
+        return scores.reshape(*weights.shape[:-1], self.candidates)
+
+    def combine(self, coefficients: Floats) -> Floats:
+        """Return the sum of all feature vectors, each times the coefficient of its candidate.
+
+        Coefficients [N] give a vector [D], several of them [B, N] give [B, D] with the same
+        bits, for any number of threads.
+        """
+        several = self._several(coefficients, self.candidates, "coefficient a candidate")
+        sums = combinations_of(self.dense, self.sparse, several)
+        return sums.reshape(*coefficients.shape[:-1], len(self.names))
+
+    @staticmethod
+    def _several(given: Floats, size: int, one: str) -> Floats:
+        if given.ndim not in (1, 2) or given.shape[-1] != size:
+            raise TunesmithError(
+                f"an array of {'x'.join(map(str, given.shape))} numbers needs one {one}: {size}; "
+                "check its shape"
+            )
+        return np.ascontiguousarray(np.atleast_2d(given), np.float64)
 
     def add(self, scores: Floats, index: int, step: float) -> None:
         """Add ``step`` times one feature to the scores in place (footnote 6 of the paper)."""
         if index < len(self.dense_names):
-            _add_dense(self.dense[index : index + 1], np.array([step]), scores)
+            row = self.dense[index : index + 1]
+            add_rows(row, np.array([[step]]), scores[None], 0, len(scores))
         else:
             rows, values = self.column(index)
             scores[rows] += step * values
@@ -178,25 +196,3 @@ class Selection:
 def _matches(name: str, pattern: str) -> bool:
     # A name with brackets in it matches itself too.
     return name == pattern or fnmatchcase(name, pattern)
-
-
-@kernel
-def _add_dense(dense: Floats, weights: Floats, scores: Floats) -> None:
-    n = scores.shape[0]
-    for lo in range(0, n, BLOCK):
-        out = scores[lo : min(lo + BLOCK, n)]
-        for d in range(weights.shape[0]):
-            w = weights[d]
-            if w != 0.0:
-                row = dense[d, lo : min(lo + BLOCK, n)]
-                for i in range(out.shape[0]):
-                    out[i] += w * row[i]
-
-
-@kernel
-def _add_sparse(data: Floats, rows: Ids, start: Ids, weights: Floats, scores: Floats) -> None:
-    for d in range(weights.shape[0]):
-        w = weights[d]
-        if w != 0.0:
-            for k in range(start[d], start[d + 1]):
-                scores[rows[k]] += w * data[k]
