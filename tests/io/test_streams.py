@@ -217,3 +217,34 @@ def test_an_interrupt_while_standard_input_is_awaited(tmp_path):
     process.stdin.close()
     process.stdout.close()
     process.stderr.close()
+
+
+def test_a_mapped_file_has_the_digest_of_its_bytes_on_disk(tmp_path):
+    path = tmp_path / "large"
+    data = os.urandom(3 * streams.HASHED + 5)
+    path.write_bytes(data)
+    source = Source(path)
+    mapped = source.buffer()
+    assert bytes(mapped) == data
+    mapped[:3] = b"new"  # memory alone
+    assert source.sha256 == hashlib.sha256(data).hexdigest()
+    assert path.read_bytes() == data
+
+
+def test_a_mapped_file_that_is_cut_short_meanwhile(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(b"x" * (40 * streams.HASHED))
+    source = Source(path)
+    source.buffer()
+    path.write_bytes(b"")
+    assert len(source.sha256) == 64  # of what there was to read; the process lives
+
+
+def test_a_digest_that_cannot_be_taken_is_an_error(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"some bytes")
+    monkeypatch.setattr(os, "dup", lambda _: os.open(tmp_path, os.O_RDONLY))
+    source = Source(path)
+    source.buffer()
+    with pytest.raises(FormatError, match="file: is a directory; name a file"):
+        _ = source.sha256

@@ -57,6 +57,13 @@ class Piece:
     def __len__(self) -> int:
         return len(self.group)
 
+    @classmethod
+    def of_texts(cls, group: Ints, texts: Texts, origin: str = "") -> Piece:
+        """Return candidates that have a text and no features."""
+        none = np.zeros(0, np.int64)
+        dense = np.zeros((0, len(texts)))
+        return cls(group, texts, none, dense, none, none, np.zeros(0), none, none, origin=origin)
+
 
 def assemble(
     pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
@@ -104,7 +111,8 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
     for piece in pieces:
         given[piece.given_columns] += piece.given_counts
         np.add.at(nonzero, piece.sparse_columns, 1)
-        nonzero[piece.dense_columns] += np.count_nonzero(piece.dense, axis=1)
+        for column, row in zip(piece.dense_columns, piece.dense, strict=True):
+            nonzero[column] += np.count_nonzero(row)  # of all at once it would make flags
     is_dense = (given == n) | (nonzero * DENSE_SHARE >= n)
     gaps = _gaps(pieces, names, np.flatnonzero(is_dense & (given < n)), n - given)
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
+import math
 import mmap
 import os
 import re
+import shutil
 import tempfile
 import weakref
 from pathlib import Path
@@ -33,7 +36,7 @@ def own_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     writes to disk when it needs the memory: a set may be larger than that.
     """
     kind = np.dtype(dtype)
-    size = int(np.prod(shape)) * kind.itemsize
+    size = math.prod(shape) * kind.itemsize  # exact, however large
     if size == 0:
         return np.zeros(shape, kind)
     if _held + size > budget():
@@ -86,6 +89,9 @@ def _in_memory(size: int) -> mmap.mmap:
 
 def _on_disk(size: int) -> mmap.mmap:
     try:
+        if shutil.disk_usage(tempfile.gettempdir()).free < size:
+            # Reserving the pages would fail too, but only when the disk is full of them.
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         with tempfile.TemporaryFile(prefix="tunesmith-") as file:
             file.truncate(size)
             if hasattr(os, "posix_fallocate"):

@@ -30,6 +30,8 @@ from tunesmith.io.tables import Batch, Room, add_batches
 
 SCHEMA_KEY, SCHEMA = b"tunesmith.schema", b"candidates/1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
+#: Numbers that are checked at a time.
+CHECKED = 1 << 16
 
 #: The arrays of our own files, with the types of their values.
 ARRAYS = {
@@ -224,7 +226,7 @@ class _Opened:
             texts["sources"] or None,
         )
         for values in (numbers["dense"], numbers["sparse_data"], numbers["columns"]):
-            if not np.isfinite(values).all():
+            if not _all_finite(values):
                 raise FormatError(self.name, None, "a number is not finite", "write it again")
         return found
 
@@ -301,6 +303,12 @@ class _Opened:
         if values.null_count:
             raise ValueError(f"'{name}' has gaps")
         return values
+
+
+def _all_finite(values: Floats) -> bool:
+    # In steps: the flags of all values at once would take an eighth of a set's memory again.
+    steps = range(0, len(values), CHECKED)
+    return all(np.isfinite(values[lo : lo + CHECKED]).all() for lo in steps)
 
 
 def _outside(indices: NDArray[Any], count: int) -> bool:

@@ -35,21 +35,7 @@ class ParallelFormat(CandidateFormat):
         texts = read_lines(source, collector.vocabulary)
         check_multiple(len(texts), self.per_source, source.name)
         groups = collector.groups(range(len(texts) // self.per_source))
-        none = np.zeros(0, np.int64)
-        collector.add_piece(
-            Piece(
-                np.repeat(groups, self.per_source),
-                texts,
-                none,
-                np.zeros((0, len(texts))),
-                none,
-                none,
-                np.zeros(0),
-                none,
-                none,
-                origin=source.name,
-            )
-        )
+        collector.add_piece(Piece.of_texts(np.repeat(groups, self.per_source), texts, source.name))
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write the hypotheses alone."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Floats
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
@@ -123,14 +123,8 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
         if len(held[-1][1]) != len(texts):
             problem = f"it has {len(held[-1][1])} lines and {source.name} has {len(texts)}"
             raise FormatError(other.name, None, problem, "give one reference line per hypothesis")
-    collector.add_piece(_without_features(collector.groups(range(len(texts))), texts))
+    collector.add_piece(Piece.of_texts(collector.groups(range(len(texts))), texts))
     return collector.finish(held)
-
-
-def _without_features(group: Ints, texts: Texts) -> Piece:
-    none = np.zeros(0, np.int64)
-    values = np.zeros((0, len(texts)))
-    return Piece(group, texts, none, values, none, none, np.zeros(0), none, none)
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:

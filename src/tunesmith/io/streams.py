@@ -33,7 +33,7 @@ RATIO_FROM = 64 << 20
 
 LONGEST_MAGIC = max(map(len, MAGIC.values()))
 #: Bytes of a mapped file whose digest is taken at a time.
-HASHED = 1 << 24
+HASHED = 1 << 20
 
 
 class Source:
@@ -58,12 +58,18 @@ class Source:
 
     def _begin(self) -> None:
         self._digest = hashlib.sha256()
+        self._digesting: threading.Thread | None = None
+        self._unread: OSError | None = None
         self._texts = _ahead(self._checked())
         self._peeked: list[bytes] = []
 
     @property
     def sha256(self) -> str:
         """Digest of what has been read."""
+        if self._digesting is not None:
+            self._digesting.join()
+        if self._unread is not None:
+            raise self._unreadable(self._unread)
         return self._digest.hexdigest()
 
     def digest(self, format_name: str) -> FileDigest:
@@ -135,10 +141,22 @@ class Source:
         self._begin()
         with open(self.path, "rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        found = memoryview(mapped)
-        for lo in range(0, len(found), HASHED):
-            self._digest.update(found[lo : lo + HASHED])
-        return found
+            again = os.dup(file.fileno())
+        # Beside whatever the reader does with the bytes: it takes a second a gigabyte.
+        self._digesting = threading.Thread(target=self._take_digest, args=[again], daemon=True)
+        self._digesting.start()
+        return memoryview(mapped)
+
+    def _take_digest(self, descriptor: int) -> None:
+        # Read, not mapped: it may outlive the reader, and a file that is cut short under a
+        # mapping ends the process.
+        block = memoryview(bytearray(HASHED))
+        try:
+            with open(descriptor, "rb", buffering=0) as file:
+                while size := file.readinto(block):
+                    self._digest.update(block[:size])
+        except OSError as error:
+            self._unread = error
 
     def _first_bytes(self) -> bytes:
         with open(self.path, "rb") as file:
@@ -148,12 +166,15 @@ class Source:
         try:
             yield from self._contents()
         except OSError as error:
-            problem = (error.strerror or "it cannot be read").lower()
-            raise FormatError(self.name, None, problem, "name a file that can be read") from None
+            raise self._unreadable(error) from None
         except DamagedError as error:
             early = "end too early" in str(error)
             remedy = "copy the file again, it is truncated" if early else "copy the file again"
             raise FormatError(self.name, None, str(error), remedy) from None
+
+    def _unreadable(self, error: OSError) -> FormatError:
+        problem = (error.strerror or "it cannot be read").lower()
+        return FormatError(self.name, None, problem, "name a file that can be read")
 
     def _contents(self) -> Iterator[bytes]:
         with self._open() as file:
