@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Floats, Ids
 from tunesmith.data.products import add_rows, combinations_of, scores_of
 from tunesmith.errors import TunesmithError, UsageError, nearest
 
@@ -97,11 +97,11 @@ class Features:
             {name: gap for name, gap in self.gaps.items() if name in wanted},
         )
 
-    def column(self, index: int) -> tuple[Ints, Floats]:
+    def column(self, index: int) -> tuple[Ids, Floats]:
         """Return the candidates on which a sparse feature fires, and its values there."""
         j = index - len(self.dense_names)
         lo, hi = self.sparse.indptr[j], self.sparse.indptr[j + 1]
-        return self.sparse.indices[lo:hi].astype(np.int64), self.sparse.data[lo:hi]
+        return self.sparse.indices[lo:hi], self.sparse.data[lo:hi]
 
     def dot(self, weights: Floats) -> Floats:
         """Return w·h for every candidate, added up in the order of the features.

@@ -24,19 +24,24 @@ def winners_of(scores: Floats, start: Ints) -> Ints:
     """Return the candidate with the highest score of each group, the first among equals."""
     winners = np.empty(start.shape[0] - 1, np.int64)
     for g in range(winners.shape[0]):
-        lo, hi = start[g], start[g + 1]
-        best, at = scores[lo], lo
-        for c in range(lo, hi, BLOCK):
-            block = scores[c : min(c + BLOCK, hi)]
-            higher = 0
-            for i in range(block.shape[0]):
-                higher += block[i] > best
-            if higher > 0:
-                for i in range(block.shape[0]):
-                    if block[i] > best:
-                        best, at = block[i], c + i
-        winners[g] = at
+        winners[g] = better_in(scores, start[g] + 1, start[g + 1], start[g])
     return winners
+
+
+@kernel
+def better_in(scores: Floats, lo: int, hi: int, at: int) -> int:
+    """Return the first of the highest of a range that are higher than ``at``, or ``at``."""
+    best = scores[at]
+    for c in range(lo, hi, BLOCK):
+        block = scores[c : min(c + BLOCK, hi)]
+        higher = 0
+        for i in range(block.shape[0]):
+            higher += block[i] > best
+        if higher > 0:
+            for i in range(block.shape[0]):
+                if block[i] > best:
+                    best, at = block[i], c + i
+    return at
 
 
 @kernel
@@ -138,32 +143,9 @@ def envelope(
             top = least
         elif slopes[top] == slopes[greatest]:
             top = greatest
-        middle, below = _above_chords(slopes, scores, lo, hi, least, top, greatest, marks, above)
-
-        # Quickhull from left to right; a stack entry is a range of ``above`` and its right end.
-        hull[0] = least
-        corners = 1
-        depth = 0
-        if greatest != top:
-            stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, below, greatest
-            depth += 1
-        if top != least:
-            stack[depth, 0], stack[depth, 1], stack[depth, 2] = 0, middle, top
-            depth += 1
-        while depth > 0:
-            depth -= 1
-            first, last, end = stack[depth, 0], stack[depth, 1], stack[depth, 2]
-            begin = hull[corners - 1]
-            peak = _farthest(slopes, scores, above, first, last, begin, end)
-            if peak < 0:
-                corners = _append(slopes, scores, hull, corners, end)
-                continue
-            middle = _keep_above(slopes, scores, above, first, last, begin, peak)
-            last = _keep_above(slopes, scores, above, middle, last, peak, end)
-            stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, last, end
-            stack[depth + 1, 0], stack[depth + 1, 1], stack[depth + 1, 2] = first, middle, peak
-            depth += 2
-
+        corners = hull_between(
+            slopes, scores, lo, hi, least, top, greatest, marks, above, stack, hull
+        )
         for k in range(total.shape[0]):
             total[k] += stats[hull[0], k] - stats[winners[g], k]
         for c in range(1, corners):
@@ -172,6 +154,60 @@ def envelope(
             left[count], right[count] = p, q
             count += 1
     return count
+
+
+@kernel
+def hull_between(
+    slopes: Floats,
+    scores: Floats,
+    lo: int,
+    hi: int,
+    least: int,
+    top: int,
+    greatest: int,
+    marks: Words,
+    above: Ints,
+    stack: Ints,
+    hull: Ints,
+) -> int:
+    """Find the corners of the upper hull of one group.
+
+    Parameters
+    ----------
+    lo, hi
+        Where the group is. ``least`` and ``greatest`` are the best candidates of least and
+        of greatest slope, ``top`` is the best of all; they may be the same.
+    marks, above, stack
+        Room for so many candidates: see :func:`envelope`.
+    hull
+        Filled with the corners, from the least slope to the greatest.
+    """
+    middle, below = _above_chords(slopes, scores, lo, hi, least, top, greatest, marks, above)
+
+    # Quickhull from left to right; a stack entry is a range of ``above`` and its right end.
+    hull[0] = least
+    corners = 1
+    depth = 0
+    if greatest != top:
+        stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, below, greatest
+        depth += 1
+    if top != least:
+        stack[depth, 0], stack[depth, 1], stack[depth, 2] = 0, middle, top
+        depth += 1
+    while depth > 0:
+        depth -= 1
+        first, last, end = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+        begin = hull[corners - 1]
+        peak = _farthest(slopes, scores, above, first, last, begin, end)
+        if peak < 0:
+            corners = _append(slopes, scores, hull, corners, end)
+            continue
+        middle = _keep_above(slopes, scores, above, first, last, begin, peak)
+        last = _keep_above(slopes, scores, above, middle, last, peak, end)
+        stack[depth, 0], stack[depth, 1], stack[depth, 2] = middle, last, end
+        stack[depth + 1, 0], stack[depth + 1, 1], stack[depth + 1, 2] = first, middle, peak
+        depth += 2
+    return corners
 
 
 @kernel

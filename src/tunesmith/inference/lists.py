@@ -7,16 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.inference.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
+from tunesmith.inference.sparse_envelope import shift_winners, sparse_envelope
 from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 
 #: A variance below this share of the mean square is rounding.
 ROUNDING = 1e-13
+#: Several features that fire on more than this share of all candidates count as dense.
+FEW = 0.25
 
 
 def best(candidates: CandidateSet, weights: Floats) -> Ints:
@@ -31,6 +34,15 @@ class _Lines:
     slopes: Floats
     groups: Ints
     ends: Ints
+
+
+@dataclass(frozen=True)
+class _Fired:
+    """Candidates on which a direction fires, ascending; their slopes are factor · values."""
+
+    rows: Ids
+    values: Floats
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,7 @@ class ListHypotheses:
         self.names = self.features.names
         self.start = tuning.candidates.start
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        self._longest = int(np.diff(self.start).max(initial=0))
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def spread(self) -> Floats:
@@ -90,13 +103,16 @@ class ListHypotheses:
 
     def move(self, point: Point, direction: Direction, step: float) -> Point:
         """Evaluate weights on a line, adding to the scores that are there."""
+        weights = point.weights.copy()
+        weights[direction.features] += step * direction.values
         scores = point.cache.scores.copy()
+        fired = self._fired(direction)
+        if fired is not None:
+            return self._shifted(point, weights, scores, fired, step)
         if len(direction.features) == 1:
             self.features.add(scores, int(direction.features[0]), step * direction.values[0])
         else:
             scores += step * self.features.dot(direction.vector(len(self.names)))
-        weights = point.weights.copy()
-        weights[direction.features] += step * direction.values
         return self._point(weights, scores)
 
     def _point(self, weights: Floats, scores: Floats) -> Point:
@@ -104,36 +120,96 @@ class ListHypotheses:
         total = self.tuning.total(winners)
         return Point(weights, total, float(self.metric.gain(total)), _Choice(scores, winners))
 
+    def _shifted(
+        self, point: Point, weights: Floats, scores: Floats, fired: _Fired, step: float
+    ) -> Point:
+        """Look again only at the groups in which a direction fires."""
+        before, stats = point.cache.winners, self.tuning.stats
+        winners = before.copy()
+        change = step * fired.factor
+        shift_winners(fired.rows, fired.values, change, scores, winners, self.start, self._group)
+        if stats.dtype.kind == "f":
+            # Differences would leave the rounding of every step in the sum.
+            total = self.tuning.total(winners)
+        else:
+            new = winners != before
+            total = point.total + self.tuning.total(winners[new]) - self.tuning.total(before[new])
+        return Point(weights, total, float(self.metric.gain(total)), _Choice(scores, winners))
+
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners along a line through the point."""
-        lines = self._lines(direction)
+        stats, total = self.tuning.stats, point.total.copy()
+        fired = self._fired(direction)
+        if fired is None:
+            at, left, right = self._along(self._lines(direction), point.cache, total)
+        else:
+            at, left, right = self._along_fired(fired, point.cache, total)
+        change = np.empty((len(at), stats.shape[1]), total.dtype)
+        _changes(stats, left, right, change)
+        return Envelope(total, at, change)
+
+    def _along(self, lines: _Lines, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
         room = int((self.start[lines.groups + 1] - self.start[lines.groups]).sum())
         at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-        total = point.total.copy()
-        stats = self.tuning.stats
         count = envelope(
             lines.slopes,
-            point.cache.scores,
-            point.cache.winners,
+            here.scores,
+            here.winners,
             self.start,
             lines.groups,
             lines.ends,
-            stats,
+            self.tuning.stats,
             total,
             at,
             left,
             right,
         )
-        change = np.empty((count, stats.shape[1]), total.dtype)
-        _changes(stats, left[:count], right[:count], change)
-        return Envelope(total, at[:count].copy(), change)
+        return at[:count].copy(), left[:count], right[:count]
+
+    def _along_fired(self, fired: _Fired, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
+        room = len(fired.rows)
+        at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+        count = sparse_envelope(
+            fired.rows,
+            fired.values,
+            fired.factor,
+            here.scores,
+            here.winners,
+            self.start,
+            self._group,
+            self._longest,
+            self.tuning.stats,
+            total,
+            at,
+            left,
+            right,
+        )
+        return at[:count].copy(), left[:count], right[:count]
+
+    def _fired(self, direction: Direction) -> _Fired | None:
+        """Return where a direction of sparse features fires; None if it is not one."""
+        features, split = direction.features, len(self._dense)
+        if len(features) == 0 or features[0] < split:
+            return None
+        if len(features) == 1:
+            rows, values = self.features.column(int(features[0]))
+            return _Fired(rows, values, float(direction.values[0]))
+        start = self.features.sparse.indptr
+        together = (start[features - split + 1] - start[features - split]).sum()
+        if together > FEW * self.features.candidates:
+            return None
+        columns = [self.features.column(int(d)) for d in features]
+        rows, place = np.unique(np.concatenate([c[0] for c in columns]), return_inverse=True)
+        parts = [w * c[1] for w, c in zip(direction.values, columns, strict=True)]
+        values = np.zeros(len(rows))
+        np.add.at(values, place, np.concatenate(parts))
+        return _Fired(rows, values, 1.0)
 
     def _lines(self, direction: Direction) -> _Lines:
         if len(direction.features) == 1 and direction.values[0] == 1.0:
             feature = int(direction.features[0])
             if feature < len(self._dense):
                 return self._dense[feature]
-            return self._lines_of_column(feature)
         slopes = self.features.dot(direction.vector(len(self.names)))
         return self._lines_of(slopes)
 
@@ -144,15 +220,6 @@ class ListHypotheses:
         ends = extremes_of(slopes, self.start, np.arange(len(self.start) - 1))
         groups = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
         return _Lines(slopes, groups, ends)
-
-    def _lines_of_column(self, feature: int) -> _Lines:
-        """Look only at the groups in which a sparse feature fires."""
-        rows, values = self.features.column(feature)
-        slopes = np.zeros(self.features.candidates)
-        slopes[rows] = values
-        groups = np.unique(self._group[rows])
-        ends = extremes_of(slopes, self.start, groups)
-        return _Lines(slopes, groups[slopes[ends[0, groups]] < slopes[ends[2, groups]]], ends)
 
 
 @kernel
