@@ -13,23 +13,28 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError, nearest
 from tunesmith.registry import Registry, options_of
 
+#: A sum of statistics that is not above it counts as 0 in a slope, which stays finite.
+NOTHING = 1e-100
+
 
 class Metric(ABC):
     """A corpus metric; a subclass is a frozen dataclass whose fields are its options.
 
     A metric needs :meth:`stats` and :meth:`score` alone. One that is used on large sets
-    overrides :meth:`candidate_stats` with a kernel.
+    overrides :meth:`candidate_stats` with a kernel, one that is climbed by gradient has a
+    :meth:`slope`.
     """
 
-    name: ClassVar[str]
+    # A subclass sets these for all its objects; a combination knows them of its parts alone.
+    name: str
     #: False for error rates.
     higher_is_better: ClassVar[bool] = True
     #: What a score of "everything" is on the customary scale: 100 for per cent.
-    scale: ClassVar[float] = 100.0
+    scale: float = 100.0
     #: Whether the score is an average over sentences, so that each can be chosen by itself.
-    is_sum: ClassVar[bool] = False
+    is_sum: bool = False
     #: Whether candidates are compared with references.
-    needs_references: ClassVar[bool] = True
+    needs_references: bool = True
     #: Options that change how statistics are scored, not the statistics themselves.
     scoring_options: ClassVar[frozenset[str]] = frozenset()
 
@@ -163,6 +168,35 @@ class Metric(ABC):
         """Return the score in natural units with the sign that makes more better."""
         return self.score(stats) / (self.scale if self.higher_is_better else -self.scale)
 
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of the gain by each statistic, at summed statistics [..., K].
+
+        The statistics may be expected ones, which are not whole. The result [..., K] is finite
+        everywhere; where the gain has a kink, the derivative of either side will do.
+        """
+        raise self._no_slope()
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether there is a :meth:`slope`, and it is that of the score.
+
+        A class that redefines the score of another one does not inherit its slope.
+        """
+        order = type(self).__mro__
+        of_slope = next(cls for cls in order if "slope" in vars(cls))
+        of_gain = next(cls for cls in order if {"score", "gain"} & vars(cls).keys())
+        return of_slope is not Metric and issubclass(of_slope, of_gain)
+
+    def check_slope(self) -> None:
+        """Raise an error if there is no slope: cheap, before anything runs."""
+        if not self.has_slope:
+            raise self._no_slope()
+
+    def _no_slope(self) -> TunesmithError:
+        return TunesmithError(
+            f"metric '{self.name}' has no gradient; use --directions coordinate, or give it a slope"
+        )
+
     def details(self, stats: Stats) -> dict[str, float]:
         """Return further figures of a sum of statistics [K], ``length_ratio`` among them."""
         return {}
@@ -176,6 +210,20 @@ def same_in_groups(values: Stats, start: Ints) -> bool:
     """Tell whether a number is the same for all candidates of each group."""
     first = np.repeat(values[start[:-1]], np.diff(start))
     return bool((values == first).all())
+
+
+def ratio_slope(stats: Stats, above: int, below: int) -> Floats:
+    """Return the derivative of ``stats[..., above] / stats[..., below]`` by each statistic.
+
+    Where nothing is below, it is 0.
+    """
+    values = np.asarray(stats, np.float64)
+    divided = values[..., below] > NOTHING
+    divisor = np.where(divided, values[..., below], 1.0)
+    slope = np.zeros(values.shape)
+    slope[..., above] = np.where(divided, 1.0 / divisor, 0.0)
+    slope[..., below] = np.where(divided, -values[..., above] / divisor / divisor, 0.0)
+    return slope
 
 
 class MetricRegistry(Registry[Metric]):

@@ -12,7 +12,7 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
-from tunesmith.kernels import kernel
+from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.ngrams import (
     check_options,
@@ -25,8 +25,11 @@ from tunesmith.metrics.preparation import Preparation
 from tunesmith.registry import option
 
 SMOOTHINGS = ("none", "floor", "add-k", "exp")
+NONE, FLOOR, ADD_K, EXP = range(4)
 #: What ``smoothing_value`` is -1 for.
 USUAL_VALUE = {"floor": 0.1, "add-k": 1.0}
+#: A sum of statistics that is smaller counts as so much in a slope, which stays finite.
+TINY = 1e-300
 
 
 @METRICS.register("bleu")
@@ -91,12 +94,24 @@ class BLEU(Metric):
         """Return BLEU in per cent."""
         rows = stats.reshape(-1, stats.shape[-1])
         out = np.empty(len(rows))
-        value = self.smoothing_value
-        if value < 0:
-            value = USUAL_VALUE.get(self.smoothing, 0.0)
-        smoothing = SMOOTHINGS.index(self.smoothing)
-        _score(rows, self.order, smoothing, value, self.reference_length_scale, out)
+        _score(rows, self.order, *self._smoothed_by(), self.reference_length_scale, out)
         return out.reshape(stats.shape[:-1])
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of BLEU in natural units, d BLEU = BLEU · d log BLEU.
+
+        Without a match of an order that nothing stands for, BLEU is 0 and so is this.
+        """
+        rows = stats.reshape(-1, stats.shape[-1])
+        out = np.zeros(rows.shape)
+        _slope(rows, self.order, *self._smoothed_by(), self.reference_length_scale, out)
+        return out.reshape(stats.shape)
+
+    def _smoothed_by(self) -> tuple[int, float]:
+        """Return the way of smoothing as kernels know it, and its value."""
+        given = self.smoothing_value >= 0 and self.smoothing in USUAL_VALUE
+        value = self.smoothing_value if given else USUAL_VALUE.get(self.smoothing, 0.5)
+        return SMOOTHINGS.index(self.smoothing), value
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return length ratio and brevity penalty; the scale changes the penalty alone."""
@@ -131,6 +146,33 @@ class BLEU(Metric):
         )
 
 
+@inlined
+def _log_penalty(length: float, reference: float) -> float:
+    if length >= reference:
+        return 0.0
+    return 1.0 - reference / length if length > 0 else -np.inf
+
+
+@inlined
+def _smoothed(
+    match: float, total: float, n: int, smoothing: int, value: float
+) -> tuple[float, float, float]:
+    """Return matches and n-grams of order n + 1 as they count, and how much of a match lacks.
+
+    For whole numbers this is sacrebleu's ``compute_bleu``: with floor and exp the value stands
+    for the matches where there is none, with exp half of it from the next order on. Expected
+    counts lie between whole numbers. There the value counts as far as a first match lacks, from
+    1 without any to 0 with one, so nothing jumps where a match just becomes possible.
+    """
+    lacks = 0.0
+    if smoothing == ADD_K and n > 0:
+        match, total = match + value, total + value
+    elif smoothing in (FLOOR, EXP):
+        lacks = max(min(total, 1.0) - match, 0.0)
+        match += value * lacks
+    return match, total, lacks
+
+
 @kernel
 def _score(
     rows: Stats, order: int, smoothing: int, value: float, scale: float, out: Floats
@@ -139,23 +181,70 @@ def _score(
     for r in range(rows.shape[0]):
         row = rows[r]
         length, reference = float(row[0]), scale * float(row[1])
-        any_match = False
+        most = 0.0
         product, logarithm = 1.0, 0.0
-        halved = 1.0
+        stand_in = value
         for n in range(order):
             match, total = float(row[2 + n]), float(row[2 + order + n])
-            any_match |= match > 0
-            if smoothing == 2 and n > 0:
-                match, total = match + value, total + value
-            if match == 0 and total > 0:
-                if smoothing == 3:
-                    halved *= 2.0
-                    match = 1.0 / halved
-                elif smoothing == 1:
-                    match = value
+            most = max(most, match)
+            match, total, lacks = _smoothed(match, total, n, smoothing, stand_in)
+            if smoothing == EXP:
+                stand_in *= 1.0 - 0.5 * lacks
             factor = match / total if total > 0 else 0.0
             product, logarithm = times(product, logarithm, factor)
         out[r] = 0.0
-        if any_match and product > 0:
-            penalty = 1.0 - reference / length if length < reference else 0.0
+        if most > 0 and product > 0:
+            penalty = _log_penalty(length, reference)
             out[r] = 100.0 * np.exp(penalty + (np.log(product) + logarithm) / order)
+            if smoothing in (FLOOR, EXP):
+                out[r] *= min(most, 1.0)  # nothing stands for a match of any order at all
+
+
+@kernel
+def _slope(
+    rows: Stats, order: int, smoothing: int, value: float, scale: float, out: Floats
+) -> None:
+    """Compute the derivative of BLEU in [0, 1] by each statistic of each row; ``out`` is 0.
+
+    The logarithm of BLEU is min(0, 1 - R/C) + 1/N Σ (log m_n - log c_n) (Galley et al. 2013,
+    section 4.1), where m_n and c_n are smoothed. Smoothing by exp hands a value from one order
+    to the next, so orders are gone through backwards.
+    """
+    values = np.empty(order)
+    for r in range(rows.shape[0]):
+        row, slope = rows[r], out[r]
+        length, reference = float(row[0]), scale * float(row[1])
+        best = 0
+        logarithm = _log_penalty(length, reference)
+        stand_in = value
+        for n in range(order):
+            match, total = float(row[2 + n]), float(row[2 + order + n])
+            if match > row[2 + best]:
+                best = n
+            values[n] = stand_in
+            match, total, lacks = _smoothed(match, total, n, smoothing, stand_in)
+            if smoothing == EXP:
+                stand_in *= 1.0 - 0.5 * lacks
+            share = match / total if total > 0 else 0.0
+            logarithm += np.log(share) / order if share > 0 else -np.inf
+        whole = np.exp(logarithm)
+        if whole == 0.0:
+            continue
+        if smoothing in (FLOOR, EXP) and row[2 + best] < 1:
+            slope[2 + best] = whole
+            whole *= row[2 + best]
+        if length < reference:
+            near = max(length, TINY)
+            slope[0] = whole * (reference / near / near)
+            slope[1] = whole * (-scale / near)
+        by_value = 0.0  # the derivative of the logarithm by the value of the next order
+        for n in range(order - 1, -1, -1):
+            match, total = float(row[2 + n]), float(row[2 + order + n])
+            counted, among, lacks = _smoothed(match, total, n, smoothing, values[n])
+            by_match = 1.0 / (order * max(counted, TINY))
+            by_total = -1.0 / (order * max(among, TINY))
+            by_lack = values[n] * (by_match - 0.5 * by_value) if lacks > 0 else 0.0
+            slope[2 + n] += whole * (by_match - by_lack)
+            slope[2 + order + n] = whole * (by_total + by_lack if total < 1 else by_total)
+            if smoothing == EXP:
+                by_value = by_match * lacks + by_value * (1.0 - 0.5 * lacks)

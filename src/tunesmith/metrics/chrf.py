@@ -13,6 +13,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts, pack_text
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.chrf_score import f_scores, f_slopes
 from tunesmith.metrics.preparation import numbered, spelled
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
@@ -144,8 +145,15 @@ class CHRF(Metric):
         """Return chrF in per cent."""
         rows = stats.reshape(-1, stats.shape[-1])
         out = np.empty(len(rows))
-        _score(rows, float(self.beta) ** 2, self.eps_smoothing, out)
+        f_scores(rows, float(self.beta) ** 2, self.eps_smoothing, out)
         return out.reshape(stats.shape[:-1])
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of chrF in natural units; 0 where nothing matches."""
+        rows = stats.reshape(-1, stats.shape[-1])
+        out = np.zeros(rows.shape)
+        f_slopes(rows, float(self.beta) ** 2, self.eps_smoothing, out)
+        return out.reshape(stats.shape)
 
     def signature(self) -> str:
         """Return sacrebleu's fields and our own."""
@@ -181,36 +189,6 @@ def _separate_punctuation(text: str) -> list[str]:
         else:
             words.append(word)
     return words
-
-
-@kernel
-def _score(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
-    """Compute the F-score of each row with sacrebleu's operations in their order."""
-    orders = rows.shape[1] // 3
-    for r in range(rows.shape[0]):
-        row = rows[r]
-        score, precisions, recalls = 0.0, 0.0, 0.0
-        effective = 0
-        for k in range(orders):
-            hypothesis, reference = float(row[3 * k]), float(row[3 * k + 1])
-            match = float(row[3 * k + 2])
-            precision = match / hypothesis if hypothesis > 0 else 1e-16
-            recall = match / reference if reference > 0 else 1e-16
-            below = factor * precision + recall
-            score += (1 + factor) * precision * recall / below if below > 0 else 1e-16
-            if hypothesis > 0 and reference > 0:
-                precisions += precision
-                recalls += recall
-                effective += 1
-        if smooth:
-            out[r] = 100 * score / orders
-        elif precisions + recalls > 0:
-            precisions /= effective
-            recalls /= effective
-            score = (1 + factor) * precisions * recalls
-            out[r] = 100 * (score / (factor * precisions + recalls))
-        else:
-            out[r] = 0.0
 
 
 @kernel

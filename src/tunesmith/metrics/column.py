@@ -11,7 +11,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.registry import option
 
 
@@ -57,6 +57,11 @@ class Column(Metric):
         """Return the mean."""
         mean: Floats = stats[..., 0] / stats[..., 1]
         return mean
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of the mean."""
+        slope = ratio_slope(stats, 0, 1)
+        return slope if self.higher_is_better else -slope
 
     def signature(self) -> str:
         """Return the name alone: how the numbers were made is not known here."""

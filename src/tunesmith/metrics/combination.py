@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
@@ -49,11 +50,10 @@ class Combination(Metric):
         self.parts = tuple(made)
         self.weights = tuple(map(float, weights))
         # What a simple metric knows as a class, this one knows of its parts.
-        self.name = self._shown([part.name for part in made])  # type: ignore[misc]
-        percent = all(part.scale == 100.0 for part in made)
-        self.scale = 100.0 if percent else 1.0  # type: ignore[misc]
-        self.needs_references = any(p.needs_references for p in made)  # type: ignore[misc]
-        self.is_sum = self.adds and all(p.is_sum for p in made)  # type: ignore[misc]
+        self.name = self._shown([part.name for part in made])
+        self.scale = 100.0 if all(part.scale == 100.0 for part in made) else 1.0
+        self.needs_references = any(part.needs_references for part in made)
+        self.is_sum = self.adds and all(part.is_sum for part in made)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self) or not isinstance(other, Combination):
@@ -122,15 +122,41 @@ class Combination(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Combine what is good about each part."""
+        return self.scale * self.combine(self._good(stats), np.array(self.weights))
+
+    def _good(self, stats: Stats) -> Floats:
         good = []
         for part, own in zip(self.parts, self._split(stats), strict=True):
             gain = part.gain(own)
             good.append(gain if part.higher_is_better else 1.0 + gain)
-        return self.scale * self.combine(np.stack(good), np.array(self.weights))
+        return np.stack(good)
 
+    @abstractmethod
     def combine(self, good: Floats, weights: Floats) -> Floats:
         """Return one number for each column of [parts, ...]."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def combine_slope(self, good: Floats, weights: Floats) -> Floats:
+        """Return the derivative [parts, ...] of :meth:`combine` by what is good about each."""
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative by the statistics of all parts, by the chain rule."""
+        slopes = self.combine_slope(self._good(stats), np.array(self.weights))
+        parts = zip(slopes, self.parts, self._split(stats), strict=True)
+        return np.concatenate(
+            [outer[..., np.newaxis] * part.slope(own) for outer, part, own in parts], axis=-1
+        )
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether all parts have one."""
+        return super().has_slope and all(part.has_slope for part in self.parts)
+
+    def check_slope(self) -> None:
+        """Raise an error that names the part without a slope."""
+        for part in self.parts:
+            part.check_slope()
+        super().check_slope()
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return the further figures of the parts, the first part's where names are the same."""
@@ -168,6 +194,10 @@ class Sum(Combination):
         """Add up."""
         return _weighted_sum(weights, good)
 
+    def combine_slope(self, good: Floats, weights: Floats) -> Floats:
+        """Return the weights."""
+        return np.broadcast_to(_along(weights, good), good.shape)
+
 
 @METRICS.register("harmonic")
 class Harmonic(Combination):
@@ -183,8 +213,20 @@ class Harmonic(Combination):
     def combine(self, good: Floats, weights: Floats) -> Floats:
         """Take the reciprocal of the mean of the reciprocals."""
         positive = (good > 0).all(axis=0)
-        reciprocals = _weighted_sum(weights, 1.0 / np.where(positive, good, 1.0))
+        with np.errstate(over="ignore"):  # the least numbers there are, whose mean is 0
+            reciprocals = _weighted_sum(weights, 1.0 / np.where(positive, good, 1.0))
         return np.where(positive, weights.sum() / reciprocals, 0.0)
+
+    def combine_slope(self, good: Floats, weights: Floats) -> Floats:
+        """Return W w (1/x)² / (Σ w/x)², with 1/x relative to that of the least x.
+
+        So it is finite down to 0, where the least alone counts; below it the mean is 0.
+        """
+        least = np.maximum(good.min(axis=0), 0.0)
+        inverse = np.where(good > least, least / np.where(good > least, good, 1.0), 1.0)
+        below = _weighted_sum(weights, inverse)
+        slope = weights.sum() * _along(weights, good) * (inverse / below) ** 2
+        return np.where((good >= 0).all(axis=0), slope, 0.0)
 
 
 @METRICS.register("min")
@@ -193,8 +235,20 @@ class Minimum(Combination):
 
     def combine(self, good: Floats, weights: Floats) -> Floats:
         """Take the least."""
-        least: Floats = (good * weights.reshape(-1, *[1] * (good.ndim - 1))).min(axis=0)
+        least: Floats = (good * _along(weights, good)).min(axis=0)
         return least
+
+    def combine_slope(self, good: Floats, weights: Floats) -> Floats:
+        """Return the weight of the least, the first among equals, and 0 for the others."""
+        weight = _along(weights, good)
+        least = (good * weight).argmin(axis=0)
+        return np.where(_along(np.arange(len(weights)), good) == least, weight, 0.0)
+
+
+def _along(values: Stats, good: Floats) -> Stats:
+    """Return numbers of the parts in a shape that goes with [parts, ...]."""
+    shaped: Stats = values.reshape(-1, *[1] * (good.ndim - 1))
+    return shaped
 
 
 def _weighted_sum(weights: Floats, values: Floats) -> Floats:

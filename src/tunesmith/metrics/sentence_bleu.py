@@ -35,7 +35,7 @@ from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.metrics.ngrams import check_options, check_references, count_ngrams, times
 from tunesmith.metrics.preparation import Preparation
 from tunesmith.registry import option
@@ -162,7 +162,12 @@ class SentenceBLEU(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Return the mean, times 100."""
-        return 100.0 * stats[..., 0] / np.maximum(stats[..., 1], 1)
+        count = stats[..., 1]
+        return 100.0 * stats[..., 0] / np.where(count > 0, count, 1)
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of the mean; lengths are for information."""
+        return ratio_slope(stats, 0, 1)
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return the length ratio of the corpus."""

@@ -14,6 +14,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.preparation import numbered, replaced
+from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.metrics.ter_edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
@@ -89,11 +90,11 @@ class TER(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Return TER in per cent."""
-        edits, length = np.asarray(stats[..., 0], float), np.asarray(stats[..., 1], float)
-        # Without a word to compare with, any edit is everything wrong.
-        rate = np.array(edits > 0, float)
-        np.divide(edits, length, out=rate, where=length > 0)
-        return 100 * rate
+        return 100 * error_rate(stats)
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of minus the rate."""
+        return error_rate_slope(stats)
 
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether the reference length is the same for all candidates of a group."""

@@ -23,6 +23,7 @@ from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.ngrams import check_references
 from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
+from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
 
@@ -89,10 +90,11 @@ class ErrorRate(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Return the error rate in per cent."""
-        errors, length = stats[..., 0], stats[..., 1]
-        rate = np.array(errors > 0, np.float64)
-        np.divide(errors, length, out=rate, where=np.asarray(length > 0))
-        return 100.0 * rate
+        return 100.0 * error_rate(stats)
+
+    def slope(self, stats: Stats) -> Floats:
+        """Return the derivative of minus the rate; the hypothesis' length is for information."""
+        return error_rate_slope(stats)
 
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether the reference that counts is as long for all candidates of a group."""
