@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ import tunesmith as ts
 from tests.builders import assert_same_set, random_set
 from tunesmith.data import memory
 from tunesmith.errors import FormatError
-from tunesmith.io import arrow_limits
+from tunesmith.io import arrow, arrow_limits
 from tunesmith.io.formats import FORMATS
 from tunesmith.io.values import feature_values
 
@@ -157,6 +158,33 @@ def test_damage_is_an_error_or_harmless(tmp_path_factory, seed, data):
     assert len([found.text(i) for i in range(len(found))]) == len(found)
 
 
+def test_neither_writing_nor_reading_copies_the_features(tmp_path):
+    made, _ = ts.synthetic(100, 500, 200)
+    size = made.features.dense.nbytes
+    path = tmp_path / "set.arrow"
+    for work in (lambda: ts.write(made, path), lambda: ts.read(path)):
+        work()  # loads and compiles
+        tracemalloc.start()
+        work()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < size / 16
+    cells = dict(arrow._cells(made, pa))
+    assert cells["dense"].values.buffers()[1].address == made.features.dense.ctypes.data
+
+
+@pytest.mark.parametrize("place", [0, 9, 10, 25, 39])
+def test_no_number_escapes_the_check(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(arrow, "CHECKED", 10)
+    made, _ = ts.synthetic(2, 5, 4)
+    path = write(made, tmp_path / "set.arrow")
+    ts.read(path)
+    made.features.dense.reshape(-1)[place] = np.inf
+    write(made, path)
+    with pytest.raises(FormatError, match="not finite"):
+        ts.read(path)
+
+
 def test_arrays_that_do_not_fit_are_refused(tmp_path):
     path = write(random_set(4), tmp_path / "set.arrow")
     with pa.memory_map(str(path)) as file:
@@ -291,6 +319,13 @@ def test_a_disk_without_room_is_one_line(monkeypatch):
     monkeypatch.setattr(memory.os, "posix_fallocate", full)
     with pytest.raises(ts.TunesmithError, match=r"no space left on device.*set TMPDIR"):
         memory.own_pages((1000,), np.float64)
+
+
+def test_more_than_a_disk_holds_is_not_even_begun(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 0)
+    monkeypatch.setattr(memory.os, "posix_fallocate", None)
+    with pytest.raises(ts.TunesmithError, match=r"no space left on device.*set TMPDIR"):
+        memory.own_pages((1 << 40, 1 << 40), np.float64)
 
 
 @pytest.mark.parametrize(("text", "size"), [("100", 100), ("2K", 2048), ("1.5M", 3 << 19)])

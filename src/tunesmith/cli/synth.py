@@ -47,13 +47,15 @@ def run(
     check_sizes(sentences, candidates, features, noise)
     if seed < 0:
         raise UsageError(f"seed is {seed}; give 0 or more")
+    if out in {"", "-"}:
+        raise UsageError(f"--out is '{out}', and there are two files to write; name a folder")
     arrow()
     paths = _prepared(Path(out), 8 * (features + 2) * sentences * candidates)
     made, gold = synthetic(sentences, candidates, features, noise, seed)
     sizes = f"sentences:{sentences}|candidates:{candidates}|features:{features}"
     found = {
         "schema": SCHEMA,
-        "signature": f"synth|{sizes}|noise:{noise:g}|seed:{seed}|version:tunesmith-{__version__}",
+        "signature": f"synth|{sizes}|noise:{noise!r}|seed:{seed}|version:tunesmith-{__version__}",
         "sentences": sentences,
         "candidates": candidates,
         "features": features,
@@ -101,8 +103,9 @@ def _score(made: CandidateSet, gold: Weights) -> float:
     """Return what the gold weights reach on the features as they are now."""
     from tunesmith.data.synthetic import COLUMN
     from tunesmith.inference.lists import best
+    from tunesmith.metrics.tuning import TuningSet
 
-    return float(made.columns[COLUMN][best(made, gold.vector)].mean())
+    return TuningSet(made, f"column:{COLUMN}").score(best(made, gold.vector))
 
 
 def _lines(found: dict[str, Any], files: dict[str, str]) -> str:

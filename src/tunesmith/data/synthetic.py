@@ -65,9 +65,9 @@ def synthetic(
     """
     groups, size, width = check_sizes(sentences, candidates, features, noise)
     generator = _generator(rng)
+    dense: Floats = own_pages((width, groups * size), np.float64)
     gold = generator.standard_normal(width)
     entropy: list[int] = generator.integers(1 << 32, size=4).tolist()
-    dense = own_pages((width, groups * size), np.float64)
 
     def uniform(block: Floats, stream: np.random.Generator) -> None:
         stream.random(out=block)
