@@ -166,12 +166,21 @@ def test_a_folder_where_a_file_should_be(refused: Refused, tmp_path: Path, name:
     refused("synth", *SMALL, "--out", tmp_path, file=tmp_path / name)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission(refused: Refused, tmp_path: Path) -> None:
+def test_a_folder_without_permission(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As root has every permission, the system's answers are put in its mouth."""
     folder = tmp_path / "locked"
-    folder.mkdir(mode=0o500)
+    folder.mkdir()
+    monkeypatch.setattr(os, "access", lambda *_: False)
     assert "permission" in refused("synth", *SMALL, "--out", folder)
-    assert "permission" in refused("synth", *SMALL, "--out", folder / "below")
+
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "mkdir", denied)
+    below = folder / "below"
+    assert "permission denied" in refused("synth", *SMALL, "--out", below, file=below)
 
 
 def test_a_disk_without_room(

@@ -11,7 +11,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -221,6 +221,26 @@ def _session(session: Session, threads: int | None) -> Iterator[None]:
             show_with(None)
 
 
+class _Results:
+    """Standard output that ends the progress bar when something is written to it.
+
+    Both may be the same terminal, where a bar that is drawn again wipes out lines.
+    """
+
+    def __init__(self, stdout: TextIO, stop: Callable[[], None]) -> None:
+        self._stdout = stdout
+        self._stop = stop
+
+    def write(self, text: str) -> int:
+        self._stop()
+        return self._stdout.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"buffer", "writelines"}:
+            self._stop()
+        return getattr(self._stdout, name)
+
+
 @contextlib.contextmanager
 def _progress_bar(session: Session) -> Iterator[Any]:
     """Show progress on a terminal."""
@@ -237,9 +257,10 @@ def _progress_bar(session: Session) -> Iterator[Any]:
         TextColumn("{task.fields[remark]}"),
         console=Console(stderr=True),
         transient=True,
+        redirect_stdout=False,  # or results would go where the bar is
     )
     tasks: dict[str, Any] = {}
-    with bar:
+    with bar, contextlib.redirect_stdout(cast(TextIO, _Results(sys.stdout, bar.stop))):
 
         def show(step: str, done: float, total: float | None, remark: str) -> None:
             if step not in tasks:
