@@ -24,6 +24,10 @@ from tunesmith.errors import UsageError
 T = TypeVar("T")
 R = TypeVar("R")
 
+#: Many small pieces are handed over in so many runs for each thread: handing over costs as
+#: much as a small piece of work.
+RUNS = 16
+
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -70,17 +74,16 @@ def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
     if count <= 1:
         return [work(piece) for piece in pieces]
     stop = threading.Event()
+    size = max(1, len(pieces) // (RUNS * count))
 
-    def run(piece: T) -> Any:
-        if stop.is_set():
-            return None
+    def run(first: int) -> list[R]:
         _threads.set(total // count)
-        return work(piece)
+        return [work(piece) for piece in pieces[first : first + size] if not stop.is_set()]
 
     with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(run, piece) for piece in pieces]
+        futures = [pool.submit(run, first) for first in range(0, len(pieces), size)]
         try:
-            return [future.result() for future in futures]
+            return [result for future in futures for result in future.result()]
         except BaseException:
             stop.set()
             raise
