@@ -78,17 +78,35 @@ def _pieces(items: int, each: int) -> list[slice]:
 
 @kernel
 def add_rows(dense: Floats, weights: Floats, scores: Floats, begin: int, end: int) -> None:
-    """Add weights [B, D] times rows [D, N] to scores [B, N], for some of the candidates."""
+    """Add weights [B, D] times rows [D, N] to scores [B, N], for some of the candidates.
+
+    Rows that no vector weighs are not read. Four others at a time are added one after the
+    other: the same sums as of single rows, with a quarter of the traffic to the scores.
+    """
+    some = np.empty(weights.shape[1], np.int64)
+    count = 0
+    for d in range(weights.shape[1]):
+        if np.any(weights[:, d] != 0.0):
+            some[count] = d
+            count += 1
+    fours = count - count % 4
     for lo in range(begin, end, BLOCK):
         hi = min(lo + BLOCK, end)
-        for d in range(weights.shape[1]):
-            row = dense[d, lo:hi]
+        for k in range(0, fours, 4):
+            d0, d1, d2, d3 = some[k], some[k + 1], some[k + 2], some[k + 3]
+            r0, r1, r2, r3 = dense[d0, lo:hi], dense[d1, lo:hi], dense[d2, lo:hi], dense[d3, lo:hi]
             for b in range(weights.shape[0]):
-                w = weights[b, d]
-                if w != 0.0:
-                    out = scores[b, lo:hi]
-                    for i in range(out.shape[0]):
-                        out[i] += w * row[i]
+                w = weights[b]
+                w0, w1, w2, w3 = w[d0], w[d1], w[d2], w[d3]
+                out = scores[b, lo:hi]
+                for i in range(out.shape[0]):
+                    out[i] = (((out[i] + w0 * r0[i]) + w1 * r1[i]) + w2 * r2[i]) + w3 * r3[i]
+        for k in range(fours, count):
+            row = dense[some[k], lo:hi]
+            for b in range(weights.shape[0]):
+                w0, out = weights[b, some[k]], scores[b, lo:hi]
+                for i in range(out.shape[0]):
+                    out[i] += w0 * row[i]
 
 
 @kernel

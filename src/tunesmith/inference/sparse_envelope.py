@@ -67,7 +67,8 @@ def sparse_envelope(
         least, top, greatest = _ends_of(slope, score, size)
         if slope[least] == slope[greatest]:
             continue
-        if size == 2:
+        if _only(slope, size, slope[least], slope[greatest]):
+            # One value wherever it fires: no line between the two.
             hull[0], hull[1] = least, greatest
             corners = 2
         else:
@@ -75,8 +76,9 @@ def sparse_envelope(
                 slope, score, 0, size, least, top, greatest, marks, above, stack, hull
             )
         before = member[hull[0]]
-        for k in range(total.shape[0]):
-            total[k] += stats[before, k] - stats[winners[g], k]
+        if before != winners[g]:
+            for k in range(total.shape[0]):
+                total[k] += stats[before, k] - stats[winners[g], k]
         for c in range(1, corners):
             p, q = hull[c - 1], hull[c]
             at[count] = (score[p] - score[q]) / (slope[q] - slope[p])
@@ -189,3 +191,12 @@ def _ends_of(slope: Floats, score: Floats, size: int) -> tuple[int, int, int]:
         if b > score[top]:
             top = i
     return least, top, greatest
+
+
+@kernel
+def _only(slope: Floats, size: int, low: float, high: float) -> bool:
+    """Tell whether there are only two slopes."""
+    others = 0
+    for i in range(size):
+        others += (slope[i] != low) & (slope[i] != high)
+    return others == 0
