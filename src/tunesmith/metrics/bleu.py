@@ -167,8 +167,8 @@ def _smoothed(
     lacks = 0.0
     if smoothing == ADD_K and n > 0:
         match, total = match + value, total + value
-    elif smoothing in (FLOOR, EXP):
-        lacks = max(min(total, 1.0) - match, 0.0)
+    elif match < 1 and match < total and smoothing in (FLOOR, EXP):
+        lacks = min(total, 1.0) - match
         match += value * lacks
     return match, total, lacks
 
@@ -188,7 +188,7 @@ def _score(
             match, total = float(row[2 + n]), float(row[2 + order + n])
             most = max(most, match)
             match, total, lacks = _smoothed(match, total, n, smoothing, stand_in)
-            if smoothing == EXP:
+            if smoothing == EXP and lacks > 0:
                 stand_in *= 1.0 - 0.5 * lacks
             factor = match / total if total > 0 else 0.0
             product, logarithm = times(product, logarithm, factor)
@@ -196,8 +196,8 @@ def _score(
         if most > 0 and product > 0:
             penalty = _log_penalty(length, reference)
             out[r] = 100.0 * np.exp(penalty + (np.log(product) + logarithm) / order)
-            if smoothing in (FLOOR, EXP):
-                out[r] *= min(most, 1.0)  # nothing stands for a match of any order at all
+            if most < 1 and smoothing in (FLOOR, EXP):
+                out[r] *= most  # nothing stands for a match of any order at all
 
 
 @kernel

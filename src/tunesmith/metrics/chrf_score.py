@@ -30,8 +30,12 @@ def f_scores(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
             recall = match / reference if reference > 0 else 1e-16
             below = factor * precision + recall
             score += (1 + factor) * precision * recall / below if below > 0 else 1e-16
-            if hypothesis > 0 and reference > 0:
-                share = min(hypothesis, reference, 1.0)
+            if hypothesis >= 1 and reference >= 1:
+                precisions += precision
+                recalls += recall
+                effective += 1.0
+            elif hypothesis > 0 and reference > 0:
+                share = min(hypothesis, reference)
                 precisions += share * precision
                 recalls += share * recall
                 effective += share
