@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.registry import option
 
 
@@ -25,6 +25,10 @@ class ExactMatch(Metric):
     def score(self, stats):
         """Score summed statistics [..., 2], on the scale that users see."""
         return 100.0 * stats[..., 0] / stats[..., 1]
+
+    def slope(self, stats):
+        """Return the derivative of right/all by each of the two; for gradients, may be left out."""
+        return ratio_slope(stats, 0, 1)
 
     def signature(self):
         """Say what is needed to compute the same again."""

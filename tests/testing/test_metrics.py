@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.testing.support import caught, failing
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
@@ -61,6 +61,21 @@ class Words(Metric):
 
     def signature(self):
         return f"words|lowercase:{self.lowercase}"
+
+
+class Share(Words):
+    """Words, with a slope."""
+
+    def slope(self, stats):
+        return ratio_slope(stats, 0, 1)
+
+
+def test_a_metric_with_a_slope_conforms_and_one_without_is_skipped():
+    assert failing(metric_checks(Share)) == {}
+    checks = {check.name: check for check in metric_checks(Words)}
+    for name in ("slope_is_the_derivative", "slope_is_finite"):
+        with pytest.raises(NotApplicable, match="it has no slope"):
+            checks[name]()
 
 
 def test_the_metric_that_the_broken_ones_derive_from_conforms():
@@ -258,6 +273,47 @@ class TakesAnothersName(Words):
     name = "bleu"
 
 
+class SlopeOfTheScore(Share):
+    def slope(self, stats):
+        return 100.0 * super().slope(stats)
+
+
+class SlopeOfTheWrongSign(Share):
+    higher_is_better = False
+
+
+class SlopeOfOneStatistic(Share):
+    def slope(self, stats):
+        slope = super().slope(stats)
+        slope[..., 1] = 0.0
+        return slope
+
+
+class SlopeIsOneNumber(Share):
+    def slope(self, stats):
+        return super().slope(stats).sum(axis=-1)
+
+
+class SlopeOfTheFirstRow(Share):
+    def slope(self, stats):
+        first = super().slope(stats.reshape(-1, 2)[0])
+        return np.broadcast_to(first, stats.shape)
+
+
+class SlopeIsNotFinite(Share):
+    def slope(self, stats):
+        right, words = stats[..., 0], stats[..., 1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.stack([1 / words, -right / words**2], axis=-1)
+
+
+class SlopeChangesStatistics(Share):
+    def slope(self, stats):
+        slope = super().slope(stats)
+        stats[..., 0] += 1
+        return slope
+
+
 DEPENDENT = {"texts_and_candidates_agree", "candidates_do_not_matter_to_each_other"}
 RANDOM = {"threads_change_nothing", *DEPENDENT}
 BROKEN = [
@@ -284,6 +340,13 @@ BROKEN = [
     (Undocumented, "options_are_documented", set(), "no help text"),
     (BadlyNamed, "has_a_name", set(), "letters, digits and hyphens"),
     (TakesAnothersName, "has_a_name", set(), "choose another name"),
+    (SlopeOfTheScore, "slope_is_the_derivative", set(), "score / scale"),
+    (SlopeOfTheWrongSign, "copies_beat_garbage", {"slope_is_the_derivative"}, "higher_is_better"),
+    (SlopeOfOneStatistic, "slope_is_the_derivative", set(), "the slope by 'all' is 0 where"),
+    (SlopeIsOneNumber, "slope_is_the_derivative", set(), "has the shape (2, 3)"),
+    (SlopeOfTheFirstRow, "slope_is_the_derivative", set(), "rows have nothing to do"),
+    (SlopeIsNotFinite, "slope_is_finite", set(), "where a sum is 0"),
+    (SlopeChangesStatistics, "input_is_left_alone", set(), "slope changes its argument"),
 ]
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tunesmith.arrays import Stats
+from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.metrics.base import Metric
 from tunesmith.testing.checks import NotApplicable
@@ -55,6 +55,15 @@ class MetricProbe:
         start = self.candidates.start
         chosen = [rng.integers(start[:-1], start[1:]) for _ in range(12)]
         return np.array([self.stats[c].sum(axis=0) for c in chosen])
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Expected sums, [6, K], of models that choose at random: what slopes are asked for."""
+        rng = np.random.default_rng(4)
+        start = self.candidates.start
+        odds = rng.exponential(size=(6, len(self.candidates)))
+        odds /= np.repeat(np.add.reduceat(odds, start[:-1], axis=1), np.diff(start), axis=1)
+        return odds @ self.stats.astype(np.float64)
 
     def needs_texts(self) -> None:
         """Skip a rule about texts if the numbers come with the candidates."""

@@ -23,6 +23,7 @@ from tunesmith.testing.checks import (
     run_all,
 )
 from tunesmith.testing.metric_probe import CLOSE, MetricProbe
+from tunesmith.testing.metric_slope import slope_is_finite, slope_is_the_derivative
 from tunesmith.testing.options import (
     demand_a_name,
     demand_a_signature,
@@ -258,6 +259,9 @@ def input_is_left_alone(probe: MetricProbe) -> None:
     probe.metric.gain(given)
     probe.metric.details(given[0])
     demand(same_bits(given, probe.totals), "details changes its argument", "work on a copy")
+    if probe.metric.has_slope:
+        probe.metric.slope(given)
+        demand(same_bits(given, probe.totals), "slope changes its argument", "work on a copy")
     if not probe.metric.columns:
         references = ["the cat sat", "a dog"]
         probe.metric.stats("the cat", references)
@@ -382,4 +386,6 @@ RULES = (
     copies_beat_garbage,
     scale_is_natural,
     sum_is_a_sum,
+    slope_is_the_derivative,
+    slope_is_finite,
 )
