@@ -162,15 +162,25 @@ def _smoothed(
     For whole numbers this is sacrebleu's ``compute_bleu``: with floor and exp the value stands
     for the matches where there is none, with exp half of it from the next order on. Expected
     counts lie between whole numbers. There the value counts as far as a first match lacks, from
-    1 without any to 0 with one, so nothing jumps where a match just becomes possible.
+    1 without any to 0 with one, and less than one n-gram is divided by 1. So nothing jumps where
+    a match or an n-gram just becomes possible, and the sharper the distribution, the nearer is
+    the score to that of the best candidates.
     """
     lacks = 0.0
-    if smoothing == ADD_K and n > 0:
+    if _adds(n, smoothing, value):
         match, total = match + value, total + value
-    elif match < 1 and match < total and smoothing in (FLOOR, EXP):
-        lacks = min(total, 1.0) - match
-        match += value * lacks
+    elif total > 0:
+        if match < 1 and match < total and smoothing in (FLOOR, EXP):
+            lacks = min(total, 1.0) - match
+            match += value * lacks
+        total = max(total, 1.0)
     return match, total, lacks
+
+
+@inlined
+def _adds(n: int, smoothing: int, value: float) -> bool:
+    """Tell whether something is added to matches and n-grams of order n + 1."""
+    return smoothing == ADD_K and n > 0 and value > 0
 
 
 @kernel
@@ -242,7 +252,9 @@ def _slope(
             match, total = float(row[2 + n]), float(row[2 + order + n])
             counted, among, lacks = _smoothed(match, total, n, smoothing, values[n])
             by_match = 1.0 / (order * max(counted, TINY))
-            by_total = -1.0 / (order * max(among, TINY))
+            by_total = 0.0
+            if total >= 1 or _adds(n, smoothing, value):
+                by_total = -1.0 / (order * among)
             by_lack = values[n] * (by_match - 0.5 * by_value) if lacks > 0 else 0.0
             slope[2 + n] += whole * (by_match - by_lack)
             slope[2 + order + n] = whole * (by_total + by_lack if total < 1 else by_total)

@@ -29,16 +29,18 @@ def f_scores(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
             precision = match / hypothesis if hypothesis > 0 else 1e-16
             recall = match / reference if reference > 0 else 1e-16
             below = factor * precision + recall
-            score += (1 + factor) * precision * recall / below if below > 0 else 1e-16
+            own = (1 + factor) * precision * recall / below if below > 0 else 1e-16
             if hypothesis >= 1 and reference >= 1:
                 precisions += precision
                 recalls += recall
                 effective += 1.0
             elif hypothesis > 0 and reference > 0:
-                share = min(hypothesis, reference)
+                share = min(hypothesis, reference, 1.0)
                 precisions += share * precision
                 recalls += share * recall
                 effective += share
+                own *= share
+            score += own
         if smooth:
             out[r] = 100 * score / orders
         elif precisions + recalls > 0:
@@ -68,10 +70,12 @@ def f_slopes(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
             if share <= NONE_AT_ALL:
                 continue
             if smooth:  # the order's own F-score is (1 + β²) m / (β² r + h)
-                by_match = (1 + factor) / (factor * reference + hypothesis) / orders
-                by_length = -by_match * match / (factor * reference + hypothesis)
+                own = (1 + factor) / (factor * reference + hypothesis) / orders
+                by_length = -share * own * match / (factor * reference + hypothesis)
                 slope[3 * k], slope[3 * k + 1] = by_length, factor * by_length
-                slope[3 * k + 2] = by_match
+                slope[3 * k + 2] = share * own
+                if share < 1:
+                    slope[3 * k if hypothesis < reference else 3 * k + 1] += own * match
             precisions += share * match / hypothesis
             recalls += share * match / reference
             effective += share
