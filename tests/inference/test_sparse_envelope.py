@@ -64,6 +64,9 @@ def assert_same_line(sparse, dense, weights, direction, step):
 @example([[(0, 2, 0, 0), (1, 2, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64)  # the same on all
 @example([[(0, 2, 0, 0), (1, -1, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64)  # fires on all
 @example([[(1, 1, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64)
+@example(
+    [[(0, -3, 0, 0), (2, 1, 0, 0), (2, 1, 0, 0), (0, 2, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64
+)
 @example([[(1, 0, 0, 0), (1, 1, 0, 0), (1, -1, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64)
 def test_a_sparse_feature_is_searched_as_if_it_were_dense(groups, weights, feature, factor, kind):
     sparse, dense = both(groups, kind)

@@ -73,7 +73,8 @@ def combinations_of(dense: Floats, sparse: csc_array, coefficients: Floats) -> F
 def _pieces(items: int, each: int) -> list[slice]:
     if not items:
         return []
-    return pieces_of(items) if items * each > SMALL else [slice(0, items)]
+    # Small pieces: a core that others use too keeps nobody waiting for long.
+    return pieces_of(items, per_thread=16) if items * each > SMALL else [slice(0, items)]
 
 
 @kernel
