@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -87,6 +88,32 @@ class Point:
     cache: Any
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """What the distribution exp(sharpness × w·h) over each group's candidates expects.
+
+    Attributes
+    ----------
+    sharpness
+        The factor of the scores: μ of the paper.
+    gain
+        The metric's gain of the expected statistics.
+    gradient : float64[D]
+        Its derivative by the weights.
+    worth
+        How much a group's candidates differ in what they are worth to the gain: the pooled
+        standard deviation under the distribution.
+    cache
+        What the hypotheses keep for their next answers.
+    """
+
+    sharpness: float
+    gain: float
+    gradient: Floats
+    worth: float
+    cache: Any
+
+
 class Hypotheses(Protocol):
     """Candidates with statistics, on lists or on forests."""
 
@@ -105,6 +132,26 @@ class Hypotheses(Protocol):
         """Evaluate ``weights + step * direction``, from what is known at the point."""
         ...
 
+    def scaled(self, point: Point, factor: float) -> Point:
+        """Evaluate weights times a power of two, which changes no choice."""
+        ...
+
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners along a line through the point."""
+        ...
+
+    def deviation(self, point: Point) -> float:
+        """Return how much the model scores of a group's candidates differ: their spread."""
+        ...
+
+    def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
+        """Return expected gains and their gradients; many at once cost few matrix products."""
+        ...
+
+    def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
+        """Return, for each of several vectors [B, D], the features' covariance times it.
+
+        The covariance is that within groups, under the distribution of each expectation,
+        added up over the groups.
+        """
         ...

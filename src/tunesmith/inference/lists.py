@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +12,14 @@ from scipy.sparse import csr_array
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.inference.envelope import envelope, extremes_of, winners_of
-from tunesmith.inference.hypotheses import Direction, Envelope, Point
+from tunesmith.inference.expectation import (
+    deviation,
+    deviations,
+    expected_total,
+    linearised,
+    probabilities,
+)
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
 from tunesmith.inference.sparse_envelope import shift_winners, sparse_envelope
 from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
@@ -70,6 +79,7 @@ class ListHypotheses:
         self.start = tuning.candidates.start
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._longest = int(np.diff(self.start).max(initial=0))
+        self._last = threading.local()
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def spread(self) -> Floats:
@@ -112,8 +122,13 @@ class ListHypotheses:
         if len(direction.features) == 1:
             self.features.add(scores, int(direction.features[0]), step * direction.values[0])
         else:
-            scores += step * self.features.dot(direction.vector(len(self.names)))
+            scores += step * self._lines(direction).slopes
         return self._point(weights, scores)
+
+    def scaled(self, point: Point, factor: float) -> Point:
+        """Evaluate weights times a power of two: all scores keep their digits."""
+        choice = _Choice(factor * point.cache.scores, point.cache.winners)
+        return Point(factor * point.weights, point.total, point.gain, choice)
 
     def _point(self, weights: Floats, scores: Floats) -> Point:
         winners = winners_of(scores, self.start)
@@ -210,8 +225,47 @@ class ListHypotheses:
             feature = int(direction.features[0])
             if feature < len(self._dense):
                 return self._dense[feature]
-        slopes = self.features.dot(direction.vector(len(self.names)))
-        return self._lines_of(slopes)
+        # A search along a line is often followed by a step on it: a pass over the features
+        # that need not be made twice. Each thread has its own, climbs run side by side.
+        kept: tuple[Direction, _Lines] | None = getattr(self._last, "lines", None)
+        if kept is None or kept[0] is not direction:
+            slopes = self.features.dot(direction.vector(len(self.names)))
+            kept = self._last.lines = direction, self._lines_of(slopes)
+        return kept[1]
+
+    def deviation(self, point: Point) -> float:
+        """Return the pooled standard deviation of the scores within groups."""
+        return deviation(point.cache.scores, self.start)
+
+    def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
+        """Return expected gains and their gradients, with one pass over the features.
+
+        The gradient of E[b] by the weights is μ Σ_i P_i (b_i − E[b]) h_i over each group (the
+        factor μ is missing in the paper's equation 9), and the chain rule needs of b_i only
+        its product with the metric's slope at E[b].
+        """
+        coefficients = np.empty((len(points), self.features.candidates))
+        found = []
+        for k, (point, sharp) in enumerate(zip(points, sharpness, strict=True)):
+            chances = probabilities(point.cache.scores, self.start, sharp)
+            total = expected_total(chances, self.tuning.stats, self.start)
+            values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
+            moments = deviations(chances, values, self.start)
+            coefficients[k] = sharp * moments
+            square = max(float(moments @ values), 0.0) / (len(self.start) - 1)
+            found.append((sharp, float(self.metric.gain(total)), square**0.5, chances))
+        gradients = self.features.combine(coefficients)
+        return [
+            Expectation(sharp, gain, gradient, worth, chances)
+            for (sharp, gain, worth, chances), gradient in zip(found, gradients, strict=True)
+        ]
+
+    def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
+        """Return covariances times vectors [B, D], with two passes over the features."""
+        scores = self.features.dot(vectors)
+        for k, expectation in enumerate(expectations):
+            scores[k] = deviations(expectation.cache, scores[k], self.start)
+        return self.features.combine(scores)
 
     def _lines_of_row(self, row: int) -> _Lines:
         return self._lines_of(self.features.dense[row])

@@ -11,9 +11,11 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import map_pieces
 from tunesmith.registry import Registry
 from tunesmith.search.line import Step, search
+from tunesmith.search.penalised import Penalty, penalised_search
 from tunesmith.search.smooth import Smoothing, smoothed_search
 from tunesmith.search.space import Space
 
@@ -40,6 +42,10 @@ class Climb:
         How the objective along a line is smoothed; not at all by default.
     tolerance
         What a step must gain at least, in natural units.
+    penalty
+        What is taken off the gain; nothing without it. It does not go with smoothing.
+    ceiling
+        A gain that nothing exceeds: there is no need to go on where it is reached.
     searches
         Lines searched so far.
     history
@@ -56,6 +62,8 @@ class Climb:
     within: InitVar[Space | None] = None
     smoothing: Smoothing = field(default_factory=Smoothing)
     tolerance: float = TOLERANCE
+    penalty: Penalty | None = None
+    ceiling: float = np.inf
     searches: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
@@ -69,10 +77,14 @@ class Climb:
         """Evaluate where a way up begins."""
         point = self.hypotheses.point(weights)
         self.steps = 0
-        self.history.append(
-            {"direction": None, "size": 0.0, "gain": point.gain, "line_searches": self.searches}
-        )
+        self._note(point, None, 0.0)
         return point
+
+    def _note(self, point: Point, label: str | None, size: float, **more: float) -> None:
+        entry: dict[str, Any] = {"direction": label, "size": size, "gain": point.gain, **more}
+        if self.penalty is not None:
+            entry["penalty"] = self.penalty.value(point.weights)
+        self.history.append(entry | {"line_searches": self.searches})
 
     def coordinates(self) -> list[Direction]:
         """Return the direction of each variable: of each feature, if nothing is restricted."""
@@ -105,6 +117,8 @@ class Climb:
         limits = self.space.limits(point.weights, direction)
         if self.smoothing:
             return smoothed_search(self.hypotheses, point, direction, self.smoothing, limits)
+        if self.penalty is not None:
+            return penalised_search(self.hypotheses, point, direction, self.penalty, limits)
         return search(self.hypotheses, point, direction, limits)
 
     def take(self, point: Point, direction: Direction, step: Step) -> Point:
@@ -117,16 +131,28 @@ class Climb:
         if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
             return point
         moved = self.hypotheses.move(point, direction, step.size)
-        if not self.smoothing and moved.gain <= point.gain + self.tolerance:
+        weights = moved.weights
+        if step.zeros is not None:
+            weights[step.zeros] = 0.0
+        moved = replace(moved, weights=self.space.exact(weights))
+        if not self.smoothing and self.value(moved) <= self.value(point) + self.tolerance:
             return point
-        if not self.space.is_free:
-            moved = replace(moved, weights=self.space.exact(moved.weights))
         self.steps += 1
-        entry = {"direction": direction.label, "size": step.size, "gain": moved.gain}
-        if self.smoothing:
-            entry["smoothed"] = step.value
-        self.history.append(entry | {"line_searches": self.searches})
+        more = {"smoothed": step.value} if self.smoothing else {}
+        self._note(moved, direction.label, step.size, **more)
         return moved
+
+    def rescaled(self, point: Point, size: float) -> Point:
+        """Bring the largest weight to about a size, where the scale of all does not matter."""
+        now = float(np.abs(point.weights).max(initial=0.0))
+        if self.penalty is not None or self.space.pins_scale or now == 0.0 or size == 0.0:
+            return point
+        doublings = int(np.rint(np.log2(size / now)))
+        return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
+
+    def at_top(self, point: Point) -> bool:
+        """Tell whether no point can be better."""
+        return self.penalty is None and point.gain >= self.ceiling - self.tolerance
 
     def gained(self, first: Point, point: Point) -> bool:
         """Tell whether a round that led from one point to another was worth it.
@@ -140,11 +166,13 @@ class Climb:
         return self.value(point) > before + self.tolerance
 
     def value(self, point: Point) -> float:
-        """Return what climbs are compared by: the gain, or a smoothed one.
+        """Return what climbs are compared by: the gain, one minus a penalty, or a smoothed one.
 
         Smoothed, a point has another value on every line through it. The mean over the
         lines of the variables is one number for all of them.
         """
+        if self.penalty is not None:
+            return point.gain - self.penalty.value(point.weights)
         if not self.smoothing:
             return point.gain
         if self._valued is None or self._valued[0] is not point:
@@ -157,6 +185,9 @@ class Directions(ABC):
     """How a climb chooses the lines that it searches."""
 
     name: ClassVar[str]
+
+    def check(self, metric: Metric) -> None:  # noqa: B027  (most need nothing)
+        """Raise an error if a metric lacks what the directions are found by."""
 
     @abstractmethod
     def climb(self, climb: Climb, point: Point) -> Point:

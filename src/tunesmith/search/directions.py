@@ -19,17 +19,23 @@ class Coordinate(Directions):
         where it led, best first; most still gain, and each costs one line search where a
         new round would cost one for every feature.
         """
-        directions = climb.coordinates()
         while True:
             first = point
-            steps = climb.search(point, directions)
-            promising = [d for d, step in enumerate(steps) if step.value > step.here]
-            promising.sort(key=lambda d: -steps[d].value)
-            for rank, d in enumerate(promising):
-                step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
-                point = climb.take(point, directions[d], step)
+            point = coordinate_round(climb, point)
             if not climb.gained(first, point):
                 return first
+
+
+def coordinate_round(climb: Climb, point: Point) -> Point:
+    """Search along every variable once, and take the steps that gain, the best first."""
+    directions = climb.coordinates()
+    steps = climb.search(point, directions)
+    promising = [d for d, step in enumerate(steps) if step.value > step.here]
+    promising.sort(key=lambda d: -steps[d].value)
+    for rank, d in enumerate(promising):
+        step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
+        point = climb.take(point, directions[d], step)
+    return point
 
 
 @DIRECTIONS.register("powell")
@@ -49,8 +55,7 @@ class Powell(Directions):
             for direction in directions:
                 step = climb.search(point, [direction])[0]
                 moved = climb.take(point, direction, step)
-                gained = step.value - step.here if climb.smoothing else moved.gain - point.gain
-                gains.append(gained)
+                gains.append(step.value - step.here if moved is not point else 0.0)
                 point = moved
             if point is first:
                 return point

@@ -56,7 +56,10 @@ class Step:
     low, high
         The interval around it.
     value, here
-        What the choice is judged by, there and at γ = 0: the gain, or a smoothed one.
+        What the choice is judged by, there and at γ = 0: the gain, a smoothed one, or one
+        minus a penalty.
+    zeros : int64[n]
+        Features whose weights are exactly 0 there, where that matters.
     """
 
     size: float
@@ -65,6 +68,7 @@ class Step:
     high: float
     value: float
     here: float
+    zeros: Ints | None = None
 
 
 def surface(hypotheses: Hypotheses, point: Point, direction: Direction) -> Surface:

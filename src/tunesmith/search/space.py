@@ -143,6 +143,24 @@ class Space:
         found[varies] = self.factor[varies] * values[self.owner[varies]]
         return found
 
+    def gathered(self, gradient: Floats) -> Floats:
+        """Turn a derivative by the weights [D] into one by the variables [V]."""
+        if self.is_free:
+            return gradient
+        varies = self.owner >= 0
+        parts = self.factor[varies] * gradient[varies]
+        found = np.zeros(self.variables)
+        np.add.at(found, self.owner[varies], parts)
+        return found
+
+    def feasible(self, values: Floats, weights: Floats) -> Floats:
+        """Take out of a direction [V] what leads beyond a limit on which the weights stand."""
+        if not self.is_bounded:
+            return values
+        now = self._variables(weights)
+        outward = ((now <= self.low) & (values < 0)) | ((now >= self.high) & (values > 0))
+        return np.where(outward, 0.0, values)
+
     def sizes(self, spread: Floats) -> Floats:
         """Return how much each variable varies the model scores, from the features' spread.
 

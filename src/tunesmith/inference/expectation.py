@@ -1,0 +1,124 @@
+"""What a distribution over the candidates of lists expects: kernels on arrays.
+
+Section 4 of Galley et al. (2013): P(i) ∝ exp(μ w·h_i) within each group (equation 8), the
+expected statistics E[b] of a set, and the gradient of the metric of E[b], the first-order
+Taylor expansion of the expected metric (Smith and Eisner 2006).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
+
+#: Candidates of one piece of work, about; fixed, so that sums do not depend on the threads.
+PIECE = 1 << 15
+
+
+def pieces(start: Ints) -> list[tuple[int, int]]:
+    """Cut groups into runs of about as many candidates, whatever the number of threads."""
+    count = max(1, int(start[-1]) // PIECE)
+    edges = np.unique(np.searchsorted(start, np.linspace(0, start[-1], count + 1)))
+    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+
+
+def deviation(scores: Floats, start: Ints) -> float:
+    """Return the pooled standard deviation of scores within groups."""
+    parts = map_pieces(lambda p: _squares(scores, start, *p), pieces(start))
+    return float(np.sqrt(sum(parts) / len(scores)))
+
+
+def probabilities(scores: Floats, start: Ints, sharpness: float) -> Floats:
+    """Return exp(sharpness × score), normalised within each group."""
+    found = np.empty(len(scores))
+    map_pieces(lambda p: _normalise(scores, start, sharpness, found, *p), pieces(start))
+    return found
+
+
+def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
+    """Return the sum of the statistics [K] that the groups' distributions expect."""
+    parts = map_pieces(lambda p: _weigh(chances, stats, start, *p), pieces(start))
+    total: Floats = np.sum(parts, axis=0)
+    return total
+
+
+def linearised(stats: Stats, slope: Floats, start: Ints) -> Floats:
+    """Return what each candidate's statistics are worth where the metric has a slope [K]."""
+    found = np.empty(len(stats))
+    map_pieces(lambda p: _worth(stats, slope, start, found, *p), pieces(start))
+    return found
+
+
+def deviations(chances: Floats, values: Floats, start: Ints) -> Floats:
+    """Return P_i (v_i − E[v]) of every candidate, E over its group: the slope of E[v]."""
+    found = np.empty(len(values))
+    map_pieces(lambda p: _deviate(chances, values, start, found, *p), pieces(start))
+    return found
+
+
+@kernel
+def _squares(scores: Floats, start: Ints, first: int, last: int) -> float:
+    total = 0.0
+    for g in range(first, last):
+        own = scores[start[g] : start[g + 1]]
+        mean = 0.0
+        for i in range(own.shape[0]):
+            mean += own[i]
+        mean /= own.shape[0]
+        for i in range(own.shape[0]):
+            total += (own[i] - mean) ** 2
+    return total
+
+
+@kernel
+def _normalise(
+    scores: Floats, start: Ints, sharpness: float, found: Floats, first: int, last: int
+) -> None:
+    for g in range(first, last):
+        own, out = scores[start[g] : start[g + 1]], found[start[g] : start[g + 1]]
+        top = own[0]
+        for i in range(own.shape[0]):
+            top = max(top, own[i])
+        total = 0.0
+        for i in range(own.shape[0]):
+            out[i] = np.exp(sharpness * (own[i] - top))
+            total += out[i]
+        for i in range(own.shape[0]):
+            out[i] /= total
+
+
+@kernel
+def _weigh(chances: Floats, stats: Stats, start: Ints, first: int, last: int) -> Floats:
+    total = np.zeros(stats.shape[1])
+    for i in range(start[first], start[last]):
+        chance, row = chances[i], stats[i]
+        for k in range(row.shape[0]):
+            total[k] += chance * row[k]
+    return total
+
+
+@kernel
+def _worth(stats: Stats, slope: Floats, start: Ints, found: Floats, first: int, last: int) -> None:
+    for i in range(start[first], start[last]):
+        row = stats[i]
+        worth = 0.0
+        for k in range(row.shape[0]):
+            worth += slope[k] * row[k]
+        found[i] = worth
+
+
+@kernel
+def _deviate(
+    chances: Floats, values: Floats, start: Ints, found: Floats, first: int, last: int
+) -> None:
+    for g in range(first, last):
+        chance, value = chances[start[g] : start[g + 1]], values[start[g] : start[g + 1]]
+        out = found[start[g] : start[g + 1]]
+        # From one value of the group on: what all have in common would only round.
+        mean = 0.0
+        for i in range(value.shape[0]):
+            mean += chance[i] * (value[i] - value[0])
+        for i in range(value.shape[0]):
+            out[i] = chance[i] * (value[i] - value[0] - mean)

@@ -1,0 +1,1 @@
+"""What is maximised beside the metric alone."""
