@@ -51,11 +51,14 @@ def linearised(stats: Stats, slope: Floats, start: Ints) -> Floats:
     return found
 
 
-def deviations(chances: Floats, values: Floats, start: Ints) -> Floats:
-    """Return P_i (v_i − E[v]) of every candidate, E over its group: the slope of E[v]."""
+def deviations(chances: Floats, values: Floats, start: Ints) -> tuple[Floats, float]:
+    """Return P_i (v_i − E[v]) of every candidate, E over its group, and the sum of variances.
+
+    The former is the slope of E[v] by the scores, but for the sharpness.
+    """
     found = np.empty(len(values))
-    map_pieces(lambda p: _deviate(chances, values, start, found, *p), pieces(start))
-    return found
+    parts = map_pieces(lambda p: _deviate(chances, values, start, found, *p), pieces(start))
+    return found, sum(parts)
 
 
 @kernel
@@ -112,7 +115,8 @@ def _worth(stats: Stats, slope: Floats, start: Ints, found: Floats, first: int, 
 @kernel
 def _deviate(
     chances: Floats, values: Floats, start: Ints, found: Floats, first: int, last: int
-) -> None:
+) -> float:
+    total = 0.0
     for g in range(first, last):
         chance, value = chances[start[g] : start[g + 1]], values[start[g] : start[g + 1]]
         out = found[start[g] : start[g + 1]]
@@ -121,4 +125,7 @@ def _deviate(
         for i in range(value.shape[0]):
             mean += chance[i] * (value[i] - value[0])
         for i in range(value.shape[0]):
-            out[i] = chance[i] * (value[i] - value[0] - mean)
+            away = value[i] - value[0] - mean
+            out[i] = chance[i] * away
+            total += out[i] * away
+    return total

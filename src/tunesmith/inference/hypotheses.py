@@ -119,6 +119,7 @@ class Hypotheses(Protocol):
 
     metric: Metric
     names: tuple[str, ...]
+    groups: int
 
     def spread(self) -> Floats:
         """Return the size of each feature: how much it varies within groups."""

@@ -77,6 +77,7 @@ class ListHypotheses:
         self.features = tuning.candidates.features
         self.names = self.features.names
         self.start = tuning.candidates.start
+        self.groups = len(self.start) - 1
         self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
@@ -250,10 +251,10 @@ class ListHypotheses:
             chances = probabilities(point.cache.scores, self.start, sharp)
             total = expected_total(chances, self.tuning.stats, self.start)
             values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
-            moments = deviations(chances, values, self.start)
+            moments, variance = deviations(chances, values, self.start)
             coefficients[k] = sharp * moments
-            square = max(float(moments @ values), 0.0) / (len(self.start) - 1)
-            found.append((sharp, float(self.metric.gain(total)), square**0.5, chances))
+            worth = (variance / self.groups) ** 0.5
+            found.append((sharp, float(self.metric.gain(total)), worth, chances))
         gradients = self.features.combine(coefficients)
         return [
             Expectation(sharp, gain, gradient, worth, chances)
@@ -264,7 +265,7 @@ class ListHypotheses:
         """Return covariances times vectors [B, D], with two passes over the features."""
         scores = self.features.dot(vectors)
         for k, expectation in enumerate(expectations):
-            scores[k] = deviations(expectation.cache, scores[k], self.start)
+            scores[k], _ = deviations(expectation.cache, scores[k], self.start)
         return self.features.combine(scores)
 
     def _lines_of_row(self, row: int) -> _Lines:

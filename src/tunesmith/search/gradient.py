@@ -7,6 +7,7 @@ the distribution P ∝ exp(μ w·h) expects is smooth, and its gradient says whe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,17 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction, Expectation, Point
 from tunesmith.metrics.base import Metric
 from tunesmith.registry import option
-from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb, Directions
+from tunesmith.search.climb import DIRECTIONS, Climb, Directions
 from tunesmith.search.directions import coordinate_round
 
-#: A line search that gains less (in natural units: BLEU from 0 to 1) makes the distribution
-#: sharper.
-WORTH_A_SEARCH = 1e-4
+#: A line search that gains less makes the distribution sharper. The unit is the standard
+#: deviation of what a group's candidates are worth, which about 0.1 BLEU is: so it does not
+#: matter what unit the metric has.
+WORTH_A_SEARCH = 6e-4
 #: A step, a pass and a round that gain less are not worth it: with many features there is
 #: always some direction in which a few candidates change to a hair's advantage, and weights
 #: that follow all of them wander off.
-WORTH_A_STEP = 1e-5
+WORTH_A_STEP = 6e-5
 #: The system of equations is solved when this share of the gradient is left over.
 SOLVED = 0.02
 #: Gradients whose cosine is higher lead along the same line.
@@ -48,6 +50,8 @@ class Gradient(Directions):
     gradients, two passes over the features each.
     """
 
+    is_costly = True
+
     steps: int = option(8, "conjugate gradient steps at most; 0 takes the gradient as it is")
     first: float = option(0.01, "μ of the flattest distribution")
     last: float = option(1000.0, "μ of the sharpest distribution")
@@ -67,12 +71,13 @@ class Gradient(Directions):
 
     def climb(self, climb: Climb, point: Point) -> Point:
         """Repeat passes and rounds of coordinate ascent until both gain little."""
-        unit = climb.tolerance / TOLERANCE
+        (flat,) = climb.hypotheses.expected([point], [0.0])
+        unit = flat.worth * climb.hypotheses.groups
         while not climb.at_top(point):
             moved = self._pass(climb, point, unit)
-            if moved is point:
+            if not _gain(climb, point, moved) > unit * WORTH_A_STEP:
                 moved = coordinate_round(climb, point)
-                if not climb.value(moved) - climb.value(point) > unit * WORTH_A_STEP:
+                if not _gain(climb, point, moved) > unit * WORTH_A_STEP:
                     break
             point = moved
         return point
@@ -80,45 +85,45 @@ class Gradient(Directions):
     def _pass(self, climb: Climb, point: Point, unit: float) -> Point:
         """Go from the flattest to the sharpest distribution."""
         mu = self.first
-        size = float(np.abs(point.weights).max(initial=0.0))
+        size = float(np.abs(point.weights).max(initial=0.0)) or 1.0
         tried: Floats | None = None  # the last gradient, from this point, that led nowhere
         while mu <= self.last and not climb.at_top(point):
-            spread = climb.hypotheses.deviation(point)
-            if spread == 0.0:  # all scores are equal: any scale will do
-                spread = 1.0
+            # Where all scores are equal any scale will do.
+            spread = climb.hypotheses.deviation(point) or 1.0
             (expected,) = climb.hypotheses.expected([point], [mu / spread])
             gradient = self._scaled_gradient(climb, point, expected)
-            if not gradient.any() or (tried is not None and _cosine(gradient, tried) > SAME):
+            if gradient is None or (tried is not None and _dot(gradient, tried) > SAME):
                 mu *= 2.0
                 continue
             direction = self._direction(climb, point, expected, gradient)
             (step,) = climb.search(point, [direction])
-            before = climb.value(point)
-            if step.value - step.here > unit * WORTH_A_STEP:
-                moved = climb.take(point, direction, step)
-            else:
-                moved = point
-            if not climb.value(moved) - before > unit * WORTH_A_SEARCH:
+            promised = step.value - step.here
+            worth_it = promised > unit * WORTH_A_STEP
+            moved = climb.take(point, direction, step) if worth_it else point
+            if moved is point or not promised > unit * WORTH_A_SEARCH:
                 mu *= 2.0
             tried = gradient if moved is point else None
             # The best step along a gradient often dwarfs the weights.
             point = moved if moved is point else climb.rescaled(moved, size)
         return point
 
-    def _scaled_gradient(self, climb: Climb, point: Point, expected: Expectation) -> Floats:
-        """Return the gradient of the objective by the variables, each in units of its size."""
+    def _scaled_gradient(self, climb: Climb, point: Point, expected: Expectation) -> Floats | None:
+        """Return the gradient of the objective by the variables, each in units of its size.
+
+        It has the length 1, or there is none. Far out a distribution is so sharp that its
+        gradient is too small, or one of weights so small that it is too large, for a number.
+        """
         gradient = expected.gradient
         if climb.penalty is not None:
             gradient = gradient - climb.penalty.gradient(point.weights)
         variables = climb.space.gathered(gradient) / climb.space.sizes(climb.spread)
-        return climb.space.feasible(variables, point.weights)
+        return _unit(climb.space.feasible(variables, point.weights))
 
     def _direction(
         self, climb: Climb, point: Point, expected: Expectation, gradient: Floats
     ) -> Direction:
         sizes = climb.space.sizes(climb.spread)
         moves = gradient != 0.0  # variables on a limit stay
-        solution = np.zeros(len(gradient))
         # The curvature of the expected gain is μ² times third moments of features and worth.
         scale = expected.sharpness**2 * expected.worth
         bend = np.zeros(len(point.weights))
@@ -131,26 +136,52 @@ class Gradient(Directions):
             image: Floats = moves * climb.space.gathered(found + bend * weights) / sizes
             return image
 
-        left, toward = gradient, gradient
-        square = float(left @ left)
-        enough = SOLVED**2 * square
-        for _ in range(self.steps):
-            image = curved(toward)
-            along = float(toward @ image)
-            if not along > 0.0:
-                break
-            solution = solution + square / along * toward
-            left = left - square / along * image
-            before, square = square, float(left @ left)
-            if square <= enough:
-                break
-            toward = left + square / before * toward
-        if not solution.any() or not np.isfinite(solution).all():
-            solution = gradient
+        solution = _unit(climb.space.feasible(_solved(curved, gradient, self.steps), point.weights))
         # Of the weights' size, so that steps are numbers one can read.
-        length = float(np.abs(solution / sizes).max())
-        return climb.space.direction(solution / sizes / length, "gradient")
+        variables = (gradient if solution is None else solution) / sizes
+        return climb.space.direction(variables / np.abs(variables).max(), "gradient")
 
 
-def _cosine(a: Floats, b: Floats) -> float:
-    return float(a @ b) / float(np.sqrt((a @ a) * (b @ b)))
+def _gain(climb: Climb, first: Point, point: Point) -> float:
+    """Return what a way from one point to another gained."""
+    if point is first:
+        return 0.0
+    before = climb.value(first)
+    return climb.value(point) - before
+
+
+def _solved(curved: Callable[[Floats], Floats], wanted: Floats, steps: int) -> Floats:
+    """Return about the vector that a symmetric matrix maps to a wanted one.
+
+    The method of conjugate gradients (Hestenes and Stiefel 1952); without steps, 0.
+    """
+    solution = np.zeros(len(wanted))
+    left, toward = wanted, wanted
+    square = _dot(left, left)
+    enough = SOLVED**2 * square
+    for _ in range(steps):
+        image = curved(toward)
+        along = _dot(toward, image)
+        if not along > 0.0:
+            break
+        solution = solution + square / along * toward
+        left = left - square / along * image
+        before, square = square, _dot(left, left)
+        if square <= enough:
+            break
+        toward = left + square / before * toward
+    return solution
+
+
+def _unit(vector: Floats) -> Floats | None:
+    """Return a vector of length 1, None if there is no such direction."""
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < np.inf:
+        return None
+    scaled = vector / largest
+    return scaled / np.sqrt(_dot(scaled, scaled))
+
+
+def _dot(a: Floats, b: Floats) -> float:
+    """Multiply vectors; unlike with BLAS, no bit depends on the number of threads."""
+    return float((a * b).sum())
