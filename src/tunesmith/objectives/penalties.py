@@ -13,7 +13,56 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.search.penalised import BEYOND, Choices, Penalty, bounded, inside
+from tunesmith.search.line import FARTHEST
+from tunesmith.search.penalised import (
+    BEYOND,
+    SAME_STEP,
+    Choices,
+    Intervals,
+    Penalty,
+    bounded,
+    turns_at,
+)
+
+#: What is left of a weight is rounding if it is less than this share of it.
+LEFT_OVER = 1e-12
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of vectors, seen from its point nearest to the origin.
+
+    So no term cancels another: ‖v(γ)‖² = square + curve × (γ − nearest)².
+
+    Attributes
+    ----------
+    nearest
+        γ of that point.
+    moving : float64[n]
+        The components of that point that change along the line.
+    still : float64[D]
+        Those that do not; 0 in the place of the others.
+    square, curve
+        ‖v‖² at that point, and the square of the direction.
+    """
+
+    nearest: float
+    moving: Floats
+    still: Floats
+    square: float
+    curve: float
+
+    @classmethod
+    def through(cls, vector: Floats, at: Ints, slope: Floats) -> _Line:
+        """Return the line vector + γ × slope; the slope is not 0."""
+        curve = float(slope @ slope)
+        nearest = -float(slope @ vector[at]) / curve
+        moving = vector[at] + nearest * slope
+        moving[np.abs(moving) <= LEFT_OVER * np.abs(vector[at])] = 0.0
+        still = vector.copy()
+        still[at] = 0.0
+        square = float(still @ still) + float(moving @ moving)
+        return cls(nearest, moving, still, square, curve)
 
 
 @dataclass(frozen=True)
@@ -48,20 +97,19 @@ class SquaredDistance(Penalty):
         """Return 2 × strength."""
         return 2.0 * self.strength * self.counted
 
-    def choices(
-        self, weights: Floats, direction: Direction, low: Floats, high: Floats, reach: float
-    ) -> Choices:
+    def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
         """Take the vertex of the parabola, or the end of the interval that is nearest to it."""
-        at = direction.features
-        slope = self.counted[at] * direction.values
-        curve = float(slope @ slope)  # R(γ) = a + 2bγ + cγ²
-        if curve == 0.0:
-            middle = 0.5 * np.sum(bounded(low, high, reach, 1.0), axis=0)
-            return Choices(np.arange(len(low)), middle, np.full(len(low), self.value(weights)))
-        tilt = float(slope @ (weights[at] - self.centre[at]))
-        found = inside(np.full(len(low), -tilt / curve), low, high, reach)
-        change = self.strength * found * (2.0 * tilt + curve * found)
-        return Choices(np.arange(len(low)), found, self.value(weights) + change)
+        each = np.arange(len(intervals.low))
+        away = self.counted * (weights - self.centre)
+        slope = self.counted[direction.features] * direction.values
+        if slope @ slope == 0.0:
+            there = np.full(len(each), self.strength * float(away @ away))
+            low, high = bounded(intervals.first, intervals.last, intervals.reach, 1.0)
+            return Choices(each, 0.5 * (low + high), there, np.zeros(len(each), bool))
+        line = _Line.through(away, direction.features, slope)
+        at = np.clip(line.nearest, intervals.first, intervals.last)
+        square = line.square + line.curve * np.square(at - line.nearest)
+        return Choices(each, at, self.strength * square, np.zeros(len(each), bool))
 
 
 @dataclass(frozen=True)
@@ -73,6 +121,7 @@ class NormalisedSquare(Penalty):
     """
 
     name: ClassVar[str] = "l2-normalized"
+    scale_free: ClassVar[bool] = True
     strength: float
 
     def value(self, weights: Floats) -> float:
@@ -88,49 +137,53 @@ class NormalisedSquare(Penalty):
         length = float(np.abs(weights).sum())
         if length == 0.0:
             return np.zeros(len(weights))
-        square = float(weights @ weights)
-        return 2.0 * self.strength * (weights - square / length * np.sign(weights)) / length**2
+        share = weights / length
+        inner = share - float(share @ share) * np.sign(share)
+        return 2.0 * self.strength / length * inner
 
     def curvature(self, weights: Floats) -> Floats:
         """Return the part of the square alone."""
         length = float(np.abs(weights).sum())
-        each = 2.0 * self.strength / length**2 if length > 0.0 else 0.0
+        each = 2.0 * self.strength / length / length if length > 0.0 else 0.0
         return np.full(len(weights), each)
 
-    def choices(
-        self, weights: Floats, direction: Direction, low: Floats, high: Floats, reach: float
-    ) -> Choices:
+    def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
         """Cut intervals where a weight changes its sign, and take the least point of each part.
 
-        Between two such steps R = Q/L² with Q = a + 2bγ + cγ² and L = p + qγ, and
-        γ = (qa − bp)/(cp − bq) is its only stationary point, a minimum where L > 0.
+        Between two such steps R = Q/L² with Q = a + ct² and L = p + qt, t being the distance
+        from the point nearest to the origin. Its derivative has the sign of cpt − qa: where
+        p > 0 the least point is t = qa/(cp), or the end of the part that is nearest to it;
+        elsewhere R falls as L grows.
         """
-        low, high = bounded(low, high, reach, BEYOND)
-        at, slope = direction.features, direction.values
-        still = float(np.abs(weights).sum() - np.abs(weights[at]).sum())
-        turns = -weights[at] / slope
-        order = np.argsort(turns, kind="stable")
-        turns = turns[order]
-        # Left of all turns a component has the sign of −slope; each turn adds twice itself.
-        signs = np.sign(slope)[order]
-        p = _running(still, signs * weights[at][order])
-        q = _running(0.0, signs * slope[order])
-        part, first, last, interval = _cut(turns, low, high)
-        a, b, c = float(weights @ weights), float(weights[at] @ slope), float(slope @ slope)
-        p, q = p[part], q[part]
+        line = _Line.through(weights, direction.features, direction.values)
+        low, high = bounded(intervals.first, intervals.last, intervals.reach, BEYOND)
+        turns, p, q = _lengths(line, direction.values)
+        cell, first, last, interval = _cut(turns, low - line.nearest, high - line.nearest)
+        p, q = p[cell], q[cell]
+        if line.square > 0.0:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                vertex = q * line.square / (line.curve * p)
+            t = np.clip(np.where(p > 0.0, vertex, np.copysign(np.inf, q)), first, last)
+        else:  # through the origin, where R leaps: it is the same on either side
+            t = 0.5 * (first + last)
+        length = p + q * t
+        square = line.square + line.curve * np.square(t)
         with np.errstate(divide="ignore", invalid="ignore"):
-            stationary = (q * a - b * p) / (c * p - b * q)
-        within = (stationary > first) & (stationary < last)
-        # A part ends at a turn, where R is continuous, or at the end of its interval.
-        points = np.concatenate([first, last, np.where(within, stationary, first)])
-        points = inside(points, np.tile(low[interval], 3), np.tile(high[interval], 3), reach)
-        length = np.tile(p, 3) + np.tile(q, 3) * points
-        square = a + points * (2.0 * b + c * points)
-        size = float(np.abs(weights).sum())
-        tiny = 1e-12 * max(size, float(np.abs(slope).sum()) * reach)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(length > tiny, square / np.square(length), 1.0)
-        return Choices(np.tile(interval, 3), points, self.strength * np.clip(ratio, 0.0, 1.0))
+            ratio = np.where(length > 0.0, square / np.square(length), 1.0)
+        at = np.clip(line.nearest + t, low[interval], high[interval])
+        penalty = self.strength * np.minimum(ratio, 1.0)
+        return Choices(interval, at, penalty, np.zeros(len(at), bool))
+
+
+def _lengths(line: _Line, slope: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return where weights change their signs, and p and q of L = p + qt between these."""
+    turns = turns_at(line.moving, slope)
+    order = np.argsort(turns, kind="stable")
+    # Left of all turns a component has the sign of −slope; each turn adds twice itself.
+    signs = np.sign(slope)[order]
+    still = float(np.abs(line.still).sum())
+    p = _running(still, signs * line.moving[order])
+    return turns[order], p, _running(0.0, signs * slope[order])
 
 
 def _running(still: float, signed: Floats) -> Floats:
@@ -159,6 +212,7 @@ class NonZero(Penalty):
     """
 
     name: ClassVar[str] = "l0"
+    scale_free: ClassVar[bool] = True
     strength: float
 
     def value(self, weights: Floats) -> float:
@@ -173,32 +227,39 @@ class NonZero(Penalty):
         """Return 0: there is none."""
         return np.zeros(len(weights))
 
-    def choices(
-        self, weights: Floats, direction: Direction, low: Floats, high: Floats, reach: float
-    ) -> Choices:
+    def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
         """Take the middle of each interval, and every step that makes a weight 0."""
-        at = direction.features
-        others = int(np.count_nonzero(weights)) - int(np.count_nonzero(weights[at]))
-        most = others + len(at)
-        low, high = bounded(low, high, reach, 1.0)
-        turns = -weights[at] / direction.values
-        steps, which = np.unique(turns, return_inverse=True)
-        ends = np.searchsorted(low, steps, "right") - 1
-        there = (ends >= 0) & (steps > low[ends]) & (steps < high[ends])
-        middles = _off(0.5 * (low + high), steps, low, high)
-        zeros = {len(low) + k: at[which == step] for k, step in enumerate(np.flatnonzero(there))}
-        counts = np.concatenate(
-            [np.full(len(low), most), most - np.bincount(which, minlength=len(steps))[there]]
-        )
+        now = weights[direction.features]
+        most = int(np.count_nonzero(weights)) - int(np.count_nonzero(now)) + len(now)
+        turns = np.sort(turns_at(now, direction.values))
+        low, high = bounded(intervals.first, intervals.last, intervals.reach, 1.0)
+        middles = _off(0.5 * (low + high), turns, high)
+        interval = np.searchsorted(intervals.low, turns, "right") - 1
+        there = (interval >= 0) & (turns <= intervals.high[interval])
+        there &= np.abs(turns) <= FARTHEST * intervals.reach
+        steps = turns[there]
+        each = np.arange(len(middles))
+        counts = np.concatenate([np.full(len(each), most), most - _equal(turns, steps)])
         return Choices(
-            np.concatenate([np.arange(len(low)), ends[there]]),
-            np.concatenate([middles, steps[there]]),
+            np.concatenate([each, interval[there]]),
+            np.concatenate([middles, steps]),
             self.strength * counts,
-            zeros,
+            np.arange(len(counts)) >= len(each),
         )
 
 
-def _off(middles: Floats, steps: Floats, low: Floats, high: Floats) -> Floats:
-    """Move middles off the steps at which a weight is 0, which count as points of their own."""
-    hit = np.isin(middles, steps)
-    return np.where(hit, middles + 0.1 * (high - middles), middles)
+def _equal(turns: Floats, steps: Floats) -> Ints:
+    """Return how many of sorted turns are at each step, but for rounding."""
+    near = SAME_STEP * np.abs(steps)
+    last = np.searchsorted(turns, steps + near, "right")
+    return last - np.searchsorted(turns, steps - near, "left")
+
+
+def _off(middles: Floats, turns: Floats, high: Floats) -> Floats:
+    """Move middles off the steps at which a weight is 0: halfway to the next, or to the end."""
+    hit = np.flatnonzero(_equal(turns, middles))
+    if len(hit) > 0:
+        on = middles[hit]
+        after = np.searchsorted(turns, on + SAME_STEP * np.abs(on), "right")
+        middles[hit] = 0.5 * (on + np.minimum(np.append(turns, np.inf)[after], high[hit]))
+    return middles

@@ -8,22 +8,50 @@ form: the search stays exact.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.kernels import kernel
 from tunesmith.search.line import EVERYWHERE, FARTHEST, NARROW, Step, reach, surface
 
-#: At the end of an interval the winner ties, so the step is taken inside of it: by this share of
-#: the width (footnote 4 of the paper), or of the step and the weights if that is less.
+#: At a breakpoint winners tie, so the step is taken inside of the interval: by this share of
+#: the width (footnote 4 of the paper), or of the step or the weights if that is less.
 INSIDE_WIDTH, INSIDE_STEP = 1e-3, 1e-6
+#: Nearer to a breakpoint than this share of the step or the weights, rounding chooses.
+ROUNDING = 1e-10
 #: How far an unbounded interval is entered at most, in units of the distance of its end or of
 #: the weights, where the penalty falls for ever.
 BEYOND = 10.0
+#: Steps that differ by less than this share make the same weights 0.
+SAME_STEP = 1e-14
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """The parts of a line on which the metric is constant, ascending.
+
+    The first one may begin at −∞ and the last one end at ∞. Ends belong to the intervals: what
+    is left out at breakpoints, where winners tie, is left out already.
+
+    Attributes
+    ----------
+    low, high : float64[n]
+        Between them the winners are certain: for steps that cannot be elsewhere.
+    first, last : float64[n]
+        The same at a clear distance from breakpoints: for steps that can.
+    reach
+        A step that changes the weights by about their own size.
+    """
+
+    low: Floats
+    high: Floats
+    first: Floats
+    last: Floats
+    reach: float
 
 
 @dataclass(frozen=True)
@@ -38,20 +66,27 @@ class Choices:
         Its step γ.
     penalty : float64[n]
         The penalty there.
-    zeros
-        Index of a point -> the features whose weights are exactly 0 there.
+    zero : bool[n]
+        Whether weights become 0 there that are counted as exactly 0: see :func:`zeros_at`.
     """
 
     interval: Ints
     at: Floats
     penalty: Floats
-    zeros: Mapping[int, Ints] = field(default_factory=dict)
+    zero: Flags
 
 
 class Penalty(ABC):
-    """What is taken off the gain for weights that are large, many or unusual."""
+    """What is taken off the gain for weights that are large, many or unusual.
+
+    Attributes
+    ----------
+    scale_free
+        Whether weights times a positive number have the same penalty.
+    """
 
     name: ClassVar[str]
+    scale_free: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, weights: Floats) -> float:
@@ -66,20 +101,8 @@ class Penalty(ABC):
         """Return about how much the gradient grows with each weight [D], 0 or more."""
 
     @abstractmethod
-    def choices(
-        self, weights: Floats, direction: Direction, low: Floats, high: Floats, reach: float
-    ) -> Choices:
-        """Return the points of the least penalty on each interval of a line.
-
-        Parameters
-        ----------
-        weights, direction
-            The line: weights + γ × direction.
-        low, high : float64[n]
-            The intervals, ascending, none overlapping; the outermost ends may be infinite.
-        reach
-            A step that changes the weights by about their own size.
-        """
+    def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
+        """Return points of the line weights + γ × direction, among them each interval's best."""
 
 
 def penalised_search(
@@ -89,61 +112,118 @@ def penalised_search(
     penalty: Penalty,
     limits: tuple[float, float] = EVERYWHERE,
 ) -> Step:
-    """Return the step on a line with the most gain minus penalty, exactly."""
+    """Return the step on a line with the most gain minus penalty, exactly.
+
+    Among equals that of the widest interval is taken, as without a penalty. What lies outside
+    of the limits is cut off first. Steps on a breakpoint are none of the choices but for γ = 0:
+    the winners there are not those of any interval.
+    """
     along = surface(hypotheses, point, direction)
-    far = reach(point.weights, direction)
-    low = np.clip(np.concatenate([[-np.inf], along.edges]), *limits)
-    high = np.clip(np.concatenate([along.edges, [np.inf]]), *limits)
-    near, away = np.sort(np.abs([low, high]), axis=0)
-    with np.errstate(invalid="ignore"):
-        # Infinite ends make an interval wide.
-        counts = (high - low > NARROW * np.where(np.isfinite(away), away, near)) & (
-            near <= FARTHEST * far
-        )
-    kept = np.flatnonzero(counts)
+    kept, intervals = intervals_of(along.edges, reach(point.weights, direction), limits)
     here = point.gain - penalty.value(point.weights)
     stay = Step(0.0, point.gain, 0.0, 0.0, here, here)
     if len(kept) == 0:
         return stay
-    found = penalty.choices(point.weights, direction, low[kept], high[kept], far)
-    gains = along.gains[kept[found.interval]]
-    values = gains - found.penalty
+    found = penalty.choices(point.weights, direction, intervals)
+    values = along.gains[kept[found.interval]] - found.penalty
     best = int(np.argmax(values))
     if not values[best] > here:
         return stay
-    interval = kept[found.interval[best]]
+    equal = np.flatnonzero(values == values[best])
+    if len(equal) > 1:
+        best = int(equal[np.argmax((intervals.high - intervals.low)[found.interval[equal]])])
+    interval, size = found.interval[best], float(found.at[best])
     return Step(
-        float(found.at[best]),
-        float(gains[best]),
-        float(low[interval]),
-        float(high[interval]),
+        size,
+        float(along.gains[kept[interval]]),
+        float(intervals.low[interval]),
+        float(intervals.high[interval]),
         float(values[best]),
         here,
-        found.zeros.get(best),
+        zeros_at(point.weights, direction, size) if found.zero[best] else None,
     )
 
 
-def inside(at: Floats, low: Floats, high: Floats, reach: float) -> Floats:
-    """Move points that are at an end of their interval, or beyond it, into it."""
-    edge = np.clip(at, low, high)
-    width = high - low
-    step = INSIDE_STEP * np.maximum(np.abs(edge), reach)
-    margin = np.minimum(INSIDE_WIDTH * width, step)  # of an infinite width the step alone
-    return np.clip(at, low + margin, high - margin)
+def intervals_of(
+    edges: Floats, reach: float, limits: tuple[float, float] = EVERYWHERE
+) -> tuple[Ints, Intervals]:
+    """Return which intervals between sorted edges count, and their ends."""
+    kept, (low, high, first, last) = _intervals(edges, reach, *limits)
+    return kept, Intervals(low, high, first, last, reach)
+
+
+@kernel
+def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tuple[Ints, Floats]:
+    """Return the intervals that count, and low, high, first and last of each as rows."""
+    size = edges.shape[0] + 1
+    kept, ends = np.empty(size, np.int64), np.empty((4, size))
+    count = 0
+    for j in range(size):
+        low, high = -np.inf, np.inf
+        ties_low, ties_high = False, False
+        if j > 0:
+            low = edges[j - 1]
+            ties_low = np.isfinite(low) and low >= least - ROUNDING * max(abs(low), reach)
+        if j < size - 1:
+            high = edges[j]
+            ties_high = np.isfinite(high) and high <= greatest + ROUNDING * max(abs(high), reach)
+        low, high = max(low, least), min(high, greatest)
+        if not counts(low, high, reach):
+            continue
+        kept[count] = j
+        ends[0, count], ends[2, count] = low, low
+        ends[1, count], ends[3, count] = high, high
+        if ties_low:
+            ends[0, count] += margin(low, high - low, reach, 0.0)
+            ends[2, count] += margin(low, high - low, reach, INSIDE_STEP)
+        if ties_high:
+            ends[1, count] -= margin(high, high - low, reach, 0.0)
+            ends[3, count] -= margin(high, high - low, reach, INSIDE_STEP)
+        count += 1
+    return kept[:count], ends[:, :count]
+
+
+@kernel
+def counts(low: float, high: float, reach: float) -> bool:
+    """Tell whether an interval is one: wider than rounding, and not absurdly far away."""
+    if not low < high or max(low, -high) > FARTHEST * reach:
+        return False
+    away = max(abs(low), abs(high))
+    return np.isinf(away) or high - low > NARROW * away
+
+
+@kernel
+def margin(end: float, width: float, reach: float, step: float) -> float:
+    """Return how far from an end of an interval a point of it must be, at most half of it."""
+    size = max(abs(end), reach)
+    clear = max(ROUNDING * size, min(INSIDE_WIDTH * width, step * size))
+    # A bit less than half, so that rounding does not make the two ends change places.
+    return min(clear, 0.499 * width)
 
 
 def bounded(low: Floats, high: Floats, reach: float, beyond: float) -> tuple[Floats, Floats]:
-    """Cut unbounded intervals at a multiple of the distance of their ends, or of the weights."""
-    first = np.where(
-        np.isfinite(low),
-        low,
-        np.where(
-            np.isfinite(high), high - beyond * np.maximum(reach, np.abs(high)), -beyond * reach
-        ),
-    )
-    last = np.where(
-        np.isfinite(high),
-        high,
-        np.where(np.isfinite(low), low + beyond * np.maximum(reach, np.abs(low)), beyond * reach),
-    )
-    return first, last
+    """Cut unbounded intervals at a multiple of the distance of their ends, or of the weights.
+
+    Only the first interval can begin at −∞, and only the last one end at ∞.
+    """
+    end, begin = high[0], low[-1]
+    if low[0] == -np.inf:
+        low = low.copy()
+        low[0] = end - beyond * max(reach, abs(end)) if np.isfinite(end) else -beyond * reach
+    if high[-1] == np.inf:
+        high = high.copy()
+        high[-1] = begin + beyond * max(reach, abs(begin)) if np.isfinite(begin) else beyond * reach
+    return low, high
+
+
+def turns_at(weights: Floats, slopes: Floats) -> Floats:
+    """Return the step at which each of some weights becomes 0."""
+    with np.errstate(over="ignore"):
+        turns: Floats = -weights / slopes
+    return turns
+
+
+def zeros_at(weights: Floats, direction: Direction, step: float) -> Ints:
+    """Return the features whose weights a step makes 0, but for rounding."""
+    turns = turns_at(weights[direction.features], direction.values)
+    return direction.features[np.abs(turns - step) <= SAME_STEP * abs(step)]
