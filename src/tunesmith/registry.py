@@ -12,6 +12,7 @@ import pkgutil
 import re
 import sys
 import traceback
+import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -192,7 +193,9 @@ class Option:
     def parse(self, given: str | Sequence[str], owner: str) -> Any:
         """Turn text, or several texts, into the field's type."""
         if self.several:
-            texts = (given,) if isinstance(given, str) else given
+            texts = [given] if isinstance(given, str) else list(given)
+            if self.type in (int, float):  # numbers, with commas between them
+                texts = [part.strip() for text in texts for part in text.split(",")]
             return tuple(self._parse(text, owner) for text in texts)
         if not isinstance(given, str):
             raise UsageError(f"{self.flag} of {owner} is given more than once; give it once")
@@ -231,6 +234,8 @@ def options_of(cls: type[Any]) -> list[Option]:
         choices: tuple[str, ...] = ()
         several = typing.get_origin(hint) is tuple
         if several:  # tuple[str, ...]
+            hint = typing.get_args(hint)[0]
+        if isinstance(hint, types.UnionType):  # int | None: of a text the first is made
             hint = typing.get_args(hint)[0]
         if typing.get_origin(hint) is typing.Literal:
             choices, hint = typing.get_args(hint), str

@@ -135,7 +135,8 @@ def test_list_as_json(cli: Run, kind: str) -> None:
     assert all(entry["help"] for entry in entries.values())
     if kind == "tuners":
         options = {o["name"]: o for o in entries["mert"]["options"]}
-        assert options["restarts"]["default"] == 20
+        assert options["restarts"]["default"] is None
+        assert options["window"]["default"] == 3
         assert options["directions"]["default"] == "coordinate"
     if kind == "metrics":
         options = {o["name"]: o for o in entries["bleu"]["options"]}

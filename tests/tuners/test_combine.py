@@ -361,7 +361,7 @@ def test_other_metrics_are_reported_beside(real, start):
         assert other.signature == TuningSet(real["tune"].candidates, BLEU(order=order)).signature()
     found = json.loads(json.dumps(result.to_dict()))["others"]
     assert found[0].keys() == {
-        *("metric", "signature", "score", "initial_score", "length_ratio", "dev"),
+        *("metric", "signature", "score", "initial_score", "length_ratio", "dev", "test"),
     }
     assert found[0]["dev"].keys() == {"score", "initial_score", "length_ratio"}
     text = str(result)
@@ -380,7 +380,7 @@ def test_another_metric_that_lacks_something_is_noticed_before_tuning():
 
 def test_scaling_that_breaks_ties_another_way_is_said():
     from tunesmith.data.weights import Weights
-    from tunesmith.tuners.base import _Task
+    from tunesmith.tuners.stages import Task
 
     # At (0.3, 0.1) both candidates have the same score but for rounding: 0.3 * 0.1 + 0 and
     # 0 + 0.1 * 0.3 are equal bits, and stay so; drawn weights find pairs that do not.
@@ -392,7 +392,8 @@ def test_scaling_that_breaks_ties_another_way_is_said():
     told = 0
     for _ in range(40):
         weights = rng.integers(1, 10, 3) / 10
-        task = _Task(tuning, names, weights, Weights(names, weights), Weights((), []), space)
+        begin, none = Weights(names, weights), Weights((), [])
+        task = Task(tuning, tuning, names, weights, begin, none, space)
         before = best(tuning.candidates, weights)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")

@@ -49,6 +49,8 @@ def run(
 
 
 def _shown(value: object) -> str:
+    if value is None:
+        return ""
     if isinstance(value, tuple):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

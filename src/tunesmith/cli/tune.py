@@ -63,15 +63,18 @@ def _value(arguments: Sequence[str], option: str) -> str | None:
 def _parameter(option: Option) -> inspect.Parameter:
     """Turn a tuner's field into a flag; its text is parsed by the registry."""
     text = option.help[:1].upper() + option.help[1:]
-    if option.choices and not all(choice in text for choice in option.choices):
-        text += f" ({' | '.join(option.choices)})"
     if option.type is bool:
         info = typer.Option(f"--{option.flag}/--no-{option.flag}", help=text)
         kind: Any = bool | None
     else:
-        text += "; repeat it for several" if option.several else f" [default: {option.default}]"
+        if option.several:
+            numbers = option.type in (int, float)
+            text += "; with commas" if numbers else "; repeat it for several"
+        elif option.default not in (None, ""):
+            text += f" [default: {option.default}]"
         kinds = {int: "INTEGER", float: "NUMBER"}
-        metavar = option.metavar or "|".join(option.choices) or kinds.get(option.type, "TEXT")
+        usual = kinds.get(option.type, "TEXT") + (",..." if option.several else "")
+        metavar = option.metavar or "|".join(option.choices) or usual
         info = typer.Option(f"--{option.flag}", help=text, show_default=False, metavar=metavar)
         kind = list[str] | None if option.several else str | None
     return inspect.Parameter(
@@ -115,12 +118,31 @@ def run(
     ] = None,
     dev_candidates: Annotated[
         list[str],
-        typer.Option(help="A held-out set, reported beside.", show_default=False, metavar="FILE"),
+        typer.Option(
+            help="A held-out set: reported beside, and what chooses among several settings.",
+            show_default=False,
+            metavar="FILE",
+        ),
     ] = [],  # noqa: B006
     dev_references: Annotated[
         list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
     ] = [],  # noqa: B006
     dev_scores: Annotated[
+        list[str],
+        typer.Option(help="Its --scores.", show_default=False, metavar="NAME=FILE"),
+    ] = [],  # noqa: B006
+    test_candidates: Annotated[
+        list[str],
+        typer.Option(
+            help="A test set: reported beside, without influence.",
+            show_default=False,
+            metavar="FILE",
+        ),
+    ] = [],  # noqa: B006
+    test_references: Annotated[
+        list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
+    ] = [],  # noqa: B006
+    test_scores: Annotated[
         list[str],
         typer.Option(help="Its --scores.", show_default=False, metavar="NAME=FILE"),
     ] = [],  # noqa: B006
@@ -171,18 +193,21 @@ def run(
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
-    numbers = [text.partition("=")[2] for text in (*scores, *dev_scores)]
-    one_standard_input(*candidates, *references, *dev_candidates, *dev_references, *numbers, start)
+    held_out = {
+        "dev": (dev_candidates, dev_references, dev_scores),
+        "test": (test_candidates, test_references, test_scores),
+    }
+    _check_files(candidates, references, scores, start, held_out)
     if seed < 0:
         raise UsageError(f"seed is {seed}; give 0 or more")
-    if (dev_references or dev_scores) and not dev_candidates:
-        option = "--dev-references" if dev_references else "--dev-scores"
-        raise UsageError(f"{option} without --dev-candidates; give both")
     cls = TUNERS.get(tuner)
     texts = {
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
     }
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
+    if len(algorithm.settings()) > 1 and not dev_candidates:
+        several = " and ".join(algorithm.settings()[0]).replace("_", "-")
+        raise UsageError(f"a held-out set chooses among several {several}; give --dev-candidates")
     measure, *others = (METRICS.create(name) for name in metric)
     check_runs(runs, combine)
     if combine != "best" and runs == 1:
@@ -195,10 +220,12 @@ def run(
     found = read_candidates(candidates, references, format_name, scores, metrics)
     tuning = TuningSet(found, measure)
     session.note(f"{tuning.candidates!r}")
-    dev = None
-    if dev_candidates:
-        found = read_candidates(dev_candidates, dev_references, format_name, dev_scores, metrics)
-        dev = TuningSet(found, measure)
+    dev, test = (
+        TuningSet(read_candidates(own, refs, format_name, numbers, metrics), measure)
+        if own
+        else None
+        for own, refs, numbers in held_out.values()
+    )
     with names_of(start):
         result = algorithm.fit(
             tuning,
@@ -206,6 +233,7 @@ def run(
             dev,
             seed,
             strict,
+            test=test,
             runs=runs,
             combine=cast("Combine", combine),
             normalise=normalise,
@@ -222,6 +250,25 @@ def run(
         from rich.console import Console
 
         Console().print(result)
+
+
+def _check_files(
+    candidates: list[str],
+    references: list[str],
+    scores: list[str],
+    start: str | None,
+    held_out: dict[str, tuple[list[str], list[str], list[str]]],
+) -> None:
+    """Raise an error if standard input is read twice, or a held-out set lacks candidates."""
+    from tunesmith.errors import UsageError
+
+    files = [*candidates, *references, *(text.partition("=")[2] for text in scores)]
+    for which, (own, refs, numbers) in held_out.items():
+        files += [*own, *refs, *(text.partition("=")[2] for text in numbers)]
+        if (refs or numbers) and not own:
+            option = f"--{which}-references" if refs else f"--{which}-scores"
+            raise UsageError(f"{option} without --{which}-candidates; give both")
+    one_standard_input(*files, start)
 
 
 def _text(result: TuneResult, begun: WeightsFile | None, out: str) -> bytes | str:

@@ -180,9 +180,12 @@ class Selection:
             and not any(_matches(name, pattern) for pattern in self.drop)
         )
 
-    def check(self, names: Sequence[str]) -> None:
-        """Raise an error if a pattern matches no name, or if no name is left."""
-        for option, patterns in (("keep", self.keep), ("drop", self.drop)):
+    def check(self, names: Sequence[str], keep: str = "keep") -> None:
+        """Raise an error if a pattern matches no name, or if no name is left.
+
+        The message calls the patterns to keep what ``keep`` says.
+        """
+        for option, patterns in ((keep, self.keep), ("drop", self.drop)):
             for pattern in patterns:
                 if not any(_matches(name, pattern) for name in names):
                     shown = " or ".join(nearest(pattern.strip("*?"), names, alike=0.4))
@@ -190,7 +193,7 @@ class Selection:
                         f"{option} '{pattern}' matches no feature; did you mean {shown}?"
                     )
         if names and not self.kept(names):
-            raise UsageError("keep and drop leave no feature; drop fewer")
+            raise UsageError(f"{keep} and drop leave no feature; drop fewer")
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -144,8 +144,8 @@ class Metric(ABC):
                     "statistics; give them"
                 )
             raise TunesmithError(
-                f"{self.name} needs references; give --references (--dev-references for a "
-                "held-out set) or put them into the JSON lines"
+                f"{self.name} needs references; give --references (--dev-references or "
+                "--test-references for a held-out set) or put them into the JSON lines"
             )
         for name in self.columns:
             if name not in candidates.columns:

@@ -185,6 +185,8 @@ class Directions(ABC):
     """How a climb chooses the lines that it searches."""
 
     name: ClassVar[str]
+    #: Whether a climb costs so much that one start must do, unless the user asks for more.
+    is_costly: ClassVar[bool] = False
 
     def check(self, metric: Metric) -> None:  # noqa: B027  (most need nothing)
         """Raise an error if a metric lacks what the directions are found by."""

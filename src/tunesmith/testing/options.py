@@ -59,6 +59,8 @@ def demand_documented_options(plugin: Any) -> None:
             f"option '{flag}' has the type {option.type}",
             "make it bool, int, float, str, a Literal of texts, or a tuple of one of these",
         )
+        if option.default is None:
+            continue  # one of its own, where the user says nothing
         texts = [_text(v) for v in option.default] if option.several else _text(option.default)
         try:
             parsed = option.parse(texts, type(plugin).__name__)
@@ -161,4 +163,6 @@ def _other_values(option: Option, plugin: Any) -> list[Any]:
         return [not value]
     if option.type is str:
         return [f"{value}x"]
+    if value is None:
+        return [option.type(1), option.type(2)]
     return [value + 1, value - 1] if option.type is int else [value + 1.0, value / 2 + 0.125]

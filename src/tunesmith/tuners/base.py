@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import operator
 import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,42 +17,20 @@ from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.lists import ListHypotheses, best
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists import best as best_of
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
 from tunesmith.registry import Registry, options_of
 from tunesmith.search.space import Space
-from tunesmith.tuners.beside import Beside, scores_on
-from tunesmith.tuners.combine import check_normalise, check_runs, middle, normalised
+from tunesmith.tuners.beside import Beside, HeldOut
+from tunesmith.tuners.combine import check_normalise, check_runs
 from tunesmith.tuners.result import Combine, TuneResult
+from tunesmith.tuners.stages import Outcome, Stage, Task, chosen
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an algorithm found, before it is evaluated.
-
-    Attributes
-    ----------
-    weights : float64[D]
-    history
-        A dictionary a step; ``gain`` is in natural units.
-    line_searches
-        How many there were.
-    certificate
-        A proof of how good the weights are, where the algorithm has one.
-    objective
-        What the best of several runs is chosen by, more being better; None is the metric.
-    """
-
-    weights: Floats
-    history: list[dict[str, Any]] = field(default_factory=list)
-    line_searches: int = 0
-    certificate: dict[str, Any] | None = None
-    objective: float | None = None
 
 
 class Tuner(ABC):
@@ -78,6 +56,19 @@ class Tuner(ABC):
             The only source of randomness.
         """
 
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the settings among which a development set chooses; there is one as a rule."""
+        return [{}]
+
+    def stages(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Run the algorithm with each of its settings in turn."""
+        yield self.tune(tuning, start, rng)
+
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:  # noqa: B027
+        """Raise an error, or warn, if options name features that the data do not have."""
+
     def fit(
         self,
         tuning: TuningSet,
@@ -86,6 +77,7 @@ class Tuner(ABC):
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
         *,
+        test: TuningSet | None = None,
         runs: int = 1,
         combine: Combine = "best",
         normalise: str = "none",
@@ -102,11 +94,14 @@ class Tuner(ABC):
         start
             Weights by name to begin with.
         dev
-            A set to evaluate on beside it; it has no influence on the weights.
+            A set to evaluate on beside it. It chooses among several settings of the tuner, as
+            strengths of a penalty; it has no other influence on the weights.
         rng
             A generator, or a seed; None is the seed 1.
         strict
             Make it an error if names of ``start`` and of the data differ.
+        test
+            A further set that is evaluated and has no influence at all.
         runs, combine
             How often to tune, each time with other random numbers, and what becomes of the
             results: the ``best`` of them, the ``average`` or the ``median`` of the weights.
@@ -122,67 +117,71 @@ class Tuner(ABC):
         """
         self.check(tuning)
         check_runs(runs, combine)
-        beside = [Beside.of(other, tuning, dev) for other in others]
+        if len(self.settings()) > 1 and dev is None:
+            several = " and ".join(self.settings()[0]).replace("_", "-")
+            raise UsageError(f"a held-out set chooses among several {several}; give dev candidates")
+        held_out = HeldOut(dev, test)
+        beside = [Beside.of(other, tuning, held_out) for other in others]
         seed = _seed(rng)
         generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed)
         selection = Selection.of(keep, drop)
         begun = time.perf_counter()
         with _recorded() as said:
-            task = self._task(tuning, start, dev, selection, strict)
+            task = self._task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
-            outcomes = self._run(task, generator, runs)
+            stages = self._run(task, generator, runs)
         seconds = time.perf_counter() - begun
-        weights, certificate = _combined(task, outcomes, combine)
         with _recorded() as said_last:
-            weights = task.normalised(weights, normalise)
-        tuned = task.begin.updated(task.zeros).updated(Weights(task.names, weights))
-        scores = scores_on(tuning, task.begin, tuned)
+            found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
+        best = chosen(found, tuning.metric)
         names = tuning.candidates.features.names
-        oracle = tuning.oracle(begin=best(tuning.candidates, tuned.aligned(names)))
+        oracle = tuning.oracle(begin=best_of(tuning.candidates, best.weights.aligned(names)))
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         return TuneResult(
             tuner=self.name,
             metric=tuning.metric.name,
-            weights=tuned,
+            weights=best.weights,
             start=task.begin,
-            score=scores.score,
-            initial_score=scores.initial_score,
+            score=best.scores.score,
+            initial_score=best.scores.initial_score,
             oracle_score=oracle.score,
             oracle_exact=oracle.exact,
-            length_ratio=scores.length_ratio,
-            dev=None if dev is None else scores_on(dev, task.begin, tuned),
-            path=None,
-            history=_history(outcomes, tuning.metric),
-            certificate=certificate,
-            line_searches=sum(outcome.line_searches for outcome in outcomes),
+            length_ratio=best.scores.length_ratio,
+            dev=best.dev,
+            path=None if len(found) == 1 else [one.entry(one is best) for one in found],
+            history=_history(stages, tuning.metric),
+            certificate=best.certificate,
+            line_searches=sum(stage.line_searches for stage in stages),
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
-            warnings=said + said_later + said_last,
-            data=tuning.candidates.files + (dev.candidates.files if dev else ()),
+            warnings=list(dict.fromkeys(said + said_later + said_last)),
+            data=tuning.candidates.files + held_out.files,
             signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
-            others=tuple(other.scores(task.begin, tuned) for other in beside),
-            runs=None if runs == 1 else [_entry(task, k, o) for k, o in enumerate(outcomes)],
+            others=tuple(other.scores(task.begin, best.weights) for other in beside),
+            runs=None if runs == 1 else best.stage.entries(task),
+            test=best.test,
         )
 
     def _task(
         self,
         tuning: TuningSet,
         start: Mapping[str, float] | None,
-        dev: TuningSet | None,
+        held_out: HeldOut,
         selection: Selection,
         strict: bool,
-    ) -> _Task:
+    ) -> Task:
         """Select features, match names, and find out what the weights may be."""
         names = tuning.candidates.features.names
         if not names:
             raise TunesmithError("the candidates have no features; there is nothing to tune")
-        dev_names = () if dev is None else dev.candidates.features.names
         selection.check(names)
         kept = selection.kept(names)
-        dropped = {*names, *dev_names} - {*kept, *selection.kept(dev_names)}
+        other_names = held_out.names
+        dropped = {*names, *other_names} - {*kept, *selection.kept(other_names)}
+        whole = tuning
         if dropped:
             candidates = tuning.candidates.with_features(selection.keep, selection.drop)
             tuning = TuningSet(candidates, tuning.metric, tuning.stats)
@@ -194,25 +193,35 @@ class Tuner(ABC):
             warnings.warn(what, stacklevel=3)
         rest = Weights.from_dict({n: given[n] for n in given if n not in dropped})
         first = None if start is None else rest.matched(kept, strict)
-        if dev is not None:
-            known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))
-            known.matched(selection.kept(dev_names), strict, "held-out set: ")
+        known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))
+        for which, held in held_out.sets.items():
+            known.matched(selection.kept(held.candidates.features.names), strict, f"{which}: ")
+        self.check_features(kept, strict)
         own = self.own_start(tuning) if first is None else first
         space = self.space(kept, own)
         begin = Weights(kept, space.inside(own)) if first is None else given
-        everything = dict.fromkeys([*given, *names, *dev_names])
+        everything = dict.fromkeys([*given, *names, *other_names])
         zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
-        return _Task(tuning, kept, first, begin, zeros, space)
+        return Task(tuning, whole, kept, first, begin, zeros, space)
 
-    def _run(self, task: _Task, generator: np.random.Generator, runs: int) -> list[Outcome]:
-        if runs == 1:
-            return [self.tune(task.tuning, task.first, generator)]
-        outcomes = []
-        for run, own in enumerate(generator.spawn(runs)):
-            progress("runs", run, runs)
-            outcomes.append(self.tune(task.tuning, task.first, own))
-        progress("runs", runs, runs)
-        return outcomes
+    def _run(self, task: Task, generator: np.random.Generator, runs: int) -> list[Stage]:
+        """Run the algorithm so often, with each setting."""
+        settings = self.settings()
+        found: list[list[Outcome]] = [[] for _ in settings]
+        seconds = [0.0 for _ in settings]
+        for run, own in enumerate([generator] if runs == 1 else generator.spawn(runs)):
+            if runs > 1:
+                progress("runs", run, runs)
+            begun = time.perf_counter()
+            for k, outcome in enumerate(self.stages(task.tuning, task.first, own)):
+                found[k].append(outcome)
+                seconds[k] += time.perf_counter() - begun
+                begun = time.perf_counter()
+                if len(settings) > 1:
+                    progress("settings", k + 1, len(settings))
+        if runs > 1:
+            progress("runs", runs, runs)
+        return [Stage(*one) for one in zip(settings, found, seconds, strict=True)]
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be: anything, for a tuner without restrictions."""
@@ -235,64 +244,14 @@ class Tuner(ABC):
         parts = [self.name]
         for option in options_of(type(self)):
             value = getattr(self, option.field)
-            if not option.several:
-                parts.append(f"{option.field}:{value}")
-            elif value:
+            if isinstance(value, Mapping):  # weights that were not read from a file
+                digest = hashlib.sha256(repr(sorted(value.items())).encode()).hexdigest()
+                parts.append(f"{option.field}:sha256-{digest[:12]}")
+            elif option.several and value:
                 parts.append(f"{option.field}:{','.join(map(str, value))}")
+            elif not option.several and value not in (None, ""):
+                parts.append(f"{option.field}:{value}")
         return "|".join(parts)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What is tuned: the features that take part, and where they begin.
-
-    ``first`` are the starting weights of these features, None where the algorithm has its
-    own. ``begin`` are all starting weights, ``zeros`` those of dropped features.
-    """
-
-    tuning: TuningSet
-    names: tuple[str, ...]
-    first: Floats | None
-    begin: Weights
-    zeros: Weights
-    space: Space
-
-    def normalised(self, weights: Floats, normalise: str) -> Floats:
-        """Scale weights; say so if rounding then breaks ties another way."""
-        found = normalised(weights, normalise, self.space)
-        if found is weights:
-            return weights
-        before, after = (best(self.tuning.candidates, w) for w in (weights, found))
-        changed = int((before != after).sum())
-        if changed:
-            warnings.warn(
-                f"after scaling, {changed} groups choose another of several equal candidates",
-                stacklevel=3,
-            )
-        return found
-
-    def score(self, weights: Floats) -> float:
-        return self.tuning.score(best(self.tuning.candidates, weights))
-
-
-def _combined(
-    task: _Task, outcomes: list[Outcome], combine: Combine
-) -> tuple[Floats, dict[str, Any] | None]:
-    """Return the weights that several runs come to, and the proof about them, if any."""
-    if combine == "best" or len(outcomes) == 1:
-        sign = 1.0 if task.tuning.metric.higher_is_better else -1.0
-        found = max(
-            outcomes,
-            key=lambda o: sign * task.score(o.weights) if o.objective is None else o.objective,
-        )
-        return task.space.exact(found.weights), found.certificate
-    spread = ListHypotheses(task.tuning).spread()
-    return middle([o.weights for o in outcomes], combine, spread, task.space), None
-
-
-def _entry(task: _Task, run: int, outcome: Outcome) -> dict[str, Any]:
-    weights = dict(Weights(task.names, outcome.weights))
-    return {"run": run, "score": task.score(outcome.weights), "weights": weights}
 
 
 def _unusual(own: Mapping[str, object]) -> str:
@@ -333,15 +292,17 @@ def score_of(metric: Metric, gain: float) -> float:
     return gain * (metric.scale if metric.higher_is_better else -metric.scale)
 
 
-def _history(outcomes: Sequence[Outcome], metric: Metric) -> list[dict[str, Any]]:
+def _history(stages: Sequence[Stage], metric: Metric) -> list[dict[str, Any]]:
     """Put numbers on the steps, and their gains on the metric's scale."""
     found: list[dict[str, Any]] = []
-    for run, outcome in enumerate(outcomes):
-        for entry in outcome.history:
-            rest = {key: value for key, value in entry.items() if key not in GAINS}
-            scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
-            which = {"run": run} if len(outcomes) > 1 else {}
-            found.append({"step": len(found), **scores, **which, **rest})
+    for stage in stages:
+        setting = stage.setting if len(stages) > 1 else {}
+        for run, outcome in enumerate(stage.outcomes):
+            which = {"run": run} if len(stage.outcomes) > 1 else {}
+            for entry in outcome.history:
+                rest = {key: value for key, value in entry.items() if key not in GAINS}
+                scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
+                found.append({"step": len(found), **scores, **which, **setting, **rest})
     return found
 
 

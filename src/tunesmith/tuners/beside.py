@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
 from tunesmith.metrics.base import METRICS, Metric
@@ -25,6 +26,39 @@ def scores_on(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Sets that nothing is tuned on.
+
+    Attributes
+    ----------
+    dev
+        The one that chooses among several settings.
+    test
+        The one that has no influence at all.
+    """
+
+    dev: TuningSet | None = None
+    test: TuningSet | None = None
+
+    @property
+    def sets(self) -> dict[str, TuningSet]:
+        """The sets that there are, as messages call them."""
+        named = {"held-out set": self.dev, "test set": self.test}
+        return {name: held for name, held in named.items() if held is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All their features."""
+        every = (held.candidates.features.names for held in self.sets.values())
+        return tuple(dict.fromkeys(name for names in every for name in names))
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """All files that they were read from."""
+        return tuple(file for held in self.sets.values() for file in held.candidates.files)
+
+
+@dataclass(frozen=True)
 class Beside:
     """A metric that is reported and has no influence.
 
@@ -34,32 +68,34 @@ class Beside:
         How it was asked for.
     metric
         What it is.
-    tuning, dev
+    tuning, held_out
         Whose candidates it scores.
     """
 
     label: str
     metric: Metric
     tuning: TuningSet
-    dev: TuningSet | None
+    held_out: HeldOut
 
     @classmethod
-    def of(cls, metric: Metric | str, tuning: TuningSet, dev: TuningSet | None) -> Beside:
+    def of(cls, metric: Metric | str, tuning: TuningSet, held_out: HeldOut) -> Beside:
         """Make it, and see whether the candidates have what it needs."""
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
-        for held in (tuning, dev):
-            if held is not None and not metric.is_given(held.candidates):
+        for held in (tuning, *held_out.sets.values()):
+            if not metric.is_given(held.candidates):
                 metric.check(held.candidates)
-        return cls(label, metric, tuning, dev)
+        return cls(label, metric, tuning, held_out)
 
     def scores(self, begin: Weights, tuned: Weights) -> OtherScores:
         """Evaluate weights."""
         signature, found = self._on(self.tuning, begin, tuned)
-        dev = None if self.dev is None else self._on(self.dev, begin, tuned)[1]
-        return OtherScores(
-            self.label, signature, found.score, found.initial_score, found.length_ratio, dev
+        dev, test = (
+            None if held is None else self._on(held, begin, tuned)[1]
+            for held in (self.held_out.dev, self.held_out.test)
         )
+        own = found.score, found.initial_score, found.length_ratio
+        return OtherScores(self.label, signature, *own, dev, test)
 
     def _on(self, tuning: TuningSet, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
         """Score the winners alone: of the others nobody needs the statistics."""

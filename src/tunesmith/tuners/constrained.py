@@ -32,14 +32,15 @@ class Constrained:
     def __post_init__(self) -> None:
         for field in ("fix", "bound", "tie", "scale_together"):
             object.__setattr__(self, field, _texts(field, getattr(self, field)))
-        self._constraints()
+        self.constraints()
 
-    def _constraints(self) -> Constraints:
+    def constraints(self) -> Constraints:
+        """Return what the options ask for, not yet held against any data."""
         return Constraints.parse(self.fix, self.bound, self.tie, self.scale_together)
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights of some features may be."""
-        return Space.of(names, start, self._constraints())
+        return Space.of(names, start, self.constraints())
 
 
 def _texts(field: str, given: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:

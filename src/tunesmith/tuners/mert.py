@@ -1,11 +1,14 @@
 """Minimum error rate training (Och 2003), with exact line search.
 
-Section 2 of Galley, Quirk, Cherry and Toutanova, "Regularized minimum error rate
-training" (EMNLP 2013), describes the objective (equation 1) and the search.
+Galley, Quirk, Cherry and Toutanova, "Regularized minimum error rate training" (EMNLP 2013):
+section 2 describes the objective (equation 1) and the search, section 3 penalties, section 4
+directions by gradient.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,11 +21,16 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb
+from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb, Directions
+from tunesmith.search.penalised import Penalty
 from tunesmith.search.smooth import Smoothing
+from tunesmith.search.space import Space
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 from tunesmith.tuners.constrained import Constrained
+from tunesmith.tuners.regularised import Regularised, with_length_scale
 
+#: Restarts, and walks after each climb, unless the user says how many.
+RESTARTS, WALKS = 20, 2
 #: Restarts that set out together. Fixed, so that the result does not depend on the cores.
 ROUND = 4
 #: How far a restart begins from the best weights, and a walk from a climb's end, at least and
@@ -33,11 +41,12 @@ WALK_DISTANCE = (0.03, 0.3)
 
 @TUNERS.register("mert")
 @dataclass(frozen=True)
-class MERT(Constrained, Tuner):
+class MERT(Constrained, Regularised, Tuner):
     """Minimum error rate training: exact line searches from many starting points.
 
-    Restrictions on weights keep the line search exact: it looks at the part of a line that
-    they allow, and moves weights that belong together along one line.
+    Restrictions on weights and penalties keep the line search exact: it looks at the part of a
+    line that they allow, moves weights that belong together along one line, and knows where on
+    each interval a penalty is least.
 
     With ``smoothing`` (Cer et al. 2008) a step is judged by the smoothed objective of the
     interval that it leads to, against that of the interval around the weights on the same
@@ -47,12 +56,18 @@ class MERT(Constrained, Tuner):
     all features, of the smoothed objective there, since that of one line alone says little.
     """
 
-    restarts: int = option(20, "climbs from other starting points beside the first")
+    restarts: int | None = option(
+        None, "climbs from other starting points beside the first [default: 20, gradient 0]"
+    )
     begin: Literal["near", "anywhere"] = option(
         "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
     )
-    walks: int = option(2, "random walks away from each climb's end, each followed by a climb")
-    directions: str = option("coordinate", "lines to search: coordinate, powell or random")
+    walks: int | None = option(
+        None,
+        "random walks away from each climb's end, each followed by a climb "
+        "[default: 2, gradient 0]",
+    )
+    directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
     smoothing: Literal["none", "mean", "min"] = option(
         "none",
         "what counts of an interval and its neighbours on a line: none (itself), mean or min",
@@ -60,35 +75,122 @@ class MERT(Constrained, Tuner):
     window: int = option(3, "neighbours on each side that smoothing takes in")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.restarts < 0:
-            raise UsageError(f"restarts is {self.restarts}; give 0 or more")
-        if self.walks < 0:
-            raise UsageError(f"walks is {self.walks}; give 0 or more")
-        DIRECTIONS.get(self.directions)
-        self._smoothing()
+        Constrained.__post_init__(self)
+        Regularised.__post_init__(self)
+        for name in ("restarts", "walks"):
+            count = getattr(self, name)
+            if count is not None and count < 0:
+                raise UsageError(f"{name} is {count}; give 0 or more")
+        self._directions()
+        if self._smoothing() and self.penalty != "none":
+            raise UsageError("smoothing and a penalty do not go together; drop one of them")
 
     def _smoothing(self) -> Smoothing:
         return Smoothing(self.smoothing, self.window)
 
+    def _directions(self) -> Directions:
+        return DIRECTIONS.create(self.directions)
+
+    def _times(self, given: int | None, usual: int) -> int:
+        """Return how often to climb; many features' gradient is followed once."""
+        if given is not None:
+            return given
+        return 0 if self._directions().is_costly else usual
+
+    def check(self, tuning: TuningSet) -> None:
+        """Raise an error if the metric lacks what an option needs."""
+        super().check(tuning)
+        self._directions().check(tuning.metric)
+        for scale in self.length_scale:
+            with_length_scale(tuning.metric, scale)
+
+    def space(self, names: tuple[str, ...], start: Floats) -> Space:
+        """Return what the weights may be."""
+        constraints = self.constraints()
+        fixed = constraints.fixed + self.held(names, start)
+        return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return the prior, where one is given, or weights of the features' sizes."""
+        if self.given_prior is None:
+            return super().own_start(tuning)
+        return self.given_prior.aligned(tuning.candidates.features.names)
+
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
-        """Climb from the start, then from other points, and keep the best."""
+        """Return what the last of several settings leads to."""
+        *_, last = self.stages(tuning, start, rng)
+        return last
+
+    def stages(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Try each strength, and each scale of the length, from where the one before ended."""
+        names = tuning.candidates.features.names
         hypotheses = ListHypotheses(tuning)
         spread = hypotheses.spread()
-        own = 1.0 / spread
-        space = self.space(hypotheses.names, own if start is None else start)
-        best = _End(space.inside(own) if start is None else space.exact(start), -np.inf)
-        tolerance = _tolerance(tuning)
+        own = start
+        if own is None:
+            given = self.given_prior
+            own = 1.0 / spread if given is None else given.aligned(names)
+        space = self.space(names, own)
+        begin = space.inside(own) if start is None else space.exact(own)
+        prior = self._prior_on(tuning, begin, rng)
+        if start is None and self.core and prior is not None:
+            begin = space.inside(prior)
+        for setting in self.settings():
+            metric = with_length_scale(tuning.metric, setting.get("length_scale"))
+            if metric is not hypotheses.metric:
+                hypotheses = ListHypotheses(TuningSet(tuning.candidates, metric, tuning.stats))
+            penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
+            outcome = self._search(hypotheses, spread, space, begin, penalty, rng)
+            begin = outcome.weights
+            yield outcome
+
+    def _prior_on(
+        self, tuning: TuningSet, start: Floats, rng: np.random.Generator
+    ) -> Floats | None:
+        """Return w0: what was given, or what a run on the core features finds."""
+        names = tuning.candidates.features.names
+        if self.given_prior is not None:
+            return self.given_prior.aligned(names)
+        if not self.core:
+            return None
+        candidates = tuning.candidates.with_features(self.core)
+        kept = np.array([names.index(name) for name in candidates.features.names])
+        core = TuningSet(candidates, tuning.metric, tuning.stats)
+        plain = MERT(self.restarts, self.begin, self.walks, self.directions)
+        prior = np.zeros(len(names))
+        prior[kept] = plain.tune(core, start[kept], rng.spawn(1)[0]).weights
+        return prior
+
+    def _search(
+        self,
+        hypotheses: ListHypotheses,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+        penalty: Penalty | None,
+        rng: np.random.Generator,
+    ) -> Outcome:
+        """Climb from the start, then from other points, and keep the best."""
+        tuning = hypotheses.tuning
+        best = _End(begin, -np.inf)
+        about: dict[str, Any] = {
+            "smoothing": self._smoothing(),
+            "tolerance": _tolerance(tuning),
+            "penalty": penalty,
+            "ceiling": _ceiling(tuning),
+        }
         history: list[dict[str, Any]] = []
         searches = 0
-        generators = rng.spawn(self.restarts + 1)
+        restarts = self._times(self.restarts, RESTARTS)
+        generators = rng.spawn(restarts + 1)
         done = 0
-        while done <= self.restarts:
+        while done <= restarts:
             # The first climb is alone; the others know what the rounds before them found.
-            last = min(done + ROUND, self.restarts + 1) if done else 1
+            last = min(done + ROUND, restarts + 1) if done else 1
             climbs = [
-                Climb(hypotheses, spread, generators[k], space, self._smoothing(), tolerance)
-                for k in range(done, last)
+                Climb(hypotheses, spread, generators[k], space, **about) for k in range(done, last)
             ]
             begins = [
                 best.weights if k == 0 else self._begin(k, best.weights, climb)
@@ -104,14 +206,18 @@ class MERT(Constrained, Tuner):
                     best = end
             done = last
             remark = f"best {score_of(tuning.metric, best.value):.2f}"
-            progress("tuning", done, self.restarts + 1, remark)
+            progress("tuning", done, restarts + 1, remark)
+            if best.is_top:
+                break
         return Outcome(best.weights, history, searches, objective=best.value)
 
     def _climb(self, task: tuple[Climb, Floats, float]) -> _End:
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
         climb, begin, floor = task
         end = self._ascend(climb, begin)
-        for _ in range(self.walks if end.value > floor else 0):
+        for _ in range(self._times(self.walks, WALKS) if end.value > floor else 0):
+            if end.is_top:
+                break
             other = self._ascend(climb, _around(end.weights, climb, WALK_DISTANCE))
             if other.value > end.value:
                 end = other
@@ -120,10 +226,10 @@ class MERT(Constrained, Tuner):
     def _ascend(self, climb: Climb, begin: Floats) -> _End:
         """Go from a point to the local optimum; never to one that is worse."""
         first = climb.begin(begin)
-        end = DIRECTIONS.get(self.directions)().climb(climb, first)
+        end = self._directions().climb(climb, first)
         # Scores were added to step by step; what counts is what fresh ones say.
         end = climb.hypotheses.point(end.weights)
-        ends = [_End(point.weights, climb.value(point)) for point in (first, end)]
+        ends = [_End(p.weights, climb.value(p), climb.at_top(p)) for p in (first, end)]
         return max(ends, key=lambda end: end.value)
 
     def _is_far(self, restart: int) -> bool:
@@ -133,7 +239,8 @@ class MERT(Constrained, Tuner):
     def _begin(self, restart: int, best: Floats, climb: Climb) -> Floats:
         if self._is_far(restart):
             # Of the weights' size only where their size matters.
-            size = _size(best, climb) if climb.space.pins_scale else 1.0
+            matters = climb.space.pins_scale or climb.penalty is not None
+            size = _size(best, climb) if matters else 1.0
             return climb.space.inside(size * climb.change())
         return _around(best, climb, RESTART_DISTANCE)
 
@@ -156,6 +263,13 @@ def _tolerance(tuning: TuningSet) -> float:
     return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
 
 
+def _ceiling(tuning: TuningSet) -> float:
+    """Return the gain of the best choice of candidates, if it is known for certain."""
+    if not tuning.is_sum:
+        return np.inf
+    return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+
+
 def _size(weights: Floats, climb: Climb) -> float:
     return float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
 
@@ -166,3 +280,4 @@ class _End:
 
     weights: Floats
     value: float
+    is_top: bool = False

@@ -36,8 +36,8 @@ class OtherScores:
         Its name, with options as they were given.
     signature
         What has to be known to compute the same score again.
-    dev
-        The same on a development set.
+    dev, test
+        The same on a development set and on a test set.
     """
 
     metric: str
@@ -46,6 +46,7 @@ class OtherScores:
     initial_score: float
     length_ratio: float | None
     dev: Scores | None
+    test: Scores | None = None
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,19 @@ class TuneResult:
     length_ratio
         Length of the output over that of the references; None where a metric has none.
     dev
-        The same on a development set, which had no influence.
+        The same on a development set, whose only influence was to choose from the path.
+    path
+        If a tuner had several settings, what each came to: its options, ``score``,
+        ``dev_score``, ``test_score``, the number of weights that are not 0, and whether it was
+        ``chosen``.
     history
         One entry a step; ``run`` counts several runs from 0.
     others
         What other metrics say about the same weights.
     runs
         If there were several: ``run``, ``score`` and ``weights`` of each.
+    test
+        The scores on a test set, which had no influence.
     """
 
     tuner: str
@@ -93,6 +100,7 @@ class TuneResult:
     signature: str
     others: tuple[OtherScores, ...] = ()
     runs: list[dict[str, Any]] | None = None
+    test: Scores | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""
@@ -100,6 +108,7 @@ class TuneResult:
         found["weights"] = dict(self.weights)
         found["start"] = dict(self.start)
         found["dev"] = None if self.dev is None else asdict(self.dev)
+        found["test"] = None if self.test is None else asdict(self.test)
         found["others"] = [asdict(other) for other in self.others]
         found["data"] = [asdict(file) for file in self.data]
         return found

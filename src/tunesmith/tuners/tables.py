@@ -19,7 +19,28 @@ MOST = 40
 
 def result_table(result: TuneResult) -> Group:
     """Lay out scores and weights."""
-    return Group(score_table(result), weight_table(result), _summary(result))
+    path = [] if result.path is None else [path_table(result)]
+    return Group(score_table(result), *path, weight_table(result), _summary(result))
+
+
+def path_table(result: TuneResult) -> Table:
+    """Lay out what each setting of a tuner came to."""
+    path = result.path or []
+    settings = [name for name in ("strength", "length_scale") if name in path[0]]
+    scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
+    table = Table(title="path", title_justify="left", title_style="bold")
+    heads = {"score": "tune", "dev_score": "dev", "test_score": "test", "nonzero": "weights not 0"}
+    for name in [*settings, *scores, "nonzero"]:
+        table.add_column(heads.get(name, name.replace("_", " ")), justify="right")
+    table.add_column("")
+    for entry in path:
+        table.add_row(
+            *(f"{entry[name]:g}" for name in settings),
+            *(_shown(entry[name]) for name in scores),
+            str(entry["nonzero"]),
+            "best on dev" if entry["chosen"] else "",
+        )
+    return table
 
 
 def demo_tables(result: TuneResult, test: Oracle) -> Group:
@@ -44,9 +65,11 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
     rows: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
         (result.metric, "tune", result, oracle),
         (result.metric, dev_name, result.dev, dev_oracle),
+        (result.metric, "test", result.test, ""),
     ]
     for other in result.others:
-        rows += [(other.metric, "tune", other, ""), (other.metric, dev_name, other.dev, "")]
+        held = ("tune", other), (dev_name, other.dev), ("test", other.test)
+        rows += [(other.metric, name, scores, "") for name, scores in held]
     for metric, name, scores, best in rows:
         if scores is not None:
             shown = [Text(metric, overflow="fold")] if result.others else []

@@ -1,0 +1,164 @@
+"""Penalties on weights as options of a tuner."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.features import Selection
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.io.weights import read_weights
+from tunesmith.metrics.base import Metric
+from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.registry import option
+from tunesmith.search.constraints import unknown_feature
+from tunesmith.search.penalised import Penalty
+
+PENALTIES = ("none", "l2-prior", "l2-fixed", "l2-normalized", "l0")
+#: What belongs to one penalty alone.
+OWN_OPTIONS = {"prior": "l2-prior", "core": "l2-prior", "fixed_feature": "l2-fixed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularised:
+    """What a tuner inherits, before ``Tuner``, to take a penalty on weights.
+
+    The objective is the metric in natural units (BLEU from 0 to 1) minus the strength times R:
+    of ``l2-prior`` ‖w − w0‖², of ``l2-fixed`` ‖w‖² with one weight held, of ``l2-normalized``
+    ‖w / ‖w‖₁‖², of ``l0`` the number of weights that are not 0.
+    """
+
+    penalty: Literal["none", "l2-prior", "l2-fixed", "l2-normalized", "l0"] = option(
+        "none", "what is taken off the metric for large, unusual or many weights"
+    )
+    strength: tuple[float, ...] = option(
+        (), "strength of the penalty; of several a held-out set chooses"
+    )
+    prior: str | Mapping[str, float] = option("", "weights that l2-prior draws towards", "FILE")
+    core: tuple[str, ...] = option(
+        (), "features of a first run without penalty, whose weights are the prior", "PATTERN"
+    )
+    fixed_feature: str = option("", "whose weight l2-fixed holds where it starts", "NAME")
+    length_scale: tuple[float, ...] = option(
+        (),
+        "what the reference length of bleu is multiplied by while tuning; of several a held-out "
+        "set chooses",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("strength", "length_scale"):
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        core: str | Sequence[str] = self.core
+        object.__setattr__(self, "core", Selection.of(core).keep)
+        if self.penalty not in PENALTIES:
+            raise UnknownNameError("penalty", self.penalty, PENALTIES)
+        for number in self.strength:
+            if not 0.0 <= number < math.inf:
+                raise UsageError(f"strength is {number:g}; give 0 or more")
+        for number in self.length_scale:
+            if not 0.0 < number < math.inf:
+                raise UsageError(f"length-scale is {number:g}; give a number above 0")
+        if self.penalty == "none" and self.strength:
+            raise UsageError("strength without a penalty; give --penalty, as l2-prior or l0")
+        if self.penalty != "none" and not self.strength:
+            raise UsageError(f"penalty {self.penalty} needs a strength; give --strength, as 1e-3")
+        self._check_own_options()
+        weights = self.prior
+        if isinstance(weights, str):
+            found = read_weights(weights).weights if weights else None
+        else:
+            found = Weights.from_dict(weights)
+            object.__setattr__(self, "prior", found)
+        object.__setattr__(self, "_prior", found)
+
+    def _check_own_options(self) -> None:
+        for field, owner in OWN_OPTIONS.items():
+            if getattr(self, field) and self.penalty != owner:
+                flag = field.replace("_", "-")
+                raise UsageError(f"{flag} goes with the penalty {owner}; give --penalty {owner}")
+        if self.penalty == "l2-fixed" and not self.fixed_feature:
+            raise UsageError("penalty l2-fixed holds one weight; name it with --fixed-feature")
+        if self.penalty == "l2-prior" and bool(self.prior) == bool(self.core):
+            what = (
+                "give one of them, not both" if self.core else "give --prior FILE or --core PATTERN"
+            )
+            raise UsageError(f"penalty l2-prior draws towards prior weights; {what}")
+
+    @property
+    def given_prior(self) -> Weights | None:
+        """The prior weights that were given."""
+        found: Weights | None = getattr(self, "_prior", None)
+        return found
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return what is tried in turn: each strength with each scale of the length."""
+        several = {"strength": self.strength or (0.0,), "length_scale": self.length_scale or (1.0,)}
+        chosen = {name: values for name, values in several.items() if len(getattr(self, name)) > 0}
+        return [
+            dict(zip(chosen, values, strict=True)) for values in itertools.product(*chosen.values())
+        ]
+
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:
+        """Hold what options say of features against those of the data."""
+        if self.given_prior is not None:
+            self.given_prior.matched(names, strict, "prior: ")
+        if self.core:
+            Selection.of(self.core).check(names, "core")
+        if self.fixed_feature and self.fixed_feature not in names:
+            raise unknown_feature(self.fixed_feature, names, "fixed-feature")
+
+    def held(self, names: Sequence[str], start: Floats) -> tuple[tuple[str, float], ...]:
+        """Return the weight that is constant, and what it is."""
+        if self.penalty != "l2-fixed":
+            return ()
+        value = float(start[list(names).index(self.fixed_feature)])
+        if value == 0.0:
+            raise UsageError(
+                f"fixed-feature {self.fixed_feature} starts at 0 and would be held there; "
+                "give other starting weights"
+            )
+        return ((self.fixed_feature, value),)
+
+    def penalty_of(
+        self, strength: float, names: Sequence[str], prior: Floats | None
+    ) -> Penalty | None:
+        """Return the penalty; None where there is none or it has no strength."""
+        if strength == 0.0 or self.penalty == "none":
+            return None
+        if self.penalty == "l0":
+            return NonZero(strength)
+        if self.penalty == "l2-normalized":
+            return NormalisedSquare(strength)
+        counted = np.array([float(name != self.fixed_feature) for name in names])
+        return SquaredDistance(strength, np.zeros(len(names)) if prior is None else prior, counted)
+
+
+def with_length_scale(metric: Metric, scale: float | None) -> Metric:
+    """Return a metric whose reference length is scaled; the statistics stay the same."""
+    if scale is None:
+        return metric
+    if "reference_length_scale" not in metric.scoring_options:
+        raise UsageError(
+            f"{metric.name} has no reference length to scale; tune for bleu, or leave out "
+            "length-scale"
+        )
+    own: Any = metric
+    changed: Metric = dataclasses.replace(
+        own, reference_length_scale=scale * own.reference_length_scale
+    )
+    return changed
+
+
+def _numbers(field: str, given: float | Sequence[float]) -> tuple[float, ...]:
+    try:
+        return tuple(float(x) for x in (given if isinstance(given, Sequence) else (given,)))
+    except (TypeError, ValueError):
+        raise UsageError(f"{field.replace('_', '-')} is {given!r}; give numbers") from None
