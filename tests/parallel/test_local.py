@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -33,6 +36,49 @@ def test_threads_are_used_and_shared_out_within():
         assert thread_count() == 4
     assert {count for _, count in seen} == {2}
     assert len(seen) == 2
+
+
+def test_threads_are_used_again():
+    def work(_):
+        time.sleep(0.002)
+        return threading.get_ident()
+
+    with threads(2):
+        seen = [set(map_pieces(work, range(8))) for _ in range(3)]
+        inner = map_pieces(lambda _: sum(map_pieces(lambda k: k, range(5))), range(4))
+    assert len(seen[0]) == 2
+    assert seen[0] == seen[1] == seen[2]
+    assert inner == [10] * 4
+
+
+def test_pieces_within_pieces_have_threads_of_their_own():
+    def inner(k):
+        time.sleep(0.001)
+        return k, threading.get_ident()
+
+    def outer(k):
+        return threading.get_ident(), map_pieces(inner, range(4))
+
+    with threads(4):
+        for mine, found in map_pieces(outer, range(2)):
+            assert [k for k, _ in found] == [0, 1, 2, 3]
+            assert mine not in {other for _, other in found}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_starts_threads_of_its_own():
+    code = """
+import os, warnings
+warnings.simplefilter("ignore")
+from tunesmith.parallel.local import map_pieces, threads
+with threads(2):
+    map_pieces(abs, [-1, 2])
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if map_pieces(abs, [-3, 4]) == [3, 4] else 1)
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
 def test_an_error_stops_what_has_not_begun():

@@ -28,6 +28,11 @@ R = TypeVar("R")
 #: much as a small piece of work.
 RUNS = 16
 
+#: Pools that wait for work, by their size; taking from a list and adding to it is atomic.
+_idle: dict[int, list[ThreadPoolExecutor]] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # threads stay with the parent
+
 _threads: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
@@ -80,13 +85,32 @@ def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
         _threads.set(total // count)
         return [work(piece) for piece in pieces[first : first + size] if not stop.is_set()]
 
-    with ThreadPoolExecutor(count) as pool:
-        futures = [pool.submit(run, first) for first in range(0, len(pieces), size)]
+    with _pool(count) as pool:
         try:
+            futures = [pool.submit(run, first) for first in range(0, len(pieces), size)]
             return [result for future in futures for result in future.result()]
         except BaseException:
             stop.set()
             raise
+
+
+@contextlib.contextmanager
+def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Lend threads that have nothing to do, or new ones.
+
+    Starting threads takes longer than many a kernel. Nobody else has them in the meantime, so
+    pieces that have pieces of their own do not wait for each other.
+    """
+    try:
+        pool = _idle.setdefault(count, []).pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+    _idle[count].append(pool)
 
 
 def pieces_of(items: int, weights: NDArray[Any] | None = None, per_thread: int = 4) -> list[slice]:
