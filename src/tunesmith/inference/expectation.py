@@ -26,8 +26,8 @@ def pieces(start: Ints) -> list[tuple[int, int]]:
 
 def deviation(scores: Floats, start: Ints) -> float:
     """Return the pooled standard deviation of scores within groups."""
-    parts = map_pieces(lambda p: _squares(scores, start, *p), pieces(start))
-    return float(np.sqrt(sum(parts) / len(scores)))
+    parts = map_pieces(lambda p: squares_within(scores, start[p[0] : p[1] + 1]), pieces(start))
+    return float(np.sqrt(sum(squares for squares, _ in parts) / len(scores)))
 
 
 def probabilities(scores: Floats, start: Ints, sharpness: float) -> Floats:
@@ -62,17 +62,25 @@ def deviations(chances: Floats, values: Floats, start: Ints) -> tuple[Floats, fl
 
 
 @kernel
-def _squares(scores: Floats, start: Ints, first: int, last: int) -> float:
-    total = 0.0
-    for g in range(first, last):
-        own = scores[start[g] : start[g + 1]]
-        mean = 0.0
+def squares_within(values: Floats, start: Ints) -> tuple[float, float]:
+    """Return the sum of squared distances from the groups' means, and that of all squares.
+
+    From one value of a group on, which lies within √M standard deviations of the mean: no more
+    than a few digits cancel, and of a constant all of them.
+    """
+    squares, size = 0.0, 0.0
+    for g in range(start.shape[0] - 1):
+        own = values[start[g] : start[g + 1]]
+        first = own[0]
+        away, square, whole = 0.0, 0.0, 0.0
         for i in range(own.shape[0]):
-            mean += own[i]
-        mean /= own.shape[0]
-        for i in range(own.shape[0]):
-            total += (own[i] - mean) ** 2
-    return total
+            distance = own[i] - first
+            away += distance
+            square += distance * distance
+            whole += own[i] * own[i]
+        squares += max(square - away * away / own.shape[0], 0.0)
+        size += whole
+    return squares, size
 
 
 @kernel

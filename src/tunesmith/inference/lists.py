@@ -18,6 +18,7 @@ from tunesmith.inference.expectation import (
     expected_total,
     linearised,
     probabilities,
+    squares_within,
 )
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
 from tunesmith.inference.sparse_envelope import shift_winners, sparse_envelope
@@ -89,19 +90,20 @@ class ListHypotheses:
         It is 1 where a feature is constant within groups, but for rounding: such a feature
         changes no choice, and a weight in proportion to 1 / rounding would drown the others.
         """
-        sizes = np.diff(self.start)
         squares, sizes_of_values = np.zeros(len(self.names)), np.zeros(len(self.names))
-        for d, row in enumerate(self.features.dense):
-            sums = np.add.reduceat(row, self.start[:-1])
-            squares[d] = np.square(row - np.repeat(sums / sizes, sizes)).sum()
-            sizes_of_values[d] = np.square(row).sum()
+
+        def measure(d: int) -> None:
+            squares[d], sizes_of_values[d] = squares_within(self.features.dense[d], self.start)
+
+        map_pieces(measure, list(range(len(self._dense))))
         sparse = self.features.sparse
         if sparse.shape[1]:
             member = csr_array(
                 (np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1))
             )
             sums = (member.T @ sparse).tocsc()
-            mean_part = sums.multiply(sums).multiply((1.0 / sizes)[:, None]).sum(axis=0)
+            shares = 1.0 / np.diff(self.start)
+            mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
             sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
             squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
         varies = squares > ROUNDING * sizes_of_values

@@ -116,14 +116,15 @@ class Gradient(Directions):
         gradient = expected.gradient
         if climb.penalty is not None:
             gradient = gradient - climb.penalty.gradient(point.weights)
-        variables = climb.space.gathered(gradient) / climb.space.sizes(climb.spread)
-        return _unit(climb.space.feasible(variables, point.weights))
+        sizes = climb.space.sizes(climb.spread)
+        variables = climb.space.gathered(gradient) / sizes
+        return _unit(climb.space.feasible(variables, point.weights, sizes))
 
     def _direction(
         self, climb: Climb, point: Point, expected: Expectation, gradient: Floats
     ) -> Direction:
         sizes = climb.space.sizes(climb.spread)
-        moves = gradient != 0.0  # variables on a limit stay
+        moves = gradient != 0.0  # variables on a limit, or near to it, stay
         # The curvature of the expected gain is μ² times third moments of features and worth.
         scale = expected.sharpness**2 * expected.worth
         bend = np.zeros(len(point.weights))
@@ -136,9 +137,10 @@ class Gradient(Directions):
             image: Floats = moves * climb.space.gathered(found + bend * weights) / sizes
             return image
 
-        solution = _unit(climb.space.feasible(_solved(curved, gradient, self.steps), point.weights))
+        solution = _solved(curved, gradient, self.steps)
+        found = _unit(climb.space.feasible(solution, point.weights, sizes))
         # Of the weights' size, so that steps are numbers one can read.
-        variables = (gradient if solution is None else solution) / sizes
+        variables = (gradient if found is None else found) / sizes
         return climb.space.direction(variables / np.abs(variables).max(), "gradient")
 
 

@@ -20,6 +20,9 @@ from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.constraints import Constraints, names_in, unknown_feature
 from tunesmith.search.line import EVERYWHERE
 
+#: A variable is near to a limit within this share of its range, and of the usual variable.
+NEAR = 0.05
+
 
 @dataclass(frozen=True)
 class Compound:
@@ -153,13 +156,26 @@ class Space:
         np.add.at(found, self.owner[varies], parts)
         return found
 
-    def feasible(self, values: Floats, weights: Floats) -> Floats:
-        """Take out of a direction [V] what leads beyond a limit on which the weights stand."""
+    def feasible(self, values: Floats, weights: Floats, sizes: Floats) -> Floats:
+        """Take out of a direction [V] what soon leads beyond a limit.
+
+        A variable that is near to a limit would end the whole line there. Steps go to the middle
+        of an interval, so that it would come nearer and nearer and never be on it.
+
+        Parameters
+        ----------
+        values, weights : float64[V], float64[D]
+            The direction, and where it begins.
+        sizes : float64[V]
+            How much each variable varies the model scores.
+        """
         if not self.is_bounded:
             return values
         now = self._variables(weights)
-        outward = ((now <= self.low) & (values < 0)) | ((now >= self.high) & (values > 0))
-        return np.where(outward, 0.0, values)
+        usual = np.sqrt(np.mean(np.square(now * sizes))) / sizes
+        near = NEAR * np.minimum(usual, self.high - self.low)
+        down, up = now <= self.low + near, now >= self.high - near
+        return np.where((down & (values < 0)) | (up & (values > 0)), 0.0, values)
 
     def sizes(self, spread: Floats) -> Floats:
         """Return how much each variable varies the model scores, from the features' spread.
