@@ -1,0 +1,206 @@
+"""The real part of regularized_mert.py: few features against thousands, with penalties or not."""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array
+
+import tunesmith as ts
+from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.data.features import Features
+
+#: The 14 dense features; the others are sparse.
+SMALL = (
+    "LexicalReordering0_*",
+    "Distortion0",
+    "LM0",
+    "WordPenalty0",
+    "PhrasePenalty0",
+    "TranslationModel0_*",
+)
+#: Dev is the test set up to this sentence, Test the rest.
+HALF = 500
+#: What l2-fixed holds.
+FIXED = "LM0"
+PENALTIES = {
+    "l2-prior": "ℓ2 (v1: towards w0)",
+    "l2-fixed": f"ℓ2 (v2: {FIXED} held)",
+    "l2-normalized": "ℓ2 (v3: ℓ1-renormalised)",
+    "l0": "ℓ0",
+}
+
+
+@dataclass(frozen=True)
+class Sets:
+    """What is tuned on, what chooses the strength, and what is only reported."""
+
+    tune: ts.TuningSet
+    dev: ts.TuningSet
+    test: ts.TuningSet
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is run: seeds, random walks, penalties from which starts, and their strengths.
+
+    Strengths go from strong to weak: each begins where the stronger one before it ended.
+    """
+
+    seeds: tuple[int, ...]
+    walks: int
+    starts: tuple[str, ...]
+    strengths: Mapping[str, tuple[float, ...]]
+    lengths: tuple[float, ...]
+
+
+def read(shared: Path) -> Sets:
+    """Read both rounds as Tune, and halve the test set."""
+    here, texts = shared / "m30k-de-en-sparse", shared / "m30k-de-en"
+    lists = [here / "run1.nbest.gz", here / "run2.nbest.gz"]
+    tune = ts.read(lists, texts / "val.ref")
+    test = ts.read(here / "test.nbest.gz", texts / "test.ref")
+    halves = part(test, 0, HALF), part(test, HALF, test.groups)
+    return Sets(ts.TuningSet(tune), *map(ts.TuningSet, halves))
+
+
+def part(candidates: CandidateSet, first: int, last: int) -> CandidateSet:
+    """Return some of the groups."""
+    lo, hi = candidates.start[first], candidates.start[last]
+    features, references = candidates.features, candidates.references
+    if references is None:
+        raise ValueError("there are no references")
+    begin, end = references.group_start[first], references.group_start[last]
+    return replace(
+        candidates,
+        ids=candidates.ids[first:last],
+        start=candidates.start[first : last + 1] - lo,
+        features=Features(
+            features.dense_names,
+            features.dense[:, lo:hi],
+            features.sparse_names,
+            csc_array(features.sparse[lo:hi]),
+        ),
+        texts=_texts(candidates.texts, lo, hi),
+        references=References(
+            references.group_start[first : last + 1] - begin,
+            _texts(references.texts, begin, end),
+        ),
+    )
+
+
+def _texts(texts: Texts, lo: int, hi: int) -> Texts:
+    first, last = texts.start[lo], texts.start[hi]
+    return Texts(texts.start[lo : hi + 1] - first, texts.ids[first:last])
+
+
+def uniform(names: Sequence[str]) -> dict[str, float]:
+    """Return equal weights that add up to 1."""
+    return dict.fromkeys(names, 1.0 / len(names))
+
+
+def run(sets: Sets, protocol: Protocol, keep: Callable[[dict[str, Any]], None]) -> None:
+    """Tune in every way with every seed; hand over each result as it comes."""
+    names = sets.tune.candidates.features.names
+    small = sets.tune.candidates.with_features(SMALL).features.names
+    for seed in protocol.seeds:
+        base = ts.MERT().fit(
+            sets.tune, uniform(small), sets.dev, seed, test=sets.test, keep=SMALL, normalise="l1"
+        )
+        keep(_row("MERT, coordinate, 20 restarts", "uniform", seed, base, len(small)))
+        w0 = {name: base.weights[name] for name in small}
+        starts = {"uniform": uniform(names), "w0": w0}
+        for label, start, options in ways(protocol, w0):
+            tuner = ts.MERT(**{"restarts": 0, "walks": protocol.walks, **options})
+            with warnings.catch_warnings():  # the prior and the start lack features: on purpose
+                warnings.simplefilter("ignore", UserWarning)
+                found = tuner.fit(sets.tune, starts[start], sets.dev, seed, test=sets.test)
+            keep(_row(label, start, seed, found, len(names)))
+
+
+def ways(protocol: Protocol, w0: Mapping[str, float]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield a label, a start and options of everything that is run on all features."""
+    for directions in ("coordinate", "gradient"):
+        for start in ("uniform", "w0"):
+            yield f"MERT, {directions}", start, {"directions": directions}
+    own: dict[str, dict[str, Any]] = {
+        "l2-prior": {"prior": w0},
+        "l2-fixed": {"fixed_feature": FIXED},
+        "l2-normalized": {},
+        "l0": {},
+    }
+    for start in protocol.starts:
+        for penalty, label in PENALTIES.items():
+            options = {"penalty": penalty, "strength": protocol.strengths[penalty], **own[penalty]}
+            yield f"{label}, gradient", start, {"directions": "gradient", **options}
+    options = {"penalty": "l2-prior", "strength": protocol.strengths["l2-prior"], "prior": w0}
+    yield f"{PENALTIES['l2-prior']}, coordinate", "w0", {"directions": "coordinate", **options}
+    if protocol.lengths:
+        options |= {"directions": "gradient", "length_scale": protocol.lengths}
+        yield f"{PENALTIES['l2-prior']}, length scaled, gradient", "w0", options
+
+
+def _row(label: str, start: str, seed: int, found: ts.TuneResult, features: int) -> dict[str, Any]:
+    if found.dev is None or found.test is None:
+        raise ValueError("held-out sets are missing")
+    path = [
+        {k: v for k, v in entry.items() if k != "weights"} for entry in found.path or [] if entry
+    ]
+    chosen = [entry for entry in path if entry["chosen"]]
+    return {
+        "label": label,
+        "start": start,
+        "seed": seed,
+        "features": features,
+        "tune": found.score,
+        "dev": found.dev.score,
+        "test": found.test.score,
+        "length_ratio": found.test.length_ratio,
+        "nonzero": int(np.count_nonzero(list(found.weights.values()))),
+        "strength": chosen[0]["strength"] if chosen else None,
+        "length_scale": chosen[0].get("length_scale") if chosen else None,
+        "line_searches": found.line_searches,
+        "seconds": found.seconds,
+        "path": path,
+    }
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Show a line for every way of tuning, the mean over the seeds, and their range."""
+    seeds = sorted({row["seed"] for row in rows})
+    told = "one seed" if len(seeds) == 1 else f"the mean of {len(seeds)} seeds (least to most)"
+    lines = [
+        f"BLEU, {told}. The strength is the one that was best on Dev; length is that of the Test "
+        "output over that of the references; seconds are those of the whole path.",
+        "",
+        "| method | start | features | Tune | Dev | Test | strength | not 0 | length | seconds |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for label, start in dict.fromkeys((row["label"], row["start"]) for row in rows):
+        same = [row for row in rows if (row["label"], row["start"]) == (label, start)]
+        scores = [_mean([row[which] for row in same]) for which in ("tune", "dev", "test")]
+        strengths = sorted({row["strength"] for row in same if row["strength"] is not None})
+        shown = ", ".join(f"{x:g}" for x in strengths)
+        scales = sorted({row["length_scale"] for row in same if row["length_scale"] is not None})
+        if scales:
+            shown += "; length × " + ", ".join(f"{x:g}" for x in scales)
+        nonzero = round(statistics.mean(row["nonzero"] for row in same))
+        length = statistics.mean(row["length_ratio"] for row in same)
+        seconds = statistics.mean(row["seconds"] for row in same)
+        cells = [label, start, same[0]["features"], *scores, shown, nonzero]
+        cells += [f"{length:.3f}", f"{seconds:.0f}"]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _mean(values: Sequence[float]) -> str:
+    mean = f"{statistics.mean(values):.2f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} ({min(values):.2f} to {max(values):.2f})"
