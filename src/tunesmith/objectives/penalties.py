@@ -13,6 +13,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.hypotheses import Direction
+from tunesmith.kernels import inlined, kernel
 from tunesmith.search.line import FARTHEST
 from tunesmith.search.penalised import (
     BEYOND,
@@ -21,6 +22,7 @@ from tunesmith.search.penalised import (
     Intervals,
     Penalty,
     bounded,
+    middles,
     turns_at,
 )
 
@@ -55,14 +57,26 @@ class _Line:
     @classmethod
     def through(cls, vector: Floats, at: Ints, slope: Floats) -> _Line:
         """Return the line vector + γ × slope; the slope is not 0."""
-        curve = float(slope @ slope)
-        nearest = -float(slope @ vector[at]) / curve
-        moving = vector[at] + nearest * slope
-        moving[np.abs(moving) <= LEFT_OVER * np.abs(vector[at])] = 0.0
+        nearest, curve, square, moving = _nearest_point(vector[at], slope)
         still = vector.copy()
         still[at] = 0.0
-        square = float(still @ still) + float(moving @ moving)
-        return cls(nearest, moving, still, square, curve)
+        return cls(nearest, moving, still, square + float(still @ still), curve)
+
+
+@kernel
+def _nearest_point(vector: Floats, slope: Floats) -> tuple[float, float, float, Floats]:
+    """Return where vector + γ × slope is least, the square of the slope, its own, and itself."""
+    curve, tilt = 0.0, 0.0
+    for i in range(slope.shape[0]):
+        curve += slope[i] * slope[i]
+        tilt += slope[i] * vector[i]
+    nearest, square = -tilt / curve, 0.0
+    moving = np.empty(slope.shape[0])
+    for i in range(slope.shape[0]):
+        left = vector[i] + nearest * slope[i]
+        moving[i] = left if abs(left) > LEFT_OVER * abs(vector[i]) else 0.0
+        square += moving[i] * moving[i]
+    return nearest, curve, square, moving
 
 
 @dataclass(frozen=True)
@@ -99,17 +113,16 @@ class SquaredDistance(Penalty):
 
     def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
         """Take the vertex of the parabola, or the end of the interval that is nearest to it."""
-        each = np.arange(len(intervals.low))
+        never = np.zeros(len(intervals.low), bool)
         away = self.counted * (weights - self.centre)
         slope = self.counted[direction.features] * direction.values
         if slope @ slope == 0.0:
-            there = np.full(len(each), self.strength * float(away @ away))
-            low, high = bounded(intervals.first, intervals.last, intervals.reach, 1.0)
-            return Choices(each, 0.5 * (low + high), there, np.zeros(len(each), bool))
+            there = np.full(len(never), self.strength * float(away @ away))
+            return Choices(middles(intervals.first, intervals.last, intervals.reach), there, never)
         line = _Line.through(away, direction.features, slope)
         at = np.clip(line.nearest, intervals.first, intervals.last)
         square = line.square + line.curve * np.square(at - line.nearest)
-        return Choices(each, at, self.strength * square, np.zeros(len(each), bool))
+        return Choices(at, self.strength * square, never)
 
 
 @dataclass(frozen=True)
@@ -148,7 +161,7 @@ class NormalisedSquare(Penalty):
         return np.full(len(weights), each)
 
     def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
-        """Cut intervals where a weight changes its sign, and take the least point of each part.
+        """Cut intervals where a weight changes its sign, and take the least point of all parts.
 
         Between two such steps R = Q/L² with Q = a + ct² and L = p + qt, t being the distance
         from the point nearest to the origin. Its derivative has the sign of cpt − qa: where
@@ -156,51 +169,81 @@ class NormalisedSquare(Penalty):
         elsewhere R falls as L grows.
         """
         line = _Line.through(weights, direction.features, direction.values)
-        low, high = bounded(intervals.first, intervals.last, intervals.reach, BEYOND)
-        turns, p, q = _lengths(line, direction.values)
-        cell, first, last, interval = _cut(turns, low - line.nearest, high - line.nearest)
-        p, q = p[cell], q[cell]
-        if line.square > 0.0:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                vertex = q * line.square / (line.curve * p)
-            t = np.clip(np.where(p > 0.0, vertex, np.copysign(np.inf, q)), first, last)
-        else:  # through the origin, where R leaps: it is the same on either side
-            t = 0.5 * (first + last)
-        length = p + q * t
-        square = line.square + line.curve * np.square(t)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(length > 0.0, square / np.square(length), 1.0)
-        at = np.clip(line.nearest + t, low[interval], high[interval])
-        penalty = self.strength * np.minimum(ratio, 1.0)
-        return Choices(interval, at, penalty, np.zeros(len(at), bool))
+        lengths = _lengths(line.moving, direction.values, float(np.abs(line.still).sum()))
+        place = line.nearest, line.square, line.curve
+        at, ratios = _least_ratios(
+            *lengths, *place, intervals.first, intervals.last, intervals.reach
+        )
+        return Choices(at, self.strength * ratios, np.zeros(len(at), bool))
 
 
-def _lengths(line: _Line, slope: Floats) -> tuple[Floats, Floats, Floats]:
+@kernel
+def _lengths(moving: Floats, slope: Floats, still: float) -> tuple[Floats, Floats, Floats]:
     """Return where weights change their signs, and p and q of L = p + qt between these."""
-    turns = turns_at(line.moving, slope)
-    order = np.argsort(turns, kind="stable")
+    size = slope.shape[0]
+    turns = -moving / slope
+    order = np.argsort(turns)
+    p, q = np.empty(size + 1), np.empty(size + 1)
     # Left of all turns a component has the sign of −slope; each turn adds twice itself.
-    signs = np.sign(slope)[order]
-    still = float(np.abs(line.still).sum())
-    p = _running(still, signs * line.moving[order])
-    return turns[order], p, _running(0.0, signs * slope[order])
+    p[0], q[0] = still, 0.0
+    for i in range(size):
+        p[0] -= np.sign(slope[i]) * moving[i]
+        q[0] -= abs(slope[i])
+    for k in range(size):
+        i = order[k]
+        p[k + 1] = p[k] + 2.0 * np.sign(slope[i]) * moving[i]
+        q[k + 1] = q[k] + 2.0 * abs(slope[i])
+    return turns[order], p, q
 
 
-def _running(still: float, signed: Floats) -> Floats:
-    """Return the sum of signed parts in each cell between turns, plus what does not turn."""
-    return still - float(signed.sum()) + np.concatenate([[0.0], np.cumsum(2.0 * signed)])
+@kernel
+def _least_ratios(
+    turns: Floats,
+    p: Floats,
+    q: Floats,
+    nearest: float,
+    square: float,
+    curve: float,
+    low: Floats,
+    high: Floats,
+    reach: float,
+) -> tuple[Floats, Floats]:
+    """Return where on each of ascending intervals Q/L² is least, and what it is."""
+    at, ratios = np.empty(low.shape[0]), np.empty(low.shape[0])
+    next_turn = 0
+    for j in range(low.shape[0]):
+        first, last = bounded(low[j], high[j], reach, BEYOND)
+        begin, end = first - nearest, last - nearest
+        while next_turn < turns.shape[0] and turns[next_turn] <= begin:
+            next_turn += 1
+        cell, place, least = next_turn, begin, np.inf
+        while True:
+            inside = cell < turns.shape[0] and turns[cell] < end
+            until = turns[cell] if inside else end
+            t = _least_point(p[cell], q[cell], square, curve, begin, until)
+            length = p[cell] + q[cell] * t
+            # At most 1 but for rounding, and 1 by definition where all weights are 0.
+            ratio = min((square + curve * t * t) / (length * length), 1.0) if length > 0.0 else 1.0
+            if ratio < least:
+                least, place = ratio, t
+            if not inside:
+                break
+            begin, cell = until, cell + 1
+        at[j] = min(max(nearest + place, first), last)
+        ratios[j] = least
+    return at, ratios
 
 
-def _cut(turns: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats, Ints]:
-    """Cut intervals at turns; return for each part its cell, its ends and its interval."""
-    begin, end = np.searchsorted(turns, low, "right"), np.searchsorted(turns, high, "left")
-    counts = np.maximum(end - begin, 0) + 1
-    interval = np.repeat(np.arange(len(low)), counts)
-    cell = np.arange(len(interval)) - np.repeat(np.cumsum(counts) - counts - begin, counts)
-    padded = np.concatenate([[-np.inf], turns, [np.inf]])
-    first = np.maximum(padded[cell], low[interval])
-    last = np.minimum(padded[cell + 1], high[interval])
-    return cell, first, np.maximum(first, last), interval
+@inlined
+def _least_point(
+    p: float, q: float, square: float, curve: float, begin: float, end: float
+) -> float:
+    """Return where between two turns R is least."""
+    if square == 0.0:  # Through the origin, at which R leaps: on either side it is the same.
+        return 0.5 * (begin + end)
+    if p > 0.0:
+        return min(max(q * square / (curve * p), begin), end)
+    return end if q > 0.0 else begin
 
 
 @dataclass(frozen=True)
@@ -228,38 +271,34 @@ class NonZero(Penalty):
         return np.zeros(len(weights))
 
     def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
-        """Take the middle of each interval, and every step that makes a weight 0."""
+        """Take a step that makes as many weights 0 as any, else the middle of an interval."""
         now = weights[direction.features]
         most = int(np.count_nonzero(weights)) - int(np.count_nonzero(now)) + len(now)
         turns = np.sort(turns_at(now, direction.values))
-        low, high = bounded(intervals.first, intervals.last, intervals.reach, 1.0)
-        middles = _off(0.5 * (low + high), turns, high)
-        interval = np.searchsorted(intervals.low, turns, "right") - 1
-        there = (interval >= 0) & (turns <= intervals.high[interval])
-        there &= np.abs(turns) <= FARTHEST * intervals.reach
-        steps = turns[there]
-        each = np.arange(len(middles))
-        counts = np.concatenate([np.full(len(each), most), most - _equal(turns, steps)])
-        return Choices(
-            np.concatenate([each, interval[there]]),
-            np.concatenate([middles, steps]),
-            self.strength * counts,
-            np.arange(len(counts)) >= len(each),
-        )
+        turns = turns[np.abs(turns) <= FARTHEST * intervals.reach]
+        at = middles(intervals.first, intervals.last, intervals.reach)
+        zeros = _most_zeros(turns, intervals.low, intervals.high, at)
+        return Choices(at, self.strength * (most - zeros).astype(np.float64), zeros > 0)
 
 
-def _equal(turns: Floats, steps: Floats) -> Ints:
-    """Return how many of sorted turns are at each step, but for rounding."""
-    near = SAME_STEP * np.abs(steps)
-    last = np.searchsorted(turns, steps + near, "right")
-    return last - np.searchsorted(turns, steps - near, "left")
+@kernel
+def _most_zeros(turns: Floats, low: Floats, high: Floats, at: Floats) -> Ints:
+    """Return the most turns that coincide on each of ascending intervals; ``at`` goes there.
 
-
-def _off(middles: Floats, turns: Floats, high: Floats) -> Floats:
-    """Move middles off the steps at which a weight is 0: halfway to the next, or to the end."""
-    hit = np.flatnonzero(_equal(turns, middles))
-    if len(hit) > 0:
-        on = middles[hit]
-        after = np.searchsorted(turns, on + SAME_STEP * np.abs(on), "right")
-        middles[hit] = 0.5 * (on + np.minimum(np.append(turns, np.inf)[after], high[hit]))
-    return middles
+    Where several steps have as many, that nearest to 0 is taken.
+    """
+    zeros = np.zeros(low.shape[0], np.int64)
+    i, j = 0, 0
+    while i < turns.shape[0] and j < low.shape[0]:
+        step = turns[i]
+        if step > high[j]:
+            j += 1
+            continue
+        after = i + 1
+        while after < turns.shape[0] and turns[after] - step <= SAME_STEP * abs(step):
+            after += 1
+        count = after - i
+        if step >= low[j] and (count > zeros[j] or (count == zeros[j] and abs(step) < abs(at[j]))):
+            zeros[j], at[j] = count, step
+        i = after
+    return zeros

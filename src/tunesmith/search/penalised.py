@@ -15,7 +15,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
-from tunesmith.kernels import kernel
+from tunesmith.kernels import inlined, kernel
 from tunesmith.search.line import EVERYWHERE, FARTHEST, NARROW, Step, reach, surface
 
 #: At a breakpoint winners tie, so the step is taken inside of the interval: by this share of
@@ -56,21 +56,18 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Choices:
-    """Points of a line among which is the best of each interval.
+    """The best point of each of some intervals of a line.
 
     Attributes
     ----------
-    interval : int64[n]
-        On which of the intervals asked for each lies.
     at : float64[n]
         Its step γ.
     penalty : float64[n]
         The penalty there.
     zero : bool[n]
-        Whether weights become 0 there that are counted as exactly 0: see :func:`zeros_at`.
+        Whether weights become 0 there that count as exactly 0: see :func:`zeros_at`.
     """
 
-    interval: Ints
     at: Floats
     penalty: Floats
     zero: Flags
@@ -102,7 +99,7 @@ class Penalty(ABC):
 
     @abstractmethod
     def choices(self, weights: Floats, direction: Direction, intervals: Intervals) -> Choices:
-        """Return points of the line weights + γ × direction, among them each interval's best."""
+        """Return where on each interval of the line weights + γ × direction it is least."""
 
 
 def penalised_search(
@@ -125,19 +122,20 @@ def penalised_search(
     if len(kept) == 0:
         return stay
     found = penalty.choices(point.weights, direction, intervals)
-    values = along.gains[kept[found.interval]] - found.penalty
+    gains = along.gains[kept]
+    values = gains - found.penalty
     best = int(np.argmax(values))
     if not values[best] > here:
         return stay
     equal = np.flatnonzero(values == values[best])
     if len(equal) > 1:
-        best = int(equal[np.argmax((intervals.high - intervals.low)[found.interval[equal]])])
-    interval, size = found.interval[best], float(found.at[best])
+        best = int(equal[np.argmax((intervals.high - intervals.low)[equal])])
+    size = float(found.at[best])
     return Step(
         size,
-        float(along.gains[kept[interval]]),
-        float(intervals.low[interval]),
-        float(intervals.high[interval]),
+        float(gains[best]),
+        float(intervals.low[best]),
+        float(intervals.high[best]),
         float(values[best]),
         here,
         zeros_at(point.weights, direction, size) if found.zero[best] else None,
@@ -201,19 +199,27 @@ def margin(end: float, width: float, reach: float, step: float) -> float:
     return min(clear, 0.499 * width)
 
 
-def bounded(low: Floats, high: Floats, reach: float, beyond: float) -> tuple[Floats, Floats]:
-    """Cut unbounded intervals at a multiple of the distance of their ends, or of the weights.
+@inlined
+def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
+    """Cut an unbounded interval at a multiple of the distance of its end, or of the weights."""
+    first, last = low, high
+    if low == -np.inf:
+        end = high if high < np.inf else 0.0
+        first = end - beyond * max(reach, abs(end))
+    if high == np.inf:
+        begin = low if low > -np.inf else 0.0
+        last = begin + beyond * max(reach, abs(begin))
+    return first, last
 
-    Only the first interval can begin at −∞, and only the last one end at ∞.
-    """
-    end, begin = high[0], low[-1]
-    if low[0] == -np.inf:
-        low = low.copy()
-        low[0] = end - beyond * max(reach, abs(end)) if np.isfinite(end) else -beyond * reach
-    if high[-1] == np.inf:
-        high = high.copy()
-        high[-1] = begin + beyond * max(reach, abs(begin)) if np.isfinite(begin) else beyond * reach
-    return low, high
+
+@kernel
+def middles(low: Floats, high: Floats, reach: float) -> Floats:
+    """Return the middle of each interval, as a search without a penalty takes it."""
+    found = np.empty(low.shape[0])
+    for j in range(low.shape[0]):
+        first, last = bounded(low[j], high[j], reach, 1.0)
+        found[j] = 0.5 * (first + last)
+    return found
 
 
 def turns_at(weights: Floats, slopes: Floats) -> Floats:
