@@ -145,7 +145,8 @@ class Climb:
     def rescaled(self, point: Point, size: float) -> Point:
         """Bring the largest weight to about a size, where the scale of all does not matter."""
         now = float(np.abs(point.weights).max(initial=0.0))
-        if self.penalty is not None or self.space.pins_scale or now == 0.0 or size == 0.0:
+        pinned = self.space.pins_scale or not (self.penalty is None or self.penalty.scale_free)
+        if pinned or now == 0.0 or size == 0.0:
             return point
         doublings = int(np.rint(np.log2(size / now)))
         return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
