@@ -63,8 +63,13 @@ class MissingExtraError(TunesmithError):
 
 
 def nearest(name: str, known: Sequence[str], otherwise: int = FEW, alike: float = 0.5) -> list[str]:
-    """Return up to three names that look like one, or the first few where none does."""
-    near = difflib.get_close_matches(name[:LONGEST], known, n=3, cutoff=alike)
+    """Return up to three names that look like one, or the first few where none does.
+
+    Those that begin with it come before all others: it may be an abbreviation.
+    """
+    longer = [other for other in known if name and other.startswith(name)]
+    near = difflib.get_close_matches(name[:LONGEST], longer, n=3, cutoff=0.0)
+    near = near or difflib.get_close_matches(name[:LONGEST], known, n=3, cutoff=alike)
     return near or list(known[:otherwise])
 
 

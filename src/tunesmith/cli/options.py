@@ -112,6 +112,8 @@ def names_of(path: str | None) -> Iterator[None]:
     try:
         yield
     except WeightNamesError as error:
+        if path is None:
+            raise
         raise WeightNamesError(f"{path}: {error}") from None
 
 

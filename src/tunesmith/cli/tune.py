@@ -190,6 +190,7 @@ def run(
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.tuners.combine import check_runs
+    from tunesmith.tuners.stages import check_one
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
@@ -197,7 +198,7 @@ def run(
         "dev": (dev_candidates, dev_references, dev_scores),
         "test": (test_candidates, test_references, test_scores),
     }
-    _check_files(candidates, references, scores, start, held_out)
+    _check_files(candidates, references, scores, start, held_out, _files(tuner, own))
     if seed < 0:
         raise UsageError(f"seed is {seed}; give 0 or more")
     cls = TUNERS.get(tuner)
@@ -205,10 +206,10 @@ def run(
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
     }
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
-    if len(algorithm.settings()) > 1 and not dev_candidates:
-        several = " and ".join(algorithm.settings()[0]).replace("_", "-")
-        raise UsageError(f"a held-out set chooses among several {several}; give --dev-candidates")
+    if not dev_candidates:
+        check_one(algorithm.settings(), "give --dev-candidates")
     measure, *others = (METRICS.create(name) for name in metric)
+    algorithm.check_metric(measure)
     check_runs(runs, combine)
     if combine != "best" and runs == 1:
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
@@ -258,6 +259,7 @@ def _check_files(
     scores: list[str],
     start: str | None,
     held_out: dict[str, tuple[list[str], list[str], list[str]]],
+    others: list[str],
 ) -> None:
     """Raise an error if standard input is read twice, or a held-out set lacks candidates."""
     from tunesmith.errors import UsageError
@@ -268,7 +270,13 @@ def _check_files(
         if (refs or numbers) and not own:
             option = f"--{which}-references" if refs else f"--{which}-scores"
             raise UsageError(f"{option} without --{which}-candidates; give both")
-    one_standard_input(*files, start)
+    one_standard_input(*files, start, *others)
+
+
+def _files(tuner: str, own: dict[str, Any]) -> list[str]:
+    """Return the files that the tuner's own options name."""
+    fields = [o.field for o in options_of(TUNERS.get(tuner)) if o.metavar == "FILE"]
+    return [own[field] for field in fields if field in own]
 
 
 def _text(result: TuneResult, begun: WeightsFile | None, out: str) -> bytes | str:

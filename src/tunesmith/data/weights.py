@@ -47,7 +47,7 @@ class Weights(Mapping[str, float]):
         """Take names and values from a mapping."""
         if isinstance(weights, Weights):
             return weights
-        return cls(tuple(weights), np.array(list(weights.values()), dtype=np.float64))
+        return cls(tuple(weights), np.array([_number(*one) for one in weights.items()], float))
 
     def __getitem__(self, name: str) -> float:
         return float(self.vector[self._index[name]])
@@ -70,12 +70,19 @@ class Weights(Mapping[str, float]):
         """Return the values in the order of ``names``, 0 where there is none."""
         return np.array([self.get(name, 0.0) for name in names], dtype=np.float64)
 
-    def matched(self, names: tuple[str, ...], strict: bool = False, where: str = "") -> Floats:
+    def matched(
+        self,
+        names: tuple[str, ...],
+        strict: bool = False,
+        where: str = "",
+        unused_are: str = "left as it is",
+    ) -> Floats:
         """Return the values for the features of some data, and say what does not fit.
 
         A feature without a weight gets 0 and a weight without a feature is not used; each
         is a warning, or an error if ``strict``. No common name at all is always an error.
-        ``where`` begins the messages.
+        ``where`` begins the messages, and ``unused_are`` says what becomes of the weights that
+        are not used.
         """
         known = set(names)
         lacking = [name for name in names if name not in self._index]
@@ -87,7 +94,7 @@ class Weights(Mapping[str, float]):
             )
         for found, kind, state in (
             (lacking, "feature", "without a weight, taken as 0"),
-            (unused, "weight", "without a feature in the data, left as it is"),
+            (unused, "weight", f"without a feature in the data, {unused_are}"),
         ):
             if not found:
                 continue
@@ -101,6 +108,13 @@ class Weights(Mapping[str, float]):
     def updated(self, other: Weights) -> Weights:
         """Return these weights with ``other``'s values; names of ``other`` alone come last."""
         return Weights.from_dict({**self, **other})
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TunesmithError(f"weight '{name}' is {value!r}; give a number") from None
 
 
 def _some(names: Sequence[str]) -> str:

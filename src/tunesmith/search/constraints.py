@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tunesmith.errors import UsageError, nearest
@@ -63,6 +63,21 @@ class Constraints:
 
     def __bool__(self) -> bool:
         return bool(self.fixed or self.bounds or self.ties or self.groups)
+
+    def among(self, some: Collection[str], known: Sequence[str]) -> Constraints:
+        """Return what they say of some of the known features alone."""
+
+        def shared(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
+            every = (names_in(text, sign, known, where) for text in texts)
+            kept = ([name for name in names if name in some] for names in every)
+            return tuple(sign.join(names) for names in kept if len(names) > 1)
+
+        return Constraints(
+            tuple((name, value) for name, value in self.fixed if name in some),
+            tuple(bound for bound in self.bounds if bound.name in some),
+            shared(self.ties, "=", "tie"),
+            shared(self.groups, ",", "scale-together"),
+        )
 
 
 def _fixed(text: str) -> tuple[str, float]:

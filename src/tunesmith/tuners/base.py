@@ -28,7 +28,7 @@ from tunesmith.search.space import Space
 from tunesmith.tuners.beside import Beside, HeldOut
 from tunesmith.tuners.combine import check_normalise, check_runs
 from tunesmith.tuners.result import Combine, TuneResult
-from tunesmith.tuners.stages import Outcome, Stage, Task, chosen
+from tunesmith.tuners.stages import Outcome, Stage, Task, check_one, chosen
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -117,9 +117,8 @@ class Tuner(ABC):
         """
         self.check(tuning)
         check_runs(runs, combine)
-        if len(self.settings()) > 1 and dev is None:
-            several = " and ".join(self.settings()[0]).replace("_", "-")
-            raise UsageError(f"a held-out set chooses among several {several}; give dev candidates")
+        if dev is None:
+            check_one(self.settings(), "give dev")
         held_out = HeldOut(dev, test)
         beside = [Beside.of(other, tuning, held_out) for other in others]
         seed = _seed(rng)
@@ -231,8 +230,12 @@ class Tuner(ABC):
         """Return the weights that the algorithm begins with where none are given."""
         return 1.0 / ListHypotheses(tuning).spread()
 
+    def check_metric(self, metric: Metric) -> None:  # noqa: B027  (most take all of them)
+        """Raise an error if a metric lacks what the algorithm needs, before anything is read."""
+
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if the algorithm cannot work on a set."""
+        self.check_metric(tuning.metric)
         if self.needs_sum and not tuning.is_sum:
             raise UsageError(
                 f"{self.name} needs a metric that is an average over sentences; "

@@ -17,6 +17,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
@@ -97,17 +98,17 @@ class MERT(Constrained, Regularised, Tuner):
             return given
         return 0 if self._directions().is_costly else usual
 
-    def check(self, tuning: TuningSet) -> None:
+    def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric lacks what an option needs."""
-        super().check(tuning)
-        self._directions().check(tuning.metric)
+        self._directions().check(metric)
         for scale in self.length_scale:
-            with_length_scale(tuning.metric, scale)
+            with_length_scale(metric, scale)
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be."""
         constraints = self.constraints()
-        fixed = constraints.fixed + self.held(names, start)
+        held = self.held(names, start, dict(constraints.fixed))
+        fixed = constraints.fixed + tuple(held.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
 
     def own_start(self, tuning: TuningSet) -> Floats:
@@ -156,11 +157,16 @@ class MERT(Constrained, Regularised, Tuner):
         if not self.core:
             return None
         candidates = tuning.candidates.with_features(self.core)
-        kept = np.array([names.index(name) for name in candidates.features.names])
-        core = TuningSet(candidates, tuning.metric, tuning.stats)
-        plain = MERT(self.restarts, self.begin, self.walks, self.directions)
+        own = candidates.features.names
+        kept = np.array([names.index(name) for name in own])
         prior = np.zeros(len(names))
-        prior[kept] = plain.tune(core, start[kept], rng.spawn(1)[0]).weights
+        prior[kept] = start[kept]
+        constraints = self.constraints().among(own, names)
+        if {*own} - {*dict(constraints.fixed)}:
+            hypotheses = ListHypotheses(TuningSet(candidates, tuning.metric, tuning.stats))
+            space = Space.of(own, start[kept], constraints)
+            about = hypotheses, hypotheses.spread(), space, start[kept], None
+            prior[kept] = self._search(*about, rng.spawn(1)[0]).weights
         return prior
 
     def _search(
@@ -209,7 +215,7 @@ class MERT(Constrained, Regularised, Tuner):
             progress("tuning", done, restarts + 1, remark)
             if best.is_top:
                 break
-        return Outcome(best.weights, history, searches, objective=best.value)
+        return Outcome(best.weights, history, searches, objective=best.value, penalty=penalty)
 
     def _climb(self, task: tuple[Climb, Floats, float]) -> _End:
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""

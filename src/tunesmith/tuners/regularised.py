@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
 from tunesmith.io.weights import read_weights
 from tunesmith.metrics.base import Metric
 from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
@@ -25,6 +26,8 @@ from tunesmith.search.penalised import Penalty
 PENALTIES = ("none", "l2-prior", "l2-fixed", "l2-normalized", "l0")
 #: What belongs to one penalty alone.
 OWN_OPTIONS = {"prior": "l2-prior", "core": "l2-prior", "fixed_feature": "l2-fixed"}
+#: More than any metric needs, and far from what a number can hold.
+STRONGEST = 1e100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +45,9 @@ class Regularised:
     strength: tuple[float, ...] = option(
         (), "strength of the penalty; of several a held-out set chooses"
     )
-    prior: str | Mapping[str, float] = option("", "weights that l2-prior draws towards", "FILE")
+    prior: str | os.PathLike[str] | Mapping[str, float] = option(  # noqa: RUF009
+        "", "weights that l2-prior draws towards", "FILE"
+    )
     core: tuple[str, ...] = option(
         (), "features of a first run without penalty, whose weights are the prior", "PATTERN"
     )
@@ -61,8 +66,9 @@ class Regularised:
         if self.penalty not in PENALTIES:
             raise UnknownNameError("penalty", self.penalty, PENALTIES)
         for number in self.strength:
-            if not 0.0 <= number < math.inf:
-                raise UsageError(f"strength is {number:g}; give 0 or more")
+            if not 0.0 <= number <= STRONGEST:
+                limit = f"{STRONGEST:g} or less" if number > STRONGEST else "0 or more"
+                raise UsageError(f"strength is {number:g}; give {limit}")
         for number in self.length_scale:
             if not 0.0 < number < math.inf:
                 raise UsageError(f"length-scale is {number:g}; give a number above 0")
@@ -71,13 +77,17 @@ class Regularised:
         if self.penalty != "none" and not self.strength:
             raise UsageError(f"penalty {self.penalty} needs a strength; give --strength, as 1e-3")
         self._check_own_options()
+        object.__setattr__(self, "_prior", self._read_prior())
+
+    def _read_prior(self) -> Weights | None:
         weights = self.prior
-        if isinstance(weights, str):
-            found = read_weights(weights).weights if weights else None
-        else:
+        if isinstance(weights, Mapping):
             found = Weights.from_dict(weights)
             object.__setattr__(self, "prior", found)
-        object.__setattr__(self, "_prior", found)
+            return found
+        if not isinstance(weights, str | os.PathLike):
+            raise UsageError(f"prior is {weights!r}; give a file, or weights by name")
+        return read_weights(weights).weights if weights else None
 
     def _check_own_options(self) -> None:
         for field, owner in OWN_OPTIONS.items():
@@ -87,10 +97,8 @@ class Regularised:
         if self.penalty == "l2-fixed" and not self.fixed_feature:
             raise UsageError("penalty l2-fixed holds one weight; name it with --fixed-feature")
         if self.penalty == "l2-prior" and bool(self.prior) == bool(self.core):
-            what = (
-                "give one of them, not both" if self.core else "give --prior FILE or --core PATTERN"
-            )
-            raise UsageError(f"penalty l2-prior draws towards prior weights; {what}")
+            what = "--prior or --core, not both" if self.core else "--prior FILE or --core PATTERN"
+            raise UsageError(f"penalty l2-prior draws towards prior weights; give {what}")
 
     @property
     def given_prior(self) -> Weights | None:
@@ -109,23 +117,31 @@ class Regularised:
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Hold what options say of features against those of the data."""
         if self.given_prior is not None:
-            self.given_prior.matched(names, strict, "prior: ")
+            where = "prior: " if isinstance(self.prior, Mapping) else f"{self.prior}: prior: "
+            try:
+                self.given_prior.matched(names, strict, where, "not used")
+            except WeightNamesError as error:
+                # It names its own file; an error about names is otherwise one about the start.
+                raise TunesmithError(str(error)) from None
         if self.core:
             Selection.of(self.core).check(names, "core")
         if self.fixed_feature and self.fixed_feature not in names:
             raise unknown_feature(self.fixed_feature, names, "fixed-feature")
 
-    def held(self, names: Sequence[str], start: Floats) -> tuple[tuple[str, float], ...]:
-        """Return the weight that is constant, and what it is."""
+    def held(
+        self, names: Sequence[str], start: Floats, fixed: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the weight that is constant, and what it is: where it starts or is fixed."""
         if self.penalty != "l2-fixed":
-            return ()
-        value = float(start[list(names).index(self.fixed_feature)])
+            return {}
+        name = self.fixed_feature
+        value = fixed.get(name, float(start[list(names).index(name)]))
         if value == 0.0:
-            raise UsageError(
-                f"fixed-feature {self.fixed_feature} starts at 0 and would be held there; "
-                "give other starting weights"
-            )
-        return ((self.fixed_feature, value),)
+            how, remedy = "starts", f"give other starting weights, or --fix {name}=1"
+            if name in fixed:
+                how, remedy = "is fixed", "fix it elsewhere"
+            raise UsageError(f"fixed-feature {name} {how} at 0 and would be held there; {remedy}")
+        return {name: value}
 
     def penalty_of(
         self, strength: float, names: Sequence[str], prior: Floats | None
@@ -157,8 +173,16 @@ def with_length_scale(metric: Metric, scale: float | None) -> Metric:
     return changed
 
 
-def _numbers(field: str, given: float | Sequence[float]) -> tuple[float, ...]:
+def _numbers(field: str, given: float | str | Iterable[float]) -> tuple[float, ...]:
+    flag = field.replace("_", "-")
     try:
-        return tuple(float(x) for x in (given if isinstance(given, Sequence) else (given,)))
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            numbers = tuple(float(x) for x in given)
+        else:
+            numbers = (float(given),)
     except (TypeError, ValueError):
-        raise UsageError(f"{field.replace('_', '-')} is {given!r}; give numbers") from None
+        raise UsageError(f"{flag} is {given!r}; give numbers") from None
+    twice = next((x for x in numbers if numbers.count(x) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{flag} {twice:g} is given twice; give each once")
+    return numbers

@@ -11,9 +11,11 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
 from tunesmith.inference.lists import ListHypotheses, best
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.search.penalised import Penalty
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import HeldOut, scores_on
 from tunesmith.tuners.combine import middle, normalised
@@ -35,6 +37,8 @@ class Outcome:
         A proof of how good the weights are, where the algorithm has one.
     objective
         What the best of several runs is chosen by, more being better; None is the metric.
+    penalty
+        What is taken off the metric, where something is.
     """
 
     weights: Floats
@@ -42,6 +46,7 @@ class Outcome:
     line_searches: int = 0
     certificate: dict[str, Any] | None = None
     objective: float | None = None
+    penalty: Penalty | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,7 @@ class Stage:
             self,
             weights,
             None if outcome is None else outcome.certificate,
+            None if outcome is None else _penalty(outcome, found),
             int(np.count_nonzero(found)),
             scores_on(task.whole, task.begin, weights),
             None if held_out.dev is None else scores_on(held_out.dev, task.begin, weights),
@@ -152,6 +158,7 @@ class Evaluated:
     stage: Stage
     weights: Weights
     certificate: dict[str, Any] | None
+    penalty: float | None
     nonzero: int
     scores: Scores
     dev: Scores | None
@@ -165,11 +172,26 @@ class Evaluated:
             "dev_score": None if self.dev is None else self.dev.score,
             "test_score": None if self.test is None else self.test.score,
             "length_ratio": self.scores.length_ratio,
+            "penalty": self.penalty,
             "nonzero": self.nonzero,
             "line_searches": self.stage.line_searches,
             "seconds": self.stage.seconds,
             "chosen": is_best,
         }
+
+
+def _penalty(outcome: Outcome, weights: Floats) -> float:
+    return 0.0 if outcome.penalty is None else outcome.penalty.value(weights)
+
+
+def check_one(settings: Sequence[dict[str, Any]], remedy: str) -> None:
+    """Raise an error if there are several settings, and nothing that could choose among them."""
+    if len(settings) == 1:
+        return
+    first = settings[0]
+    varied = [name for name in first if any(one[name] != first[name] for one in settings)]
+    what = " and ".join(f"{name.replace('_', ' ')}s" for name in varied)
+    raise UsageError(f"a held-out set chooses among several {what}; {remedy}")
 
 
 def chosen(found: Sequence[Evaluated], metric: Metric) -> Evaluated:
