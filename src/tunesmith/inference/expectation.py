@@ -128,12 +128,18 @@ def _deviate(
     for g in range(first, last):
         chance, value = chances[start[g] : start[g + 1]], values[start[g] : start[g + 1]]
         out = found[start[g] : start[g + 1]]
-        # From one value of the group on: what all have in common would only round.
+        # From the value of the likeliest candidate on, which in a sharp distribution all but is
+        # the mean: its distance from it would be rounding alone otherwise.
+        likeliest = 0
+        for i in range(chance.shape[0]):
+            if chance[i] > chance[likeliest]:
+                likeliest = i
+        origin = value[likeliest]
         mean = 0.0
         for i in range(value.shape[0]):
-            mean += chance[i] * (value[i] - value[0])
+            mean += chance[i] * (value[i] - origin)
         for i in range(value.shape[0]):
-            away = value[i] - value[0] - mean
+            away = value[i] - origin - mean
             out[i] = chance[i] * away
             total += out[i] * away
     return total
