@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.builders import Mean, tuning_set
+from tests.builders import Mean, candidate_set
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.tuning import TuningSet
 from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.search.line import EVERYWHERE
 
@@ -57,8 +58,11 @@ class Task:
         self.penalty = make_penalty(kind, strength, self.centre)
         self.direction = Direction.of(self.vector, "any")
         sparse = [[], [1, 2], [0, 1, 2, 3]][rng.integers(3)]
-        values = [rng.integers(0, 11, len(b)) / 10 for b in self.blocks]
-        self.tuning = tuning_set([b.tolist() for b in self.blocks], values, sparse, self.metric)
+        # A ratio of sums: the gain of several groups is not the sum of their gains.
+        size = rng.integers(1, 4, sum(map(len, self.blocks)))
+        stats = np.stack([rng.integers(0, 11, len(size)) * size / 10, size], axis=1)
+        candidates = candidate_set([b.tolist() for b in self.blocks], sparse)
+        self.tuning = TuningSet(candidates, self.metric, stats)
         self.hypotheses = ListHypotheses(self.tuning)
         self.point = self.hypotheses.point(self.weights)
         self.start = self.tuning.candidates.start

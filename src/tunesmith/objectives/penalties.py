@@ -22,7 +22,6 @@ from tunesmith.search.penalised import (
     Intervals,
     Penalty,
     bounded,
-    middles,
     turns_at,
 )
 
@@ -118,7 +117,7 @@ class SquaredDistance(Penalty):
         slope = self.counted[direction.features] * direction.values
         if slope @ slope == 0.0:
             there = np.full(len(never), self.strength * float(away @ away))
-            return Choices(middles(intervals.first, intervals.last, intervals.reach), there, never)
+            return Choices(intervals.middle, there, never)
         line = _Line.through(away, direction.features, slope)
         at = np.clip(line.nearest, intervals.first, intervals.last)
         square = line.square + line.curve * np.square(at - line.nearest)
@@ -251,7 +250,8 @@ class NonZero(Penalty):
     """ℓ0: strength × the number of weights that are not 0.
 
     Along a line it is the same everywhere but at the steps at which a weight becomes exactly 0,
-    and each of these is tried.
+    and each of these is tried. Not one at which winners tie, as all do where all weights are 0:
+    what such weights choose is left to the order of the candidates.
     """
 
     name: ClassVar[str] = "l0"
@@ -276,7 +276,7 @@ class NonZero(Penalty):
         most = int(np.count_nonzero(weights)) - int(np.count_nonzero(now)) + len(now)
         turns = np.sort(turns_at(now, direction.values))
         turns = turns[np.abs(turns) <= FARTHEST * intervals.reach]
-        at = middles(intervals.first, intervals.last, intervals.reach)
+        at = intervals.middle.copy()
         zeros = _most_zeros(turns, intervals.low, intervals.high, at)
         return Choices(at, self.strength * (most - zeros).astype(np.float64), zeros > 0)
 

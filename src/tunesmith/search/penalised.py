@@ -43,6 +43,8 @@ class Intervals:
         Between them the winners are certain: for steps that cannot be elsewhere.
     first, last : float64[n]
         The same at a clear distance from breakpoints: for steps that can.
+    middle : float64[n]
+        What a search without a penalty takes.
     reach
         A step that changes the weights by about their own size.
     """
@@ -51,6 +53,7 @@ class Intervals:
     high: Floats
     first: Floats
     last: Floats
+    middle: Floats
     reach: float
 
 
@@ -146,15 +149,28 @@ def intervals_of(
     edges: Floats, reach: float, limits: tuple[float, float] = EVERYWHERE
 ) -> tuple[Ints, Intervals]:
     """Return which intervals between sorted edges count, and their ends."""
-    kept, (low, high, first, last) = _intervals(edges, reach, *limits)
-    return kept, Intervals(low, high, first, last, reach)
+    kept, (low, high, first, last, middle) = _intervals(edges, reach, *limits)
+    return kept, Intervals(low, high, first, last, middle, reach)
+
+
+@inlined
+def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
+    """Cut an unbounded interval at a multiple of the distance of its end, or of the weights."""
+    first, last = low, high
+    if low == -np.inf:
+        end = high if high < np.inf else 0.0
+        first = end - beyond * max(reach, abs(end))
+    if high == np.inf:
+        begin = low if low > -np.inf else 0.0
+        last = begin + beyond * max(reach, abs(begin))
+    return first, last
 
 
 @kernel
 def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tuple[Ints, Floats]:
-    """Return the intervals that count, and low, high, first and last of each as rows."""
+    """Return the intervals that count, and rows: low, high, first, last and middle of each."""
     size = edges.shape[0] + 1
-    kept, ends = np.empty(size, np.int64), np.empty((4, size))
+    kept, ends = np.empty(size, np.int64), np.empty((5, size))
     count = 0
     for j in range(size):
         low, high = -np.inf, np.inf
@@ -169,6 +185,8 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
         if not counts(low, high, reach):
             continue
         kept[count] = j
+        begin, end = bounded(low, high, reach, 1.0)
+        ends[4, count] = 0.5 * (begin + end)
         ends[0, count], ends[2, count] = low, low
         ends[1, count], ends[3, count] = high, high
         if ties_low:
@@ -197,29 +215,6 @@ def margin(end: float, width: float, reach: float, step: float) -> float:
     clear = max(ROUNDING * size, min(INSIDE_WIDTH * width, step * size))
     # A bit less than half, so that rounding does not make the two ends change places.
     return min(clear, 0.499 * width)
-
-
-@inlined
-def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
-    """Cut an unbounded interval at a multiple of the distance of its end, or of the weights."""
-    first, last = low, high
-    if low == -np.inf:
-        end = high if high < np.inf else 0.0
-        first = end - beyond * max(reach, abs(end))
-    if high == np.inf:
-        begin = low if low > -np.inf else 0.0
-        last = begin + beyond * max(reach, abs(begin))
-    return first, last
-
-
-@kernel
-def middles(low: Floats, high: Floats, reach: float) -> Floats:
-    """Return the middle of each interval, as a search without a penalty takes it."""
-    found = np.empty(low.shape[0])
-    for j in range(low.shape[0]):
-        first, last = bounded(low[j], high[j], reach, 1.0)
-        found[j] = 0.5 * (first + last)
-    return found
 
 
 def turns_at(weights: Floats, slopes: Floats) -> Floats:
