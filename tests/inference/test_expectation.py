@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ METRICS = (
     *("bleu", "bleu:reference-length=average,smoothing=add-k", "sentence-bleu", "column:value"),
     *("cost:value", "wer", "ter", "chrf", "sum(0.6*bleu,0.4*column:value)", "harmonic(wer,chrf)"),
 )
-WORDS = "a b c d e f".split()
+WORDS = list("abcdef")
 SEEDS = st.integers(0, 2**32 - 1)
 SHARPNESS = st.floats(0.01, 5.0)
 #: Steps of differences, and how far gradients may be from them.
@@ -59,7 +60,7 @@ def matrix(hypotheses):
 def of_groups(hypotheses):
     """Return the rows of each group."""
     start = hypotheses.start.tolist()
-    return [slice(a, b) for a, b in zip(start[:-1], start[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(start)]
 
 
 def gains(hypotheses, weights, direction, sharpness):
@@ -184,7 +185,7 @@ def large():
     sparse[rng.random(sparse.shape) < 0.9] = 0.0
     start = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.vstack([dense, sparse]).T
-    groups = [rows[a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+    groups = [rows[a:b] for a, b in pairwise(start)]
     columns = {"value": rng.random(len(rows))}
     return TuningSet(replace(candidate_set(groups, (4, 5)), columns=columns), "column:value")
 
@@ -268,13 +269,18 @@ def test_weights_times_a_power_of_two_choose_the_same(seed, doublings):
 def passes(monkeypatch):
     """Count the passes over all features."""
     found = {"dot": 0, "combine": 0}
-    for name in found:
 
-        def counted(self, vectors, name=name, original=getattr(Features, name)):
+    def count(name):
+        original = getattr(Features, name)
+
+        def counted(self, vectors):
             found[name] += 1
             return original(self, vectors)
 
         monkeypatch.setattr(Features, name, counted)
+
+    count("dot")
+    count("combine")
     return found
 
 
