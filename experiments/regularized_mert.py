@@ -33,7 +33,6 @@ SIZES = {
 PROTOCOLS = {
     "quick": real.Protocol(
         seeds=(1,),
-        walks=0,
         starts=("w0",),
         strengths={
             "l2-prior": (0.3, 0.03, 0.003),
@@ -41,19 +40,18 @@ PROTOCOLS = {
             "l2-normalized": (10.0, 0.1, 1e-3),
             "l0": (1e-3, 3e-4, 1e-4),
         },
-        lengths=(),
+        lengths=(1.02,),
     ),
     "full": real.Protocol(
         seeds=(1, 2, 3),
-        walks=1,
         starts=("w0", "uniform"),
         strengths={
-            "l2-prior": (10.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4),
-            "l2-fixed": (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4),
-            "l2-normalized": (100.0, 10.0, 1.0, 0.1, 0.01, 1e-3),
+            "l2-prior": (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4),
+            "l2-fixed": (0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4),
+            "l2-normalized": (100.0, 10.0, 1.0, 0.1, 1e-2, 1e-3),
             "l0": (1e-3, 6e-4, 3e-4, 1e-4, 3e-5, 1e-5),
         },
-        lengths=(0.99, 1.0, 1.01, 1.02),
+        lengths=(0.98, 0.99, 1.01, 1.02, 1.03),
     ),
 }
 

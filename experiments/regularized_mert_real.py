@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.sparse import csc_array
 
 import tunesmith as ts
@@ -29,6 +28,8 @@ SMALL = (
 HALF = 500
 #: What l2-fixed holds.
 FIXED = "LM0"
+#: What is tuned for the small model, whose weights are w0.
+BASE = "MERT, coordinate, 20 restarts"
 PENALTIES = {
     "l2-prior": "ℓ2 (v1: towards w0)",
     "l2-fixed": f"ℓ2 (v2: {FIXED} held)",
@@ -48,13 +49,12 @@ class Sets:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is run: seeds, random walks, penalties from which starts, and their strengths.
+    """What is run: seeds, penalties from which starts, their strengths, and scales of the length.
 
     Strengths go from strong to weak: each begins where the stronger one before it ended.
     """
 
     seeds: tuple[int, ...]
-    walks: int
     starts: tuple[str, ...]
     strengths: Mapping[str, tuple[float, ...]]
     lengths: tuple[float, ...]
@@ -110,17 +110,32 @@ def run(sets: Sets, protocol: Protocol, keep: Callable[[dict[str, Any]], None]) 
     names = sets.tune.candidates.features.names
     small = sets.tune.candidates.with_features(SMALL).features.names
     for seed in protocol.seeds:
-        base = ts.MERT().fit(
-            sets.tune, uniform(small), sets.dev, seed, test=sets.test, keep=SMALL, normalise="l1"
-        )
-        keep(_row("MERT, coordinate, 20 restarts", "uniform", seed, base, len(small)))
-        w0 = {name: base.weights[name] for name in small}
-        starts = {"uniform": uniform(names), "w0": w0}
-        for label, start, options in ways(protocol, w0):
-            tuner = ts.MERT(**{"restarts": 0, "walks": protocol.walks, **options})
+
+        def fit(
+            tuner: ts.MERT, start: Mapping[str, float], seed: int = seed, **more: Any
+        ) -> ts.TuneResult:
             with warnings.catch_warnings():  # the prior and the start lack features: on purpose
                 warnings.simplefilter("ignore", UserWarning)
-                found = tuner.fit(sets.tune, starts[start], sets.dev, seed, test=sets.test)
+                return tuner.fit(sets.tune, start, sets.dev, seed, test=sets.test, **more)
+
+        on_small = {"keep": SMALL, "normalise": "l1"}
+        base = {
+            scale: fit(ts.MERT(length_scale=(scale,)), uniform(small), **on_small)
+            for scale in (1.0, *protocol.lengths)
+        }
+        keep(_row(BASE, "uniform", seed, {1.0: base[1.0]}, len(small)))
+        if protocol.lengths:
+            keep(_row(f"{BASE}, length scaled", "uniform", seed, base, len(small)))
+        w0 = {name: base[1.0].weights[name] for name in small}
+        starts = {"uniform": uniform(names), "w0": w0}
+        for label, start, options in ways(protocol, w0):
+            scaled = protocol.lengths if "scaled" in label else ()
+            found = {
+                scale: fit(
+                    ts.MERT(restarts=0, walks=0, length_scale=(scale,), **options), starts[start]
+                )
+                for scale in (1.0, *scaled)
+            }
             keep(_row(label, start, seed, found, len(names)))
 
 
@@ -142,33 +157,41 @@ def ways(protocol: Protocol, w0: Mapping[str, float]) -> Iterator[tuple[str, str
     options = {"penalty": "l2-prior", "strength": protocol.strengths["l2-prior"], "prior": w0}
     yield f"{PENALTIES['l2-prior']}, coordinate", "w0", {"directions": "coordinate", **options}
     if protocol.lengths:
-        options |= {"directions": "gradient", "length_scale": protocol.lengths}
-        yield f"{PENALTIES['l2-prior']}, length scaled, gradient", "w0", options
+        label = f"{PENALTIES['l2-prior']}, coordinate, length scaled"
+        yield label, "w0", {"directions": "coordinate", **options}
 
 
-def _row(label: str, start: str, seed: int, found: ts.TuneResult, features: int) -> dict[str, Any]:
-    if found.dev is None or found.test is None:
-        raise ValueError("held-out sets are missing")
-    path = [
-        {k: v for k, v in entry.items() if k != "weights"} for entry in found.path or [] if entry
-    ]
-    chosen = [entry for entry in path if entry["chosen"]]
+def _row(
+    label: str, start: str, seed: int, several: Mapping[float, ts.TuneResult], features: int
+) -> dict[str, Any]:
+    """Take what is best on Dev, of every strength and every scale of the length."""
+    scale = max(several, key=lambda one: _held_out(several[one])[0].score)
+    found = several[scale]
+    dev, test = _held_out(found)
+    paths = [{"length_scale": one, **e} for one in several for e in several[one].path or []]
+    chosen = [entry for entry in found.path or [] if entry["chosen"]]
     return {
         "label": label,
         "start": start,
         "seed": seed,
         "features": features,
         "tune": found.score,
-        "dev": found.dev.score,
-        "test": found.test.score,
-        "length_ratio": found.test.length_ratio,
-        "nonzero": int(np.count_nonzero(list(found.weights.values()))),
+        "dev": dev.score,
+        "test": test.score,
+        "length_ratio": test.length_ratio,
+        "nonzero": sum(weight != 0.0 for weight in found.weights.values()),
         "strength": chosen[0]["strength"] if chosen else None,
-        "length_scale": chosen[0].get("length_scale") if chosen else None,
-        "line_searches": found.line_searches,
-        "seconds": found.seconds,
-        "path": path,
+        "length_scale": scale if len(several) > 1 else None,
+        "line_searches": sum(one.line_searches for one in several.values()),
+        "seconds": sum(one.seconds for one in several.values()),
+        "path": paths,
     }
+
+
+def _held_out(found: ts.TuneResult) -> tuple[Any, Any]:
+    if found.dev is None or found.test is None:
+        raise ValueError("held-out sets are missing")
+    return found.dev, found.test
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
