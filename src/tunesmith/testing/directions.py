@@ -11,9 +11,11 @@ from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.parallel.local import threads
 from tunesmith.search.climb import DIRECTIONS, Climb, Directions
 from tunesmith.search.constraints import Constraints
+from tunesmith.search.penalised import Penalty
 from tunesmith.search.space import Space
 from tunesmith.testing.checks import (
     Check,
@@ -63,12 +65,17 @@ class _Probe:
         return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
 
     def climb(
-        self, tuning: TuningSet, begin: Floats, seed: int = 1, within: Space | None = None
+        self,
+        tuning: TuningSet,
+        begin: Floats,
+        seed: int = 1,
+        within: Space | None = None,
+        penalty: Penalty | None = None,
     ) -> tuple[Climb, Point, Point]:
         """Return the climb, where it began and where it ended."""
         hypotheses = ListHypotheses(tuning)
         rng = np.random.default_rng(seed)
-        climb = Climb(hypotheses, hypotheses.spread(), rng, within)
+        climb = Climb(hypotheses, hypotheses.spread(), rng, within, penalty=penalty)
         first = climb.begin(begin.copy())
         end = self.directions.climb(climb, first)
         demand(
@@ -128,14 +135,17 @@ def easy_problem_is_solved(probe: _Probe) -> None:
 
 
 def unusual_sets_are_climbed(probe: _Probe) -> None:
-    """Climb on single candidates, equal vectors, constant and sparse features."""
+    """Climb on single candidates, equal vectors, constant and sparse features, and from 0."""
     for what, tuning in odd_problems().items():
-        _, first, end = probe.climb(tuning, np.ones(len(tuning.candidates.features.names)))
-        demand(
-            np.isfinite(end.weights).all() and end.gain >= first.gain,
-            f"on a set with {what} a climb ends at the weights {end.weights.tolist()}",
-            "keep weights finite, and move with climb.take",
-        )
+        for begin in (1.0, 0.0):
+            weights = np.full(len(tuning.candidates.features.names), begin)
+            _, first, end = probe.climb(tuning, weights)
+            demand(
+                np.isfinite(end.weights).all() and end.gain >= first.gain,
+                f"on a set with {what} a climb from weights of {begin:g} ends at "
+                f"{end.weights.tolist()}",
+                "keep weights finite, and move with climb.take",
+            )
 
 
 def restrictions_are_kept(probe: _Probe) -> None:
@@ -157,6 +167,25 @@ def restrictions_are_kept(probe: _Probe) -> None:
                 f"under {asked} a climb ends at {[f0, f1, f2]} with the gain {end.gain:.6g}, and "
                 f"these weights have {fresh:.6g}",
                 "take directions from climb.coordinates() or climb.random_direction(point)",
+            )
+
+
+def penalties_are_counted(probe: _Probe) -> None:
+    """End no worse than it began where large or many weights cost something."""
+    penalties = (
+        SquaredDistance(0.3, np.array([0.5, -0.5, 0.0]), np.ones(3)),
+        NormalisedSquare(3.0),
+        NonZero(0.3),
+    )
+    for tuning in probe.problems():
+        for penalty in penalties:
+            climb, first, end = probe.climb(tuning, np.array([0.4, 0.5, -0.6]), penalty=penalty)
+            before, after = climb.value(first), climb.value(end)
+            demand(
+                after >= before and np.isfinite(end.weights).all(),
+                f"with the penalty {penalty.name} a climb goes from {before:.6g} down to "
+                f"{after:.6g}",
+                "judge points by climb.value and steps by their value, not by their gain",
             )
 
 
@@ -189,4 +218,5 @@ RULES = (
     easy_problem_is_solved,
     unusual_sets_are_climbed,
     restrictions_are_kept,
+    penalties_are_counted,
 )
