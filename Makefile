@@ -37,6 +37,8 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/mert.py
+	$(BIN)/python benchmarks/sparse.py
+	$(BIN)/python benchmarks/gradient.py
 	$(BIN)/python benchmarks/tune.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/metrics.py
