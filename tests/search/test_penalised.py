@@ -251,11 +251,11 @@ def test_intervals_are_between_breakpoints_and_within_limits(edges, reach, limit
     assert (found.first <= found.last).all()
     assert (found.last <= found.high).all()
     assert (found.high <= high).all()
-    for ends, inner in ((low, found.first), (high, found.last)):
-        for end, there, width in zip(ends, inner, high - low, strict=True):
+    own = padded[kept], padded[kept + 1]
+    for edge, ends, inner in zip(own, (low, high), (found.first, found.last), strict=True):
+        for at, end, there, width in zip(edge, ends, inner, high - low, strict=True):
             size = max(abs(end), reach)
-            on_edge = np.isfinite(end) and (np.abs(edges - end) <= 1e-10 * size).any()
-            if on_edge:  # it is left, not by much
+            if np.isfinite(at) and abs(at - end) <= 1e-10 * size:  # it is left, not by much
                 assert 0.0 < abs(there - end) <= max(1.01e-3 * width, 1.01e-10 * size)
             else:
                 assert there == end
