@@ -182,6 +182,8 @@ def test_a_line_through_the_origin(weights):
         found = penalty.choices(weights, line, one_interval(low, high))
         assert found.penalty[0] == pytest.approx(ratio, rel=1e-9)
         assert abs(found.at[0] - 3.0) > 1e-7
+        if np.isfinite(low) and np.isfinite(high) and high < 3.0:
+            assert found.at[0] == pytest.approx(0.5 * (low + high), rel=1e-5)
     found = NonZero(1.0).choices(weights, line, one_interval(2.0, np.inf))
     assert (found.at[0], found.penalty[0], found.zero[0]) == (pytest.approx(3.0), 0.0, True)
     assert zeros_at(weights, line, found.at[0]).tolist() == [0, 1, 2]

@@ -146,8 +146,8 @@ def test_the_vertex_or_just_inside_the_interval():
         return penalised_search(hypotheses, point, ALONG, penalty)
 
     assert step_to(5.0).size == 5.0
-    assert 2.0 < step_to(-1.0).size < 2.0 + 3e-6
-    assert 6.0 - 7e-6 < step_to(9.0).size < 6.0
+    assert 2.0 + 1e-6 < step_to(-1.0).size < 2.0 + 3e-6
+    assert 6.0 - 7e-6 < step_to(9.0).size < 6.0 - 1e-6
     assert step_to(9.0, strength=1.0).size == 9.0  # worth more than the metric
     assert step_to(0.0, strength=1.0).size == 0.0
 
@@ -201,8 +201,9 @@ def test_weights_in_proportion_become_zero_together():
     start = np.array([0.1, 0.7, -1.3])
     space = Space.of(("f0", "f1", "f2"), start, Constraints.parse(scale_together=["f0,f1,f2"]))
     climb = Climb(hypotheses, np.ones(3), np.random.default_rng(0), space, penalty=NonZero(0.1))
-    point = climb.begin(space.exact(3.3 * start))
+    point = climb.begin(space.exact(5.800000000000004 * start))
     (direction,) = climb.coordinates()
+    assert len(set(point.weights / direction.values)) == 3  # but for rounding they are equal
     (step,) = climb.search(point, [direction])
     assert step.zeros.tolist() == [0, 1, 2]
     moved = climb.take(point, direction, step)
