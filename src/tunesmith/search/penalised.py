@@ -182,7 +182,7 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
             high = edges[j]
             ties_high = np.isfinite(high) and high <= greatest + ROUNDING * max(abs(high), reach)
         low, high = max(low, least), min(high, greatest)
-        if not counts(low, high, reach):
+        if not _counts(low, high, reach):
             continue
         kept[count] = j
         begin, end = bounded(low, high, reach, 1.0)
@@ -190,17 +190,17 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
         ends[0, count], ends[2, count] = low, low
         ends[1, count], ends[3, count] = high, high
         if ties_low:
-            ends[0, count] += margin(low, high - low, reach, 0.0)
-            ends[2, count] += margin(low, high - low, reach, INSIDE_STEP)
+            ends[0, count] += _margin(low, high - low, reach, 0.0)
+            ends[2, count] += _margin(low, high - low, reach, INSIDE_STEP)
         if ties_high:
-            ends[1, count] -= margin(high, high - low, reach, 0.0)
-            ends[3, count] -= margin(high, high - low, reach, INSIDE_STEP)
+            ends[1, count] -= _margin(high, high - low, reach, 0.0)
+            ends[3, count] -= _margin(high, high - low, reach, INSIDE_STEP)
         count += 1
     return kept[:count], ends[:, :count]
 
 
 @kernel
-def counts(low: float, high: float, reach: float) -> bool:
+def _counts(low: float, high: float, reach: float) -> bool:
     """Tell whether an interval is one: wider than rounding, and not absurdly far away."""
     if not low < high or max(low, -high) > FARTHEST * reach:
         return False
@@ -209,7 +209,7 @@ def counts(low: float, high: float, reach: float) -> bool:
 
 
 @kernel
-def margin(end: float, width: float, reach: float, step: float) -> float:
+def _margin(end: float, width: float, reach: float, step: float) -> float:
     """Return how far from an end of an interval a point of it must be, at most half of it."""
     size = max(abs(end), reach)
     clear = max(ROUNDING * size, min(INSIDE_WIDTH * width, step * size))
