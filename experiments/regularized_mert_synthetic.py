@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -177,6 +178,7 @@ def _cell(row: dict[str, Any] | None) -> str:
     if row is None:
         return ""
     star = "" if row["finished"] else "*"
-    cosine = f"{row['cosine']:.5f}" if row["cosine"] > 0.99 else f"{row['cosine']:.3f}"
+    digits = 5 if row["cosine"] > 0.99 else 3
+    cosine = f"{math.floor(10**digits * row['cosine']) / 10**digits:.{digits}f}"
     spent = f"{row['line_searches']} in {row['seconds']:.1f} s{star}"
     return f"{row['objective']:.4f}, {cosine}; {spent}"
