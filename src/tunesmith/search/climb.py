@@ -151,9 +151,9 @@ class Climb:
         doublings = int(np.rint(np.log2(size / now)))
         return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
 
-    def at_top(self, point: Point) -> bool:
-        """Tell whether no point can be better."""
-        return self.penalty is None and point.gain >= self.ceiling - self.tolerance
+    def at_top(self, point: Point, least: float = 0.0) -> bool:
+        """Tell whether no point can be better, by more than what is worth it."""
+        return self.penalty is None and point.gain >= self.ceiling - max(self.tolerance, least)
 
     def gained(self, first: Point, point: Point) -> bool:
         """Tell whether a round that led from one point to another was worth it.

@@ -73,21 +73,31 @@ class Gradient(Directions):
         """Repeat passes and rounds of coordinate ascent until both gain little."""
         (flat,) = climb.hypotheses.expected([point], [0.0])
         unit = flat.worth * climb.hypotheses.groups
-        while not climb.at_top(point):
-            moved = self._pass(climb, point, unit)
-            if not _gain(climb, point, moved) > unit * WORTH_A_STEP:
+        least = unit * WORTH_A_STEP
+        fruitless: set[float] = set()
+        while not climb.at_top(point, least):
+            moved = self._pass(climb, point, unit, fruitless)
+            if not _gain(climb, point, moved) > least:
                 moved = coordinate_round(climb, point)
-                if not _gain(climb, point, moved) > unit * WORTH_A_STEP:
+                if not _gain(climb, point, moved) > least:
                     break
+                fruitless.clear()
             point = moved
         return point
 
-    def _pass(self, climb: Climb, point: Point, unit: float) -> Point:
-        """Go from the flattest to the sharpest distribution."""
+    def _pass(self, climb: Climb, point: Point, unit: float, fruitless: set[float]) -> Point:
+        """Go from the flattest to the sharpest distribution.
+
+        Those that led nowhere from where the way is now need not be tried again.
+        """
         mu = self.first
         size = float(np.abs(point.weights).max(initial=0.0)) or 1.0
         tried: Floats | None = None  # the last gradient, from this point, that led nowhere
-        while mu <= self.last and not climb.at_top(point):
+        while mu <= self.last and not climb.at_top(point, unit * WORTH_A_STEP):
+            if mu in fruitless:
+                mu *= 2.0
+                continue
+            fruitless.add(mu)
             # Where all scores are equal any scale will do.
             spread = climb.hypotheses.deviation(point) or 1.0
             (expected,) = climb.hypotheses.expected([point], [mu / spread])
@@ -100,11 +110,13 @@ class Gradient(Directions):
             promised = step.value - step.here
             worth_it = promised > unit * WORTH_A_STEP
             moved = climb.take(point, direction, step) if worth_it else point
-            if moved is point or not promised > unit * WORTH_A_SEARCH:
+            tried = gradient
+            if moved is not point:
+                # The best step along a gradient often dwarfs the weights.
+                point, tried = climb.rescaled(moved, size), None
+                fruitless.clear()
+            if tried is gradient or not promised > unit * WORTH_A_SEARCH:
                 mu *= 2.0
-            tried = gradient if moved is point else None
-            # The best step along a gradient often dwarfs the weights.
-            point = moved if moved is point else climb.rescaled(moved, size)
         return point
 
     def _scaled_gradient(self, climb: Climb, point: Point, expected: Expectation) -> Floats | None:
