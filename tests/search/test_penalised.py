@@ -263,7 +263,14 @@ def test_intervals_are_between_breakpoints_and_within_limits(edges, reach, limit
     # What is left out has hardly a width, or is too far away.
     for j in set(range(len(edges) + 1)) - set(kept.tolist()):
         a, b = max(padded[j], limits[0]), min(padded[j + 1], limits[1])
-        assert not a < b or max(a, -b) > 1e13 * reach or b - a <= 1e-11 * max(abs(a), abs(b))
+        rounding = max(1e-11 * max(abs(a), abs(b)), 1e-13 * reach)
+        assert not a < b or max(a, -b) > 1e13 * reach or b - a <= rounding
+
+
+def test_breakpoints_that_rounding_alone_tells_apart_have_nothing_between_them():
+    for near, other in [(1e-6, 1e-6 + 1.4e-17), (3.0, 3.0 + 2e-15), (0.0, 1e-17)]:
+        kept, _ = intervals_of(np.array([near, other]), 0.5)
+        assert kept.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ from tunesmith.search.line import EVERYWHERE, FARTHEST, NARROW, Step, reach, sur
 INSIDE_WIDTH, INSIDE_STEP = 1e-3, 1e-6
 #: Nearer to a breakpoint than this share of the step or the weights, rounding chooses.
 ROUNDING = 1e-10
+#: Intervals narrower than this share of the weights are rounding too. A penalty leaves weights
+#: close to breakpoints, which then are found again at tiny steps.
+SLIVER = 1e-13
 #: How far an unbounded interval is entered at most, in units of the distance of its end or of
 #: the weights, where the penalty falls for ever.
 BEYOND = 10.0
@@ -205,7 +208,7 @@ def _counts(low: float, high: float, reach: float) -> bool:
     if not low < high or max(low, -high) > FARTHEST * reach:
         return False
     away = max(abs(low), abs(high))
-    return np.isinf(away) or high - low > NARROW * away
+    return np.isinf(away) or high - low > max(NARROW * away, SLIVER * reach)
 
 
 @kernel
