@@ -151,6 +151,14 @@ class Climb:
         doublings = int(np.rint(np.log2(size / now)))
         return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
 
+    def resized(self, point: Point) -> Point:
+        """Multiply all weights so that a penalty on their size is least; no winner changes."""
+        depends = self.penalty is not None and not self.penalty.scale_free
+        if not depends or self.space.pins_scale or not point.weights.any():
+            return point
+        larger = Direction.of(point.weights, "size")
+        return self.take(point, larger, self.search(point, [larger])[0])
+
     def at_top(self, point: Point, least: float = 0.0) -> bool:
         """Tell whether no point can be better, by more than what is worth it."""
         return self.penalty is None and point.gain >= self.ceiling - max(self.tolerance, least)

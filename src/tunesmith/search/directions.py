@@ -18,10 +18,17 @@ class Coordinate(Directions):
         After the best step the other features that promised a gain are searched again from
         where it led, best first; most still gain, and each costs one line search where a
         new round would cost one for every feature.
+
+        A penalty leads to the edges of the region where all winners stay the same, and these
+        are oblique: features in turn follow one by tiny steps. So the way that was made in a
+        round is searched too (the pattern move of Hooke and Jeeves 1961), and the size of all
+        weights.
         """
         while True:
             first = point
             point = coordinate_round(climb, point)
+            if climb.penalty is not None:
+                point = climb.resized(_farther(climb, first, point))
             if not climb.gained(first, point):
                 return first
 
@@ -36,6 +43,14 @@ def coordinate_round(climb: Climb, point: Point) -> Point:
         step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
         point = climb.take(point, directions[d], step)
     return point
+
+
+def _farther(climb: Climb, first: Point, point: Point) -> Point:
+    """Go on along the way that led from one point to another, if that gains."""
+    way = Direction.of(point.weights - first.weights, "way")
+    if len(way.features) < 2:
+        return point
+    return climb.take(point, way, climb.search(point, [way])[0])
 
 
 @DIRECTIONS.register("powell")
@@ -65,6 +80,7 @@ class Powell(Directions):
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
+            point = climb.resized(point)
             if not climb.gained(first, point):
                 return first
 
@@ -80,5 +96,6 @@ class Random(Directions):
             directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
                 point = climb.take(point, direction, climb.search(point, [direction])[0])
+            point = climb.resized(point)
             if not climb.gained(first, point):
                 return first
