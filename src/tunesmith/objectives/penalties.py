@@ -256,6 +256,7 @@ class NonZero(Penalty):
 
     name: ClassVar[str] = "l0"
     scale_free: ClassVar[bool] = True
+    counts_weights: ClassVar[bool] = True
     strength: float
 
     def value(self, weights: Floats) -> float:

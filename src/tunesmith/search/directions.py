@@ -37,7 +37,7 @@ def coordinate_round(climb: Climb, point: Point) -> Point:
     """Search along every variable once, and take the steps that gain, the best first."""
     directions = climb.coordinates()
     steps = climb.search(point, directions)
-    promising = [d for d, step in enumerate(steps) if step.value > step.here]
+    promising = [d for d, s in enumerate(steps) if s.value > s.here + climb.tolerance]
     promising.sort(key=lambda d: -steps[d].value)
     for rank, d in enumerate(promising):
         step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]

@@ -128,6 +128,9 @@ class Gradient(Directions):
         gradient = expected.gradient
         if climb.penalty is not None:
             gradient = gradient - climb.penalty.gradient(point.weights)
+            if climb.penalty.counts_weights and point.weights.any():
+                # All zeros would be lost at once; coordinate ascent takes up new features.
+                gradient = np.where(point.weights != 0.0, gradient, 0.0)
         sizes = climb.space.sizes(climb.spread)
         variables = climb.space.gathered(gradient) / sizes
         return _unit(climb.space.feasible(variables, point.weights, sizes))
@@ -192,8 +195,9 @@ def _unit(vector: Floats) -> Floats | None:
     largest = float(np.abs(vector).max())
     if not 0.0 < largest < np.inf:
         return None
-    scaled = vector / largest
-    return scaled / np.sqrt(_dot(scaled, scaled))
+    scaled: Floats = vector / largest
+    unit: Floats = scaled / np.sqrt(_dot(scaled, scaled))
+    return unit
 
 
 def _dot(a: Floats, b: Floats) -> float:

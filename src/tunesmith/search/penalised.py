@@ -86,10 +86,13 @@ class Penalty(ABC):
     ----------
     scale_free
         Whether weights times a positive number have the same penalty.
+    counts_weights
+        Whether every weight that is not 0 costs something, however small it is.
     """
 
     name: ClassVar[str]
     scale_free: ClassVar[bool] = False
+    counts_weights: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, weights: Floats) -> float:
