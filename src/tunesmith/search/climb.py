@@ -21,6 +21,8 @@ from tunesmith.search.space import Space
 
 #: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
 TOLERANCE = 1e-9
+#: A round under a penalty that gains less than so many times that is the last one.
+WORTH_A_ROUND = 1000.0
 #: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
 #: if a direction finder does not ask whether a round was worth it.
 MOST_STEPS = 20
@@ -151,13 +153,27 @@ class Climb:
         doublings = int(np.rint(np.log2(size / now)))
         return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
 
-    def resized(self, point: Point) -> Point:
-        """Multiply all weights so that a penalty on their size is least; no winner changes."""
-        depends = self.penalty is not None and not self.penalty.scale_free
-        if not depends or self.space.pins_scale or not point.weights.any():
+    def eased(self, point: Point) -> Point:
+        """Search where the penalty falls most, and the size of all weights.
+
+        A penalty leads to the edges of the region in which no winner changes. They are oblique:
+        lines that do not know the penalty follow them by tiny steps, or end there.
+        """
+        if self.penalty is None:
             return point
-        larger = Direction.of(point.weights, "size")
-        return self.take(point, larger, self.search(point, [larger])[0])
+        sizes = self.space.sizes(self.spread)
+        downhill = self.space.gathered(-self.penalty.gradient(point.weights))
+        downhill = self.space.feasible(downhill, point.weights, sizes)
+        point = self.along(point, self.space.direction(downhill, "penalty"))
+        if self.penalty.scale_free or self.space.pins_scale:
+            return point
+        return self.along(point, Direction.of(point.weights, "size"))
+
+    def along(self, point: Point, direction: Direction) -> Point:
+        """Search one line, and move if that gains."""
+        if len(direction.features) == 0:
+            return point
+        return self.take(point, direction, self.search(point, [direction])[0])
 
     def at_top(self, point: Point, least: float = 0.0) -> bool:
         """Tell whether no point can be better, by more than what is worth it."""
@@ -167,12 +183,14 @@ class Climb:
         """Tell whether a round that led from one point to another was worth it.
 
         On a smoothed objective a step that gains along its own line may lose along others,
-        and rounds could go in circles for ever; so the whole round must have gained.
+        and rounds could go in circles for ever; so the whole round must have gained. Under a
+        penalty rounds could go on for ever with less and less.
         """
-        if point is first or not self.smoothing:
+        if point is first or (not self.smoothing and self.penalty is None):
             return point is not first
+        least = self.tolerance if self.penalty is None else WORTH_A_ROUND * self.tolerance
         before = self.value(first)
-        return self.value(point) > before + self.tolerance
+        return self.value(point) > before + least
 
     def value(self, point: Point) -> float:
         """Return what climbs are compared by: the gain, one minus a penalty, or a smoothed one.

@@ -19,18 +19,17 @@ class Coordinate(Directions):
         where it led, best first; most still gain, and each costs one line search where a
         new round would cost one for every feature.
 
-        A penalty leads to the edges of the region where all winners stay the same, and these
-        are oblique: features in turn follow one by tiny steps. So the way that was made in a
-        round is searched too (the pattern move of Hooke and Jeeves 1961), and the size of all
-        weights.
+        Under a penalty, the way that was made in a round is searched too: features in turn
+        follow a valley by small steps (the pattern move of Hooke and Jeeves 1961).
         """
         while True:
             first = point
             point = coordinate_round(climb, point)
             if climb.penalty is not None:
-                point = climb.resized(_farther(climb, first, point))
+                way = Direction.of(point.weights - first.weights, "way")
+                point = climb.eased(climb.along(point, way) if len(way.features) > 1 else point)
             if not climb.gained(first, point):
-                return first
+                return first if climb.smoothing else point
 
 
 def coordinate_round(climb: Climb, point: Point) -> Point:
@@ -43,14 +42,6 @@ def coordinate_round(climb: Climb, point: Point) -> Point:
         step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
         point = climb.take(point, directions[d], step)
     return point
-
-
-def _farther(climb: Climb, first: Point, point: Point) -> Point:
-    """Go on along the way that led from one point to another, if that gains."""
-    way = Direction.of(point.weights - first.weights, "way")
-    if len(way.features) < 2:
-        return point
-    return climb.take(point, way, climb.search(point, [way])[0])
 
 
 @DIRECTIONS.register("powell")
@@ -72,17 +63,15 @@ class Powell(Directions):
                 moved = climb.take(point, direction, step)
                 gains.append(step.value - step.here if moved is not point else 0.0)
                 point = moved
-            if point is first:
-                return point
             way = Direction.of(point.weights - first.weights, "powell")
             if len(way.features) > 1:
                 moved = climb.take(point, way, climb.search(point, [way])[0])
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
-            point = climb.resized(point)
+            point = climb.eased(point)
             if not climb.gained(first, point):
-                return first
+                return first if climb.smoothing else point
 
 
 @DIRECTIONS.register("random")
@@ -95,7 +84,7 @@ class Random(Directions):
             first = point
             directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
-                point = climb.take(point, direction, climb.search(point, [direction])[0])
-            point = climb.resized(point)
+                point = climb.along(point, direction)
+            point = climb.eased(point)
             if not climb.gained(first, point):
-                return first
+                return first if climb.smoothing else point
