@@ -1,4 +1,4 @@
-"""Names for the array types that signatures use."""
+"""Names for the array types that signatures use, and products of vectors."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ Words = NDArray[np.uint64]
 Number = Any
 #: Sufficient statistics: integers where the metric counts, floats otherwise.
 Stats = NDArray[Any]
+
+
+def inner(a: Floats, b: Floats) -> float:
+    """Multiply two vectors; unlike with BLAS, no bit depends on the number of threads."""
+    return float((a * b).sum())

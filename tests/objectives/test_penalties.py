@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.search.scans import KINDS, make_penalty, plain_penalty
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.parallel.local import threads
 from tunesmith.search.penalised import BEYOND, intervals_of, zeros_at
 
 seeds = st.integers(0, 2**32 - 1)
@@ -216,3 +217,17 @@ def test_of_steps_that_make_as_many_zero_the_nearest(seed):
     steps, counts = np.unique(-weights / slopes, return_counts=True)
     assert found.penalty[0] == 8 - counts.max()
     assert abs(found.at[0]) == np.abs(steps[counts == counts.max()]).min()
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [SquaredDistance(0.1, np.zeros(30_000), np.ones(30_000)), NormalisedSquare(0.1)],
+    ids=["l2", "l2-normalized"],
+)
+def test_threads_change_no_bit_of_many_weights(penalty):
+    weights = np.random.default_rng(1).normal(size=(20, 30_000))
+    found = []
+    for count in (1, 2):
+        with threads(count):
+            found.append([(penalty.value(w), penalty.gradient(w).tobytes()) for w in weights])
+    assert found[0] == found[1]

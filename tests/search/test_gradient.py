@@ -177,6 +177,21 @@ def test_penalised_objectives_never_fall_and_end_higher_than_by_coordinates(pena
     assert np.mean(gradient) > np.mean(coordinate)
 
 
+def test_where_each_weight_costs_gradients_take_up_no_feature():
+    tuning = synthetic(5)
+    begin = np.where(np.arange(10) < 5, 1.0, 0.0)
+    climb, _, end = climbed(tuning, begin, penalty=NonZero(0.002))
+    steps = [
+        (entry["direction"], before["penalty"], entry["penalty"])
+        for before, entry in pairwise(climb.history)
+    ]
+    by_gradient = [(before, after) for label, before, after in steps if label == "gradient"]
+    assert by_gradient
+    assert all(after <= before for before, after in by_gradient)
+    assert any(after > before for label, before, after in steps if label != "gradient")
+    assert np.count_nonzero(end.weights) > 5
+
+
 @pytest.mark.parametrize("penalty", [NormalisedSquare(0.1), NonZero(0.003), None])
 def test_weights_keep_their_size_where_it_does_not_matter(penalty):
     climb, first, end = climbed(synthetic(3), penalty=penalty)

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tunesmith.arrays import Floats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
-from tunesmith.data.memory import own_pages
 from tunesmith.errors import TunesmithError, UnknownNameError
 
 
@@ -42,26 +40,8 @@ def with_columns(candidates: CandidateSet, names: Sequence[str]) -> CandidateSet
             rows, values = features.column(known[name])
             columns[name] = np.zeros(len(candidates))
             columns[name][rows] = values
-    dense = [d for d, name in enumerate(features.dense_names) if name not in moved]
-    sparse = [d for d, name in enumerate(features.sparse_names) if name not in moved]
-    left = Features(
-        tuple(features.dense_names[d] for d in dense),
-        _rows(features.dense, dense),
-        tuple(features.sparse_names[d] for d in sparse),
-        features.sparse[:, sparse],
-        {name: gap for name, gap in features.gaps.items() if name not in moved},
-    )
+    left = features.only([name for name in features.names if name not in moved])
     return replace(candidates, features=left, columns=columns)
-
-
-def _rows(block: Floats, rows: Sequence[int]) -> Floats:
-    """Return some rows, in ascending order; those that stand together are not copied."""
-    if rows and rows[-1] - rows[0] == len(rows) - 1:
-        return block[rows[0] : rows[-1] + 1]
-    taken: Floats = own_pages((len(rows), block.shape[1]), np.float64)
-    for target, d in zip(taken, rows, strict=True):
-        target[...] = block[d]
-    return taken
 
 
 def _check_complete(features: Features, index: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids
+from tunesmith.data.memory import own_pages
 from tunesmith.data.products import add_rows, combinations_of, scores_of
 from tunesmith.errors import TunesmithError, UsageError, nearest
 
@@ -91,7 +92,7 @@ class Features:
             return self
         return Features(
             tuple(self.dense_names[d] for d in rows),
-            self.dense[rows],
+            _rows(self.dense, rows),
             tuple(self.sparse_names[d] for d in columns),
             csc_array(self.sparse[:, columns]),
             {name: gap for name, gap in self.gaps.items() if name in wanted},
@@ -194,6 +195,16 @@ class Selection:
                     )
         if names and not self.kept(names):
             raise UsageError(f"{keep} and drop leave no feature; drop fewer")
+
+
+def _rows(block: Floats, rows: Sequence[int]) -> Floats:
+    """Return some rows, in ascending order; those that stand together are not copied."""
+    if rows and rows[-1] - rows[0] == len(rows) - 1:
+        return block[rows[0] : rows[-1] + 1]
+    taken: Floats = own_pages((len(rows), block.shape[1]), np.float64)
+    for target, d in zip(taken, rows, strict=True):
+        target[...] = block[d]
+    return taken
 
 
 def _matches(name: str, pattern: str) -> bool:

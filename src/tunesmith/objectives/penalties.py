@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.kernels import inlined, kernel
 from tunesmith.search.line import FARTHEST
@@ -59,7 +59,7 @@ class _Line:
         nearest, curve, square, moving = _nearest_point(vector[at], slope)
         still = vector.copy()
         still[at] = 0.0
-        return cls(nearest, moving, still, square + float(still @ still), curve)
+        return cls(nearest, moving, still, square + inner(still, still), curve)
 
 
 @kernel
@@ -100,7 +100,7 @@ class SquaredDistance(Penalty):
     def value(self, weights: Floats) -> float:
         """Return strength × the squared distance."""
         away = self.counted * (weights - self.centre)
-        return self.strength * float(away @ away)
+        return self.strength * inner(away, away)
 
     def gradient(self, weights: Floats) -> Floats:
         """Return 2 × strength × (w − w0)."""
@@ -115,8 +115,8 @@ class SquaredDistance(Penalty):
         never = np.zeros(len(intervals.low), bool)
         away = self.counted * (weights - self.centre)
         slope = self.counted[direction.features] * direction.values
-        if slope @ slope == 0.0:
-            there = np.full(len(never), self.strength * float(away @ away))
+        if inner(slope, slope) == 0.0:
+            there = np.full(len(never), self.strength * inner(away, away))
             return Choices(intervals.middle, there, never)
         line = _Line.through(away, direction.features, slope)
         at = np.clip(line.nearest, intervals.first, intervals.last)
@@ -142,7 +142,7 @@ class NormalisedSquare(Penalty):
         if largest == 0.0:
             return self.strength
         size = np.abs(weights / largest)
-        return self.strength * float(size @ size) / float(size.sum()) ** 2
+        return self.strength * inner(size, size) / float(size.sum()) ** 2
 
     def gradient(self, weights: Floats) -> Floats:
         """Return the derivative; the sign of a weight that is 0 counts as 0."""
@@ -150,8 +150,8 @@ class NormalisedSquare(Penalty):
         if length == 0.0:
             return np.zeros(len(weights))
         share = weights / length
-        inner = share - float(share @ share) * np.sign(share)
-        return 2.0 * self.strength / length * inner
+        along = share - inner(share, share) * np.sign(share)
+        return 2.0 * self.strength / length * along
 
     def curvature(self, weights: Floats) -> Floats:
         """Return the part of the square alone."""

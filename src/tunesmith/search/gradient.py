@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction, Expectation, Point
 from tunesmith.metrics.base import Metric
@@ -102,7 +102,7 @@ class Gradient(Directions):
             spread = climb.hypotheses.deviation(point) or 1.0
             (expected,) = climb.hypotheses.expected([point], [mu / spread])
             gradient = self._scaled_gradient(climb, point, expected)
-            if gradient is None or (tried is not None and _dot(gradient, tried) > SAME):
+            if gradient is None or (tried is not None and inner(gradient, tried) > SAME):
                 mu *= 2.0
                 continue
             direction = self._direction(climb, point, expected, gradient)
@@ -174,16 +174,16 @@ def _solved(curved: Callable[[Floats], Floats], wanted: Floats, steps: int) -> F
     """
     solution = np.zeros(len(wanted))
     left, toward = wanted, wanted
-    square = _dot(left, left)
+    square = inner(left, left)
     enough = SOLVED**2 * square
     for _ in range(steps):
         image = curved(toward)
-        along = _dot(toward, image)
+        along = inner(toward, image)
         if not along > 0.0:
             break
         solution = solution + square / along * toward
         left = left - square / along * image
-        before, square = square, _dot(left, left)
+        before, square = square, inner(left, left)
         if square <= enough:
             break
         toward = left + square / before * toward
@@ -196,10 +196,5 @@ def _unit(vector: Floats) -> Floats | None:
     if not 0.0 < largest < np.inf:
         return None
     scaled: Floats = vector / largest
-    unit: Floats = scaled / np.sqrt(_dot(scaled, scaled))
+    unit: Floats = scaled / np.sqrt(inner(scaled, scaled))
     return unit
-
-
-def _dot(a: Floats, b: Floats) -> float:
-    """Multiply vectors; unlike with BLAS, no bit depends on the number of threads."""
-    return float((a * b).sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import operator
 import time
 import warnings
@@ -59,6 +58,17 @@ class Tuner(ABC):
     def settings(self) -> list[dict[str, Any]]:
         """Return the settings among which a development set chooses; there is one as a rule."""
         return [{}]
+
+    def prepared(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> tuple[Tuner, Outcome | None]:
+        """Do once what all runs need; return who runs, and what that found, if anything."""
+        return self, None
+
+    @property
+    def drawn_towards(self) -> Weights | None:
+        """The weights that a penalty draws towards, if there is one."""
+        return None
 
     def stages(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
@@ -129,7 +139,8 @@ class Tuner(ABC):
             task = self._task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
-            stages = self._run(task, generator, runs)
+            ready, first = self.prepared(task.tuning, task.first, generator)
+            stages = ready._run(task, generator, runs)
         seconds = time.perf_counter() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
@@ -150,9 +161,10 @@ class Tuner(ABC):
             length_ratio=best.scores.length_ratio,
             dev=best.dev,
             path=None if len(found) == 1 else [one.entry(one is best) for one in found],
-            history=_history(stages, tuning.metric),
+            history=_history(stages, tuning.metric, first),
             certificate=best.certificate,
-            line_searches=sum(stage.line_searches for stage in stages),
+            line_searches=sum(stage.line_searches for stage in stages)
+            + (0 if first is None else first.line_searches),
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
@@ -162,6 +174,7 @@ class Tuner(ABC):
             others=tuple(other.scores(task.begin, best.weights) for other in beside),
             runs=None if runs == 1 else best.stage.entries(task),
             test=best.test,
+            prior=ready.drawn_towards,
         )
 
     def _task(
@@ -242,16 +255,17 @@ class Tuner(ABC):
                 f"{tuning.metric.name} is not, on this set"
             )
 
+    def shown_option(self, field: str) -> object:
+        """Return how a signature shows an option."""
+        return getattr(self, field)
+
     def signature(self) -> str:
         """Return what has to be known to run the same again."""
         parts = [self.name]
         for option in options_of(type(self)):
-            value = getattr(self, option.field)
-            if isinstance(value, Mapping):  # weights that were not read from a file
-                digest = hashlib.sha256(repr(sorted(value.items())).encode()).hexdigest()
-                parts.append(f"{option.field}:sha256-{digest[:12]}")
-            elif option.several and value:
-                parts.append(f"{option.field}:{','.join(map(str, value))}")
+            value = self.shown_option(option.field)
+            if option.several and value:
+                parts.append(f"{option.field}:{','.join(map(str, getattr(self, option.field)))}")
             elif not option.several and value not in (None, ""):
                 parts.append(f"{option.field}:{value}")
         return "|".join(parts)
@@ -295,17 +309,24 @@ def score_of(metric: Metric, gain: float) -> float:
     return gain * (metric.scale if metric.higher_is_better else -metric.scale)
 
 
-def _history(stages: Sequence[Stage], metric: Metric) -> list[dict[str, Any]]:
+def _history(
+    stages: Sequence[Stage], metric: Metric, first: Outcome | None
+) -> list[dict[str, Any]]:
     """Put numbers on the steps, and their gains on the metric's scale."""
-    found: list[dict[str, Any]] = []
+    parts: list[tuple[dict[str, Any], Outcome]] = []
+    if first is not None:
+        parts.append(({"part": "core"}, first))
     for stage in stages:
         setting = stage.setting if len(stages) > 1 else {}
         for run, outcome in enumerate(stage.outcomes):
             which = {"run": run} if len(stage.outcomes) > 1 else {}
-            for entry in outcome.history:
-                rest = {key: value for key, value in entry.items() if key not in GAINS}
-                scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
-                found.append({"step": len(found), **scores, **which, **setting, **rest})
+            parts.append(({**which, **setting}, outcome))
+    found: list[dict[str, Any]] = []
+    for which, outcome in parts:
+        for entry in outcome.history:
+            rest = {key: value for key, value in entry.items() if key not in GAINS}
+            scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
+            found.append({"step": len(found), **scores, **which, **rest})
     return found
 
 

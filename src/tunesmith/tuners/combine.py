@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.search.constraints import unknown_feature
 from tunesmith.search.space import Space
@@ -63,7 +63,7 @@ def normalised(weights: Floats, normalise: str, space: Space) -> Floats:
     if normalise == "none" or space.pins_scale:  # if it is pinned, it is 1 already
         return weights
     if normalise in NORMS:
-        size = float(np.abs(weights).sum() if normalise == "l1" else np.linalg.norm(weights))
+        size = float(np.abs(weights).sum()) if normalise == "l1" else inner(weights, weights) ** 0.5
     else:
         size = abs(float(weights[space.names.index(normalise)]))
     if size == 0.0:

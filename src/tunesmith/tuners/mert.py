@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.base import Metric
@@ -119,55 +120,72 @@ class MERT(Constrained, Regularised, Tuner):
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
-        *_, last = self.stages(tuning, start, rng)
+        *_, last = self.prepared(tuning, start, rng)[0].stages(tuning, start, rng)
         return last
+
+    @property
+    def drawn_towards(self) -> Weights | None:
+        """The prior that was given, or found on the core features."""
+        found: Weights | None = getattr(self, "_core_prior", self.given_prior)
+        return found
+
+    def prepared(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> tuple[MERT, Outcome | None]:
+        """Find the prior by a run without penalty on the core features, if that is asked for."""
+        if not self.core:
+            return self, None
+        names = tuning.candidates.features.names
+        _, begin = self._begins(names, 1.0 / ListHypotheses(tuning).spread(), start)
+        candidates = tuning.candidates.with_features(self.core)
+        own = candidates.features.names
+        begin = begin[[names.index(name) for name in own]]
+        constraints = self.constraints().among(own, names)
+        outcome = Outcome(begin)
+        if {*own} - {*dict(constraints.fixed)}:
+            hypotheses = ListHypotheses(TuningSet(candidates, tuning.metric, tuning.stats))
+            space = Space.of(own, begin, constraints)
+            about = hypotheses, hypotheses.spread(), space, begin, None
+            outcome = self._search(*about, rng.spawn(1)[0])
+        ready = dataclasses.replace(self)
+        prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
+        object.__setattr__(ready, "_core_prior", prior)
+        return ready, outcome
+
+    def _begins(
+        self, names: tuple[str, ...], usual: Floats, start: Floats | None
+    ) -> tuple[Space, Floats]:
+        """Return what the weights may be, and where they begin."""
+        if start is not None:
+            space = self.space(names, start)
+            return space, space.exact(start)
+        own = usual if self.given_prior is None else self.given_prior.aligned(names)
+        space = self.space(names, own)
+        return space, space.inside(own)
 
     def stages(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
-        """Try each strength, and each scale of the length, from where the one before ended."""
+        """Try each strength from where the one before ended, for each scale of the length."""
         names = tuning.candidates.features.names
         hypotheses = ListHypotheses(tuning)
         spread = hypotheses.spread()
-        own = start
-        if own is None:
-            given = self.given_prior
-            own = 1.0 / spread if given is None else given.aligned(names)
-        space = self.space(names, own)
-        begin = space.inside(own) if start is None else space.exact(own)
-        prior = self._prior_on(tuning, begin, rng)
-        if start is None and self.core and prior is not None:
-            begin = space.inside(prior)
+        space, first = self._begins(names, 1.0 / spread, start)
+        prior = None if self.drawn_towards is None else self.drawn_towards.aligned(names)
+        if start is None and prior is not None:
+            first = space.inside(prior)
+        begin, length = first, None
         for setting in self.settings():
-            metric = with_length_scale(tuning.metric, setting.get("length_scale"))
-            if metric is not hypotheses.metric:
+            if setting.get("length_scale") != length:
+                # Another length wants other weights, which are not on the way from here.
+                begin, length = first, setting.get("length_scale")
+            metric = with_length_scale(tuning.metric, length)
+            if metric != hypotheses.metric:
                 hypotheses = ListHypotheses(TuningSet(tuning.candidates, metric, tuning.stats))
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
             outcome = self._search(hypotheses, spread, space, begin, penalty, rng)
             begin = outcome.weights
             yield outcome
-
-    def _prior_on(
-        self, tuning: TuningSet, start: Floats, rng: np.random.Generator
-    ) -> Floats | None:
-        """Return w0: what was given, or what a run on the core features finds."""
-        names = tuning.candidates.features.names
-        if self.given_prior is not None:
-            return self.given_prior.aligned(names)
-        if not self.core:
-            return None
-        candidates = tuning.candidates.with_features(self.core)
-        own = candidates.features.names
-        kept = np.array([names.index(name) for name in own])
-        prior = np.zeros(len(names))
-        prior[kept] = start[kept]
-        constraints = self.constraints().among(own, names)
-        if {*own} - {*dict(constraints.fixed)}:
-            hypotheses = ListHypotheses(TuningSet(candidates, tuning.metric, tuning.stats))
-            space = Space.of(own, start[kept], constraints)
-            about = hypotheses, hypotheses.spread(), space, start[kept], None
-            prior[kept] = self._search(*about, rng.spawn(1)[0]).weights
-        return prior
 
     def _search(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
 import math
 import os
@@ -107,12 +108,19 @@ class Regularised:
         return found
 
     def settings(self) -> list[dict[str, Any]]:
-        """Return what is tried in turn: each strength with each scale of the length."""
-        several = {"strength": self.strength or (0.0,), "length_scale": self.length_scale or (1.0,)}
-        chosen = {name: values for name, values in several.items() if len(getattr(self, name)) > 0}
+        """Return what is tried in turn: with each scale of the length each strength."""
+        several = {"length_scale": self.length_scale, "strength": self.strength}
+        chosen = {name: values for name, values in several.items() if values}
         return [
             dict(zip(chosen, values, strict=True)) for values in itertools.product(*chosen.values())
         ]
+
+    def shown_option(self, field: str) -> object:
+        """Return the prior's weights as a digest: a file may change."""
+        if field != "prior" or self.given_prior is None:
+            return getattr(self, field)
+        found = repr(sorted(self.given_prior.items()))
+        return f"sha256-{hashlib.sha256(found.encode()).hexdigest()[:12]}"
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Hold what options say of features against those of the data."""

@@ -76,6 +76,8 @@ class TuneResult:
         If there were several: ``run``, ``score`` and ``weights`` of each.
     test
         The scores on a test set, which had no influence.
+    prior
+        The weights that a penalty drew towards.
     """
 
     tuner: str
@@ -101,6 +103,7 @@ class TuneResult:
     others: tuple[OtherScores, ...] = ()
     runs: list[dict[str, Any]] | None = None
     test: Scores | None = None
+    prior: Weights | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""
@@ -109,6 +112,7 @@ class TuneResult:
         found["start"] = dict(self.start)
         found["dev"] = None if self.dev is None else asdict(self.dev)
         found["test"] = None if self.test is None else asdict(self.test)
+        found["prior"] = None if self.prior is None else dict(self.prior)
         found["others"] = [asdict(other) for other in self.others]
         found["data"] = [asdict(file) for file in self.data]
         return found

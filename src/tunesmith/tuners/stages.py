@@ -125,14 +125,14 @@ class Stage:
         self, task: Task, combine: Combine, normalise: str, held_out: HeldOut
     ) -> Evaluated:
         """Make the runs one, and evaluate the weights from scratch."""
-        found, outcome = self.combined(task, combine)
-        found = task.normalised(found, normalise)
+        before, outcome = self.combined(task, combine)
+        found = task.normalised(before, normalise)
         weights = task.begin.updated(task.zeros).updated(Weights(task.names, found))
         return Evaluated(
             self,
             weights,
             None if outcome is None else outcome.certificate,
-            None if outcome is None else _penalty(outcome, found),
+            None if outcome is None else _penalty(outcome, before),
             int(np.count_nonzero(found)),
             scores_on(task.whole, task.begin, weights),
             None if held_out.dev is None else scores_on(held_out.dev, task.begin, weights),
