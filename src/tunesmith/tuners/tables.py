@@ -29,7 +29,7 @@ def path_table(result: TuneResult) -> Table:
     settings = [name for name in ("strength", "length_scale") if name in path[0]]
     scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
     table = Table(title="path", title_justify="left", title_style="bold")
-    heads = {"score": "tune", "dev_score": "dev", "test_score": "test", "nonzero": "nonzero"}
+    heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
     for name in [*settings, *scores, "nonzero"]:
         table.add_column(heads.get(name, name.replace("_", " ")), justify="right")
     table.add_column("")
