@@ -161,11 +161,11 @@ def figure4(rows: Sequence[dict[str, Any]], path: Path) -> None:
             least, most = [min(found[s]) for s in x], [max(found[s]) for s in x]
             axis.fill_between(x, least, most, color=colour, alpha=0.2, linewidth=0.0)
         name = {"score": "tune", "dev_score": "dev", "test_score": "test"}[which]
-        for text, prefix, start, style in (
-            ("14 features", "MERT, coordinate, 20", "uniform", "-."),
+        for text, whose, start, style in (
+            ("14 features", real.BASE, "uniform", "-."),
             ("all, unregularised", "MERT, gradient", "w0", ":"),
         ):
-            same = [r[name] for r in rows if r["label"].startswith(prefix) and r["start"] == start]
+            same = [r[name] for r in rows if (r["label"], r["start"]) == (whose, start)]
             if same:
                 axis.axhline(float(np.mean(same)), color=GREY, linestyle=style, label=text)
         axis.set_xscale("log")

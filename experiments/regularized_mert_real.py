@@ -14,6 +14,7 @@ from scipy.sparse import csc_array
 import tunesmith as ts
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.data.features import Features
+from tunesmith.inference.lists import best
 
 #: The 14 dense features; the others are sparse.
 SMALL = (
@@ -30,6 +31,7 @@ HALF = 500
 FIXED = "LM0"
 #: What is tuned for the small model, whose weights are w0.
 BASE = "MERT, coordinate, 20 restarts"
+DECODER = "weights that Dev and Test were decoded with"
 PENALTIES = {
     "l2-prior": "ℓ2 (v1: towards w0)",
     "l2-fixed": f"ℓ2 (v2: {FIXED} held)",
@@ -40,11 +42,12 @@ PENALTIES = {
 
 @dataclass(frozen=True)
 class Sets:
-    """What is tuned on, what chooses the strength, and what is only reported."""
+    """What is tuned on, what chooses the strength, what is only reported, and what decoded it."""
 
     tune: ts.TuningSet
     dev: ts.TuningSet
     test: ts.TuningSet
+    decoder: ts.Weights
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,12 @@ def read(shared: Path) -> Sets:
     tune = ts.read(lists, texts / "val.ref")
     test = ts.read(here / "test.nbest.gz", texts / "test.ref")
     halves = part(test, 0, HALF), part(test, HALF, test.groups)
-    return Sets(ts.TuningSet(tune), *map(ts.TuningSet, halves))
+    weights = {
+        name: weight
+        for kind in ("dense", "sparse")
+        for name, weight in ts.read_weights(here / f"weights.run2.{kind}").weights.items()
+    }
+    return Sets(ts.TuningSet(tune), *map(ts.TuningSet, halves), ts.Weights.from_dict(weights))
 
 
 def part(candidates: CandidateSet, first: int, last: int) -> CandidateSet:
@@ -109,6 +117,7 @@ def run(sets: Sets, protocol: Protocol, keep: Callable[[dict[str, Any]], None]) 
     """Tune in every way with every seed; hand over each result as it comes."""
     names = sets.tune.candidates.features.names
     small = sets.tune.candidates.with_features(SMALL).features.names
+    keep(_decoder_row(sets, protocol.seeds[0]))
     for seed in protocol.seeds:
 
         def fit(
@@ -188,6 +197,19 @@ def _row(
     }
 
 
+def _decoder_row(sets: Sets, seed: int) -> dict[str, Any]:
+    """Evaluate the weights that Dev and Test were decoded with, for comparison."""
+    row: dict[str, Any] = {"label": DECODER, "start": "", "seed": seed}
+    for which in ("tune", "dev", "test"):
+        held: ts.TuningSet = getattr(sets, which)
+        chosen = best(held.candidates, sets.decoder.aligned(held.candidates.features.names))
+        row[which] = held.score(chosen)
+        row["length_ratio"] = held.metric.details(held.total(chosen))["length_ratio"]
+    nonzero = sum(weight != 0.0 for weight in sets.decoder.values())
+    row |= {"features": len(sets.tune.candidates.features.names), "nonzero": nonzero}
+    return row | {"strength": None, "length_scale": None, "seconds": 0.0, "path": []}
+
+
 def _held_out(found: ts.TuneResult) -> tuple[Any, Any]:
     if found.dev is None or found.test is None:
         raise ValueError("held-out sets are missing")
@@ -217,7 +239,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
         length = statistics.mean(row["length_ratio"] for row in same)
         seconds = statistics.mean(row["seconds"] for row in same)
         cells = [label, start, same[0]["features"], *scores, shown, nonzero]
-        cells += [f"{length:.3f}", f"{seconds:.0f}"]
+        cells += [f"{length:.3f}", f"{seconds:.0f}" if seconds else ""]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
