@@ -166,6 +166,20 @@ def test_a_climb_does_not_crawl_along_the_edges_of_regions(seed, directions):
         assert min(sizes) == sizes[2]
 
 
+@pytest.mark.filterwarnings("ignore:prior")
+@every_penalty
+@pytest.mark.parametrize("directions", ["coordinate", "powell", "random"])
+def test_restrictions_hold_under_a_penalty(name, directions):
+    tuning = task(17, width=6)
+    limits = {"bound": {"f1": "-0.2:0.1", "f4": "0:"}, "tie": ["f2=f3"]}
+    for strength in (1e-3, 0.1):
+        tuner = MERT(restarts=1, directions=directions, **PENALTIES[name], strength=strength)
+        found = replace(tuner, **limits).fit(tuning, start_of(tuning)).weights
+        assert -0.2 <= found["f1"] <= 0.1
+        assert found["f4"] >= 0
+        assert found["f2"] == found["f3"]
+
+
 def test_l0_leaves_exact_zeros():
     tuning = task(5, width=8, groups=30)
     tuner = MERT(restarts=4, penalty="l0", strength=0.01)
