@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
@@ -13,6 +14,8 @@ from scipy.special import softmax
 
 from tests.builders import candidate_set
 from tunesmith.data.features import Features
+from tunesmith.inference.distribution import FEW as FEW_OF_ALL
+from tunesmith.inference.distribution import LIKELY
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -30,7 +33,7 @@ FEW = settings(max_examples=12)
 MORE = settings(max_examples=40)
 
 
-def lists(seed, metric="column:value"):
+def lists(seed, metric="column:value", most=6):
     """Draw lists; five features are dense and three sparse, unless all are of one kind."""
     rng = np.random.default_rng(seed)
     kept = rng.choice([0, 3, 8])
@@ -39,7 +42,7 @@ def lists(seed, metric="column:value"):
         reference = rng.choice(WORDS, rng.integers(6, 12))
         references.append([" ".join(reference)])
         vectors = []
-        for _ in range(int(rng.integers(1, 7))):
+        for _ in range(int(rng.integers(1, most + 1))):
             noisy = [w if rng.random() < 0.8 else rng.choice(WORDS) for w in reference]
             texts.append(" ".join(noisy[: rng.integers(5, 12)]))
             fires = np.concatenate([np.ones(8 - kept), rng.random(kept) < 0.5])
@@ -121,16 +124,24 @@ def test_distributions_and_what_candidates_are_worth_equal_plain_numpy(seed, sha
     assert expected.worth == pytest.approx(np.sqrt(np.mean(variances)), rel=1e-9, abs=1e-14)
 
 
+def covariance_by_hand(hypotheses, weights, sharpness, least=0.0):
+    """Return the covariance within groups of candidates with more than some probability."""
+    features = matrix(hypotheses)
+    scores = sharpness * (features @ weights)
+    found = np.zeros((8, 8))
+    for group in of_groups(hypotheses):
+        chances = softmax(scores[group])
+        likely = chances > least
+        found += np.cov(features[group][likely].T, aweights=chances[likely], ddof=0)
+    return found
+
+
 @MORE
-@given(SEEDS, st.floats(0.0, 5.0))
+@given(SEEDS, st.floats(0.0, 2.0))
 def test_covariances_equal_plain_numpy_and_are_those_of_a_distribution(seed, sharpness):
     hypotheses, weights, rng = lists(seed)
     (expected,) = hypotheses.expected([hypotheses.point(weights)], [sharpness])
-    features = matrix(hypotheses)
-    scores = sharpness * (features @ weights)
-    by_hand = np.zeros((8, 8))
-    for group in of_groups(hypotheses):
-        by_hand += np.cov(features[group].T, aweights=softmax(scores[group]), ddof=0)
+    by_hand = covariance_by_hand(hypotheses, weights, sharpness)
     found = hypotheses.covariance([expected] * 8, np.eye(8))
     size = np.abs(by_hand).max()
     np.testing.assert_allclose(found, by_hand, rtol=0, atol=1e-12 * size + 1e-15)
@@ -139,6 +150,25 @@ def test_covariances_equal_plain_numpy_and_are_those_of_a_distribution(seed, sha
     vector = rng.normal(size=8)
     (image,) = hypotheses.covariance([expected], vector[None])
     np.testing.assert_allclose(image, by_hand @ vector, rtol=0, atol=1e-11 * size + 1e-15)
+
+
+@MORE
+@given(SEEDS, st.floats(10.0, 100.0))
+def test_covariances_of_sharp_distributions_are_those_of_the_likely_candidates(seed, sharpness):
+    hypotheses, weights, _ = lists(seed, most=30)
+    (expected,) = hypotheses.expected([hypotheses.point(weights)], [sharpness])
+    assume(np.mean(expected.cache.chances > LIKELY) <= FEW_OF_ALL)
+    found = hypotheses.covariance([expected] * 8, np.eye(8))
+    likely = covariance_by_hand(hypotheses, weights, sharpness, LIKELY)
+    size = np.abs(likely).max()
+    np.testing.assert_allclose(found, likely, rtol=0, atol=1e-12 * size + 1e-15)
+    np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-12 * size)
+    # The others together have little of the probability.
+    whole = covariance_by_hand(hypotheses, weights, sharpness)
+    apart = np.square(np.ptp(matrix(hypotheses), axis=0)).max()
+    np.testing.assert_allclose(found, whole, rtol=0, atol=3 * LIKELY * 30 * 5 * apart)
+    again = hypotheses.covariance([expected, expected], np.eye(8)[:2])
+    assert again.tobytes() == found[:2].tobytes()
 
 
 @MORE
@@ -179,6 +209,8 @@ def test_batches_equal_singles_bit_for_bit(seed, count, metric):
 @pytest.fixture(scope="module")
 def large():
     """Lists of several pieces of work: 130,000 candidates, two features of them sparse."""
+    if numba.config.DISABLE_JIT:
+        pytest.skip("takes minutes without compiled kernels")
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 400, 650)
     dense, sparse = rng.normal(size=(4, sizes.sum())), rng.normal(size=(2, sizes.sum()))
@@ -199,11 +231,8 @@ def test_threads_change_no_bit(large):
             (expected,) = hypotheses.expected([point], [0.7])
             image = hypotheses.covariance([expected], np.linspace(0.5, 1.0, 6)[None])
             numbers = [expected.gain, expected.worth, hypotheses.deviation(point)]
-            found.append(
-                np.concatenate(
-                    [numbers, expected.gradient, *image, expected.cache, hypotheses.spread()]
-                )
-            )
+            parts = [expected.gradient, *image, expected.cache.chances, hypotheses.spread()]
+            found.append(np.concatenate([numbers, *parts]))
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
 
 
@@ -267,14 +296,14 @@ def test_weights_times_a_power_of_two_choose_the_same(seed, doublings):
 
 @pytest.fixture
 def passes(monkeypatch):
-    """Count the passes over all features."""
-    found = {"dot": 0, "combine": 0}
+    """Count the passes over features of how many candidates."""
+    found = {"dot": [], "combine": []}
 
     def count(name):
         original = getattr(Features, name)
 
         def counted(self, vectors):
-            found[name] += 1
+            found[name].append(self.candidates)
             return original(self, vectors)
 
         monkeypatch.setattr(Features, name, counted)
@@ -287,9 +316,20 @@ def passes(monkeypatch):
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_batch_of_gradients_is_one_product_and_of_covariances_two(passes, count):
     hypotheses, weights, _ = lists(5)
+    size = hypotheses.features.candidates
     points = [hypotheses.point(weights)] * count
-    passes.update(dot=0, combine=0)
+    passes.update(dot=[], combine=[])
     expected = hypotheses.expected(points, [0.5] * count)
-    assert passes == {"dot": 0, "combine": 1}
+    assert passes == {"dot": [], "combine": [size]}
     hypotheses.covariance(expected, np.ones((count, 8)))
-    assert passes == {"dot": 1, "combine": 2}
+    assert passes == {"dot": [size], "combine": [size, size]}
+
+
+def test_likely_candidates_that_are_few_are_looked_at_by_themselves(passes):
+    hypotheses, weights, rng = lists(6, most=30)
+    (expected,) = hypotheses.expected([hypotheses.point(weights)], [50.0])
+    few = int(np.sum(expected.cache.chances > LIKELY))
+    assert few < hypotheses.features.candidates / 4
+    passes.update(dot=[], combine=[])
+    hypotheses.covariance([expected], rng.normal(size=(1, 8)))
+    assert passes == {"dot": [few], "combine": [few]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,6 +27,9 @@ from tunesmith.search.smooth import Smoothing
 from tunesmith.search.space import Space
 
 SEEDS = st.integers(0, 2**32 - 1)
+compiled = pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT), reason="takes minutes without compiled kernels"
+)
 
 
 def synthetic(seed, width=10, noise=100.0, metric="column:score", unit=1.0):
@@ -84,6 +88,7 @@ def test_a_climb_never_falls_and_ends_where_it_says(seed, steps, begin):
         assert step.value - step.here <= least
 
 
+@compiled
 @pytest.mark.parametrize(("width", "seed"), [(5, 1), (10, 2), (20, 3), (40, 4)])
 def test_gold_weights_are_found(width, seed):
     candidates, gold = ts.synthetic(200, 50, width, rng=seed)
@@ -92,6 +97,7 @@ def test_gold_weights_are_found(width, seed):
     assert end.gain > 0.999
 
 
+@compiled
 def test_gold_weights_are_found_through_correlated_features_of_unlike_sizes():
     candidates, gold = ts.synthetic(200, 50, 10, rng=5)
     rng = np.random.default_rng(5)
@@ -101,6 +107,7 @@ def test_gold_weights_are_found_through_correlated_features_of_unlike_sizes():
     assert cosine(mixed.T @ end.weights, gold.vector) > 0.99
 
 
+@compiled
 @pytest.mark.parametrize("metric", ["bleu", "wer", "ter", "chrf", "harmonic(bleu,chrf)"])
 def test_real_lists_are_climbed(bundled, metric):
     candidates = ts.read(bundled / "tune.nbest.gz", bundled / "tune.ref")
@@ -110,16 +117,19 @@ def test_real_lists_are_climbed(bundled, metric):
     assert climb.hypotheses.point(end.weights).gain == end.gain
 
 
+@compiled
 def test_the_unit_of_the_metric_does_not_matter():
     ends = [climbed(synthetic(1, unit=unit))[2] for unit in (1.0, 2.0**20, 2.0**-13)]
     assert ends[0].weights.tobytes() == ends[1].weights.tobytes() == ends[2].weights.tobytes()
 
 
+@compiled
 def test_a_cost_is_climbed_as_its_opposite_is():
     gain, cost = synthetic(2, unit=-1.0), synthetic(2, metric="cost:score")
     assert climbed(gain)[2].weights.tobytes() == climbed(cost)[2].weights.tobytes()
 
 
+@compiled
 def test_threads_change_no_bit():
     # Of several pieces of work.
     tuning = TuningSet(ts.synthetic(240, 300, 6, 100.0, 3)[0], "column:score")
@@ -139,11 +149,36 @@ def test_where_nothing_can_be_gained_the_beginning_is_the_end(begin):
     assert end is first
 
 
+@compiled
 def test_a_ceiling_ends_a_climb():
     tuning = synthetic(1, noise=0.0)
     climb, _, end = climbed(tuning, ceiling=0.9)
     assert end.gain >= 0.9
     assert climb.searches == 1
+
+
+@compiled
+def test_a_climb_ends_where_what_is_left_is_not_worth_a_step():
+    candidates, _ = ts.synthetic(200, 50, 20, rng=3)
+    tuning = TuningSet(candidates, "column:score")
+    climb, _, end = climbed(tuning, ceiling=1.0)
+    assert 1.0 - end.gain <= worth_a_step(tuning)
+    assert {entry["direction"] for entry in climb.history} == {None, "gradient"}
+
+
+@compiled
+def test_no_distribution_is_tried_twice_from_one_point(monkeypatch):
+    tried = []
+    original = ListHypotheses.expected
+
+    def recorded(self, points, sharpness):
+        tried.extend((p.weights.tobytes(), s) for p, s in zip(points, sharpness, strict=True))
+        return original(self, points, sharpness)
+
+    monkeypatch.setattr(ListHypotheses, "expected", recorded)
+    climbed(synthetic(1))
+    assert len(tried) > 30
+    assert len(set(tried)) == len(tried)
 
 
 def penalties(width):
@@ -157,6 +192,7 @@ def penalties(width):
     )
 
 
+@compiled
 @pytest.mark.parametrize("penalty", penalties(20), ids=lambda p: f"{p.name}-{p.strength:g}")
 def test_penalised_objectives_never_fall_and_end_higher_than_by_coordinates(penalty):
     gradient, coordinate = [], []
@@ -177,6 +213,7 @@ def test_penalised_objectives_never_fall_and_end_higher_than_by_coordinates(pena
     assert np.mean(gradient) > np.mean(coordinate)
 
 
+@compiled
 def test_where_each_weight_costs_gradients_take_up_no_feature():
     tuning = synthetic(5)
     begin = np.where(np.arange(10) < 5, 1.0, 0.0)
@@ -192,6 +229,7 @@ def test_where_each_weight_costs_gradients_take_up_no_feature():
     assert np.count_nonzero(end.weights) > 5
 
 
+@compiled
 @pytest.mark.parametrize("penalty", [NormalisedSquare(0.1), NonZero(0.003), None])
 def test_weights_keep_their_size_where_it_does_not_matter(penalty):
     climb, first, end = climbed(synthetic(3), penalty=penalty)
@@ -214,6 +252,7 @@ def test_restrictions_are_kept(seed):
     assert climb.hypotheses.point(end.weights).gain == pytest.approx(end.gain, rel=1e-9)
 
 
+@compiled
 def test_within_ranges_gradients_lead_higher_than_coordinates():
     # Half of the gold weights are negative: their variables end on a limit, or near to it.
     found = []
@@ -231,6 +270,7 @@ def test_within_ranges_gradients_lead_higher_than_coordinates():
     assert by_gradient > by_coordinates
 
 
+@compiled
 @pytest.mark.parametrize("kind", ["mean", "min"])
 def test_smoothed_objectives_are_climbed(kind):
     smoothing = Smoothing(kind, 2)
@@ -254,6 +294,7 @@ def directions_of(tuning, begin, finder, monkeypatch, **options):
     return climb, first, found
 
 
+@compiled
 def test_without_steps_the_direction_is_the_gradient(monkeypatch):
     tuning = synthetic(4)
     climb, first, found = directions_of(tuning, np.ones(10), Gradient(steps=0), monkeypatch)
@@ -264,6 +305,7 @@ def test_without_steps_the_direction_is_the_gradient(monkeypatch):
     assert cosine(found[0].values, wanted) == pytest.approx(1.0, abs=1e-12)
 
 
+@compiled
 @pytest.mark.parametrize("strength", [0.0, 0.01])
 def test_with_many_steps_the_direction_solves_the_system(monkeypatch, strength):
     tuning = synthetic(4)
@@ -282,6 +324,7 @@ def test_with_many_steps_the_direction_solves_the_system(monkeypatch, strength):
     assert cosine(found[0].values * sizes, solution * sizes) > 0.999
 
 
+@compiled
 def test_a_climb_takes_few_passes(monkeypatch):
     passes = []
 

@@ -153,6 +153,6 @@ class Hypotheses(Protocol):
         """Return, for each of several vectors [B, D], the features' covariance times it.
 
         The covariance is that within groups, under the distribution of each expectation,
-        added up over the groups.
+        added up over the groups. What hardly occurs need not count.
         """
         ...

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.inference.distribution import Distribution, covariance
 from tunesmith.inference.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.expectation import (
     deviation,
@@ -256,19 +257,29 @@ class ListHypotheses:
             moments, variance = deviations(chances, values, self.start)
             coefficients[k] = sharp * moments
             worth = (variance / self.groups) ** 0.5
-            found.append((sharp, float(self.metric.gain(total)), worth, chances))
+            held = Distribution(self.features, self.start, chances)
+            found.append((sharp, float(self.metric.gain(total)), worth, held))
         gradients = self.features.combine(coefficients)
         return [
-            Expectation(sharp, gain, gradient, worth, chances)
-            for (sharp, gain, worth, chances), gradient in zip(found, gradients, strict=True)
+            Expectation(sharp, gain, gradient, worth, held)
+            for (sharp, gain, worth, held), gradient in zip(found, gradients, strict=True)
         ]
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
-        """Return covariances times vectors [B, D], with two passes over the features."""
-        scores = self.features.dot(vectors)
-        for k, expectation in enumerate(expectations):
-            scores[k], _ = deviations(expectation.cache, scores[k], self.start)
-        return self.features.combine(scores)
+        """Return covariances times vectors [B, D], with two passes over the features.
+
+        Where the likely candidates are few, others do not count, and a pass is over the
+        features of these few.
+        """
+        found = np.empty(vectors.shape)
+        likely = [expectation.cache.likely for expectation in expectations]
+        whole = [k for k, one in enumerate(likely) if one.features is self.features]
+        if whole:
+            found[whole] = covariance([likely[k] for k in whole], vectors[whole])
+        for k, one in enumerate(likely):
+            if one.features is not self.features:
+                found[k] = covariance([one], vectors[k : k + 1])[0]
+        return found
 
     def _lines_of_row(self, row: int) -> _Lines:
         return self._lines_of(self.features.dense[row])

@@ -1,0 +1,84 @@
+"""A distribution over the candidates of lists, and the features' covariance under it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csc_array
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.features import Features
+from tunesmith.inference.expectation import deviations
+from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
+
+#: A candidate with less of its group's probability does not count.
+LIKELY = 1e-5
+#: Candidates that count are looked at by themselves if they are at most this share of all.
+FEW = 0.25
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Probabilities of the candidates of each group.
+
+    Attributes
+    ----------
+    features
+        Of the N candidates.
+    start : int64[S + 1]
+        Where groups begin.
+    chances : float64[N]
+        The probabilities; they add up to 1 in each group.
+    """
+
+    features: Features
+    start: Ints
+    chances: Floats
+
+    @cached_property
+    def likely(self) -> Distribution:
+        """The distribution over likely candidates alone, if these are few; all otherwise.
+
+        Sharp distributions leave a few candidates of each group, and the many products with a
+        covariance need not look at all the others.
+        """
+        rows = np.flatnonzero(self.chances > LIKELY)
+        if len(rows) > FEW * len(self.chances):
+            return self
+        start = np.searchsorted(rows, self.start)
+        chances = self.chances[rows]
+        sums = np.add.reduceat(chances, start[:-1])
+        return Distribution(
+            _of(self.features, rows), start, chances / np.repeat(sums, np.diff(start))
+        )
+
+
+def covariance(distributions: Sequence[Distribution], vectors: Floats) -> Floats:
+    """Return covariances times vectors [B, D] under distributions over the same candidates.
+
+    The covariance is that within groups, added up over them. All vectors together take two
+    passes over the features.
+    """
+    features = distributions[0].features
+    scores = features.dot(vectors)
+    for k, one in enumerate(distributions):
+        scores[k], _ = deviations(one.chances, scores[k], one.start)
+    return features.combine(scores)
+
+
+def _of(features: Features, rows: Ints) -> Features:
+    """Return the features of some candidates, ascending."""
+    dense = np.empty((len(features.dense), len(rows)))
+    map_pieces(lambda d: _gather(features.dense[d], rows, dense[d]), list(range(len(dense))))
+    sparse = csc_array(features.sparse[rows])
+    return Features(features.dense_names, dense, features.sparse_names, sparse)
+
+
+@kernel
+def _gather(values: Floats, rows: Ints, found: Floats) -> None:
+    for i in range(rows.shape[0]):
+        found[i] = values[rows[i]]
