@@ -40,15 +40,15 @@ class Distribution:
     chances: Floats
 
     @cached_property
-    def likely(self) -> Distribution:
-        """The distribution over likely candidates alone, if these are few; all otherwise.
+    def likely(self) -> Distribution | None:
+        """The distribution over likely candidates alone, if these are few.
 
         Sharp distributions leave a few candidates of each group, and the many products with a
         covariance need not look at all the others.
         """
         rows = np.flatnonzero(self.chances > LIKELY)
         if len(rows) > FEW * len(self.chances):
-            return self
+            return None
         start = np.searchsorted(rows, self.start)
         chances = self.chances[rows]
         sums = np.add.reduceat(chances, start[:-1])

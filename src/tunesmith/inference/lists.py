@@ -271,14 +271,14 @@ class ListHypotheses:
         Where the likely candidates are few, others do not count, and a pass is over the
         features of these few.
         """
+        held: list[Distribution] = [expectation.cache for expectation in expectations]
         found = np.empty(vectors.shape)
-        likely = [expectation.cache.likely for expectation in expectations]
-        whole = [k for k, one in enumerate(likely) if one.features is self.features]
+        whole = [k for k, one in enumerate(held) if one.likely is None]
         if whole:
-            found[whole] = covariance([likely[k] for k in whole], vectors[whole])
-        for k, one in enumerate(likely):
-            if one.features is not self.features:
-                found[k] = covariance([one], vectors[k : k + 1])[0]
+            found[whole] = covariance([held[k] for k in whole], vectors[whole])
+        for k, one in enumerate(held):
+            if one.likely is not None:
+                found[k] = covariance([one.likely], vectors[k : k + 1])[0]
         return found
 
     def _lines_of_row(self, row: int) -> _Lines:
