@@ -168,7 +168,7 @@ def test_neither_writing_nor_reading_copies_the_features(tmp_path):
         work()
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < size / 16
+        assert peak < size / 8
     cells = dict(arrow._cells(made, pa))
     assert cells["dense"].values.buffers()[1].address == made.features.dense.ctypes.data
 
