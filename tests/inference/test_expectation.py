@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 from scipy.special import softmax
 
 from tests.builders import candidate_set
 from tunesmith.data.features import Features
 from tunesmith.inference.distribution import FEW as FEW_OF_ALL
-from tunesmith.inference.distribution import LIKELY
+from tunesmith.inference.distribution import LIKELY, Distribution, covariance
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -333,3 +334,14 @@ def test_likely_candidates_that_are_few_are_looked_at_by_themselves(passes):
     passes.update(dot=[], combine=[])
     hypotheses.covariance([expected], rng.normal(size=(1, 8)))
     assert passes == {"dot": [few], "combine": [few]}
+
+
+def test_a_group_without_a_likely_candidate_is_looked_at_as_a_whole():
+    size = int(2 / LIKELY)
+    values = np.random.default_rng(1).normal(size=(2, size + 1))
+    features = Features(("a", "b"), values, (), csc_array((size + 1, 0)))
+    chances = np.append(np.full(size, 1.0 / size), 1.0)
+    held = Distribution(features, np.array([0, size, size + 1]), chances)
+    assert held.likely is None
+    found = covariance([held, held], np.eye(2))
+    np.testing.assert_allclose(found, np.cov(values[:, :size], ddof=0), rtol=1e-9, atol=1e-12)

@@ -47,9 +47,10 @@ class Distribution:
         covariance need not look at all the others.
         """
         rows = np.flatnonzero(self.chances > LIKELY)
-        if len(rows) > FEW * len(self.chances):
-            return None
         start = np.searchsorted(rows, self.start)
+        # In a very large group no candidate may be likely.
+        if len(rows) > FEW * len(self.chances) or not np.diff(start).all():
+            return None
         chances = self.chances[rows]
         sums = np.add.reduceat(chances, start[:-1])
         return Distribution(
