@@ -17,6 +17,7 @@ ROOMS = [
     "arrays",
     "kernels",
     "progress",
+    "randomness",
     "registry",
     "parallel",
     "data",

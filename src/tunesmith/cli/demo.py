@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
+from tunesmith.errors import MissingExtraError, TunesmithError
 
 if TYPE_CHECKING:
     from tunesmith.metrics.tuning import TuningSet
@@ -34,11 +34,11 @@ def run(
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.randomness import checked_seed
     from tunesmith.tuners.mert import MERT
     from tunesmith.tuners.tables import demo_tables
 
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; give 0 or more")
+    checked_seed(seed)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

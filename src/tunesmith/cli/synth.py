@@ -43,10 +43,10 @@ def run(
     from tunesmith.io.streams import writing
     from tunesmith.io.write import write
     from tunesmith.progress import progress
+    from tunesmith.randomness import checked_seed
 
     check_sizes(sentences, candidates, features, noise)
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; give 0 or more")
+    checked_seed(seed)
     if out in {"", "-"}:
         raise UsageError(f"--out is '{out}', and there are two files to write; name a folder")
     arrow()

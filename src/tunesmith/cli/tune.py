@@ -85,9 +85,12 @@ def _parameter(option: Option) -> inspect.Parameter:
     )
 
 
+def _several(text: str, metavar: str = "FILE") -> Any:
+    return typer.Option(help=text, show_default=False, metavar=metavar)
+
+
 def _patterns(what: str) -> Any:
-    text = f"{what}, by a pattern as LM*; repeat it for several."
-    return typer.Option(help=text, show_default=False, metavar="PATTERN")
+    return _several(f"{what}, by a pattern as LM*; repeat it for several.", "PATTERN")
 
 
 def run(
@@ -117,35 +120,15 @@ def run(
         typer.Option(help="Weights to begin with.", show_default=False, metavar="FILE"),
     ] = None,
     dev_candidates: Annotated[
-        list[str],
-        typer.Option(
-            help="A held-out set: reported beside, and what chooses among several settings.",
-            show_default=False,
-            metavar="FILE",
-        ),
+        list[str], _several("A held-out set: reported, and what chooses among several settings.")
     ] = [],  # noqa: B006
-    dev_references: Annotated[
-        list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
-    ] = [],  # noqa: B006
-    dev_scores: Annotated[
-        list[str],
-        typer.Option(help="Its --scores.", show_default=False, metavar="NAME=FILE"),
-    ] = [],  # noqa: B006
+    dev_references: Annotated[list[str], _several("Its references.")] = [],  # noqa: B006
+    dev_scores: Annotated[list[str], _several("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
     test_candidates: Annotated[
-        list[str],
-        typer.Option(
-            help="A test set: reported beside, without influence.",
-            show_default=False,
-            metavar="FILE",
-        ),
+        list[str], _several("A test set: reported, without influence.")
     ] = [],  # noqa: B006
-    test_references: Annotated[
-        list[str], typer.Option(help="Its references.", show_default=False, metavar="FILE")
-    ] = [],  # noqa: B006
-    test_scores: Annotated[
-        list[str],
-        typer.Option(help="Its --scores.", show_default=False, metavar="NAME=FILE"),
-    ] = [],  # noqa: B006
+    test_references: Annotated[list[str], _several("Its references.")] = [],  # noqa: B006
+    test_scores: Annotated[list[str], _several("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
     keep: Annotated[list[str], _patterns("Features that alone take part")] = [],  # noqa: B006
     drop: Annotated[list[str], _patterns("Features that are left out")] = [],  # noqa: B006
     runs: Annotated[
@@ -189,6 +172,7 @@ def run(
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.randomness import checked_seed
     from tunesmith.tuners.combine import check_runs
     from tunesmith.tuners.stages import check_one
 
@@ -199,8 +183,7 @@ def run(
         "test": (test_candidates, test_references, test_scores),
     }
     _check_files(candidates, references, scores, start, held_out, _files(tuner, own))
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; give 0 or more")
+    checked_seed(seed)
     cls = TUNERS.get(tuner)
     texts = {
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()

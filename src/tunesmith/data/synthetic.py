@@ -21,6 +21,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
+from tunesmith.randomness import generator_of
 
 #: The column of pseudo-BLEU.
 COLUMN = "score"
@@ -64,7 +65,7 @@ def synthetic(
         weights.
     """
     groups, size, width = check_sizes(sentences, candidates, features, noise)
-    generator = _generator(rng)
+    generator = generator_of(rng)
     dense: Floats = own_pages((width, groups * size), np.float64)
     gold = generator.standard_normal(width)
     entropy: list[int] = generator.integers(1 << 32, size=4).tolist()
@@ -105,18 +106,6 @@ def check_sizes(
     if not 0.0 <= noise <= LARGEST_NOISE:
         raise UsageError(f"noise is {noise}; give a number from 0 to {LARGEST_NOISE:g}")
     return sizes["sentences"], sizes["candidates"], sizes["features"]
-
-
-def _generator(rng: np.random.Generator | int) -> np.random.Generator:
-    if isinstance(rng, np.random.Generator):
-        return rng
-    try:
-        seed = operator.index(rng)
-    except TypeError:
-        raise UsageError(f"rng is {rng!r}; give a numpy Generator or a whole number") from None
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; give 0 or more")
-    return np.random.default_rng(seed)
 
 
 def _for_all(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -22,6 +21,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
+from tunesmith.randomness import checked_seed, generator_of
 from tunesmith.registry import Registry, options_of
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import Beside, HeldOut
@@ -131,8 +131,9 @@ class Tuner(ABC):
             check_one(self.settings(), "give dev")
         held_out = HeldOut(dev, test)
         beside = [Beside.of(other, tuning, held_out) for other in others]
-        seed = _seed(rng)
-        generator = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed)
+        rng = 1 if rng is None else rng
+        seed = None if isinstance(rng, np.random.Generator) else checked_seed(rng)
+        generator = generator_of(rng)
         selection = Selection.of(keep, drop)
         begun = time.perf_counter()
         with _recorded() as said:
@@ -275,20 +276,6 @@ def _unusual(own: Mapping[str, object]) -> str:
     """Return the options of ``fit`` that are not as they usually are."""
     usual = {"runs": 1, "combine": "best", "normalise": "none", "keep": "", "drop": ""}
     return "".join(f"|{key}:{value}" for key, value in own.items() if value != usual[key])
-
-
-def _seed(rng: np.random.Generator | int | None) -> int | None:
-    if rng is None:
-        return 1
-    if isinstance(rng, np.random.Generator):
-        return None
-    try:
-        seed = operator.index(rng)
-    except TypeError:
-        raise UsageError(f"rng is {rng!r}; give a numpy Generator or a whole number") from None
-    if seed < 0:
-        raise UsageError(f"the seed is {seed}; give 0 or more")
-    return seed
 
 
 @contextlib.contextmanager
