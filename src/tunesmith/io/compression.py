@@ -8,6 +8,7 @@ import gzip
 import lzma
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, BinaryIO, cast
@@ -64,15 +65,15 @@ def decompress(kind: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise DamagedError(f"the {kind} data end too early")
 
 
-class _Member:
+class _Member(ABC):
     """One compressed stream of a file that may hold several."""
 
     ended = False
     unused = b""
 
+    @abstractmethod
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take some bytes and yield the text that they complete."""
-        raise NotImplementedError
 
 
 class _GzipMember(_Member):

@@ -65,7 +65,7 @@ class Powell(Directions):
                 point = moved
             way = Direction.of(point.weights - first.weights, "powell")
             if len(way.features) > 1:
-                moved = climb.take(point, way, climb.search(point, [way])[0])
+                moved = climb.along(point, way)
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
