@@ -1,0 +1,321 @@
+"""Is there a weight vector under which this choice of candidates wins everywhere?
+
+Galley and Quirk, "Optimal search for minimum error rate training" (EMNLP 2011), section 3.
+The paper asks a linear program (equations 2 and 3) whether the sum of the chosen points is a
+vertex of the sum of the hulls; S(N − 1) rows suffice (section 3.1.1). Here the rows are found
+as needed, by :mod:`tunesmith.search.active_set`.
+
+A choice is attainable if some vector of length 1 puts every chosen point ahead of all others
+of its group by at least the tolerance τ, with the features scaled as in a ``Problem``. Up to
+rounding the answer is exact: margins within a share ``BAND`` of τ may go either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Bytes, Floats, Ints
+from tunesmith.errors import TunesmithError
+from tunesmith.kernels import kernel
+from tunesmith.search.active_set import (
+    FEASIBLE,
+    INFEASIBLE,
+    UNDECIDED,
+    attain,
+    best_other,
+    reset,
+    scores_in,
+)
+from tunesmith.search.problem import Problem
+
+#: The margin that counts, unless the user says otherwise. Input has about six digits.
+TOLERANCE = 1e-6
+#: A margin this near to the tolerance, relative to it, may be judged either way.
+BAND = 1e-3
+#: Halvings in the search for the vector nearest to given weights.
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer of a test.
+
+    Attributes
+    ----------
+    attainable
+        Whether some vector puts every chosen point ahead by the tolerance.
+    vector : float64[D]
+        Such a vector of length 1, of the scaled features; None if there is none.
+    margin
+        By how much it puts the chosen points ahead; 0 if there is none.
+    blame : int64[n]
+        If there is none: groups whose choices alone exclude each other.
+    """
+
+    attainable: bool
+    vector: Floats | None
+    margin: float
+    blame: Ints
+
+
+class Tester:
+    """Tests choices of one problem; not for several threads at once.
+
+    Parameters
+    ----------
+    problem
+        Points and losses.
+    tolerance
+        τ.
+    towards : float64[D]
+        A vector; with it, those that count have at least the given cosine to it.
+    cosine
+        A threshold above 0; at or below it the region is not convex, and all vectors count.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tolerance: float = TOLERANCE,
+        towards: Floats | None = None,
+        cosine: float = -1.0,
+    ) -> None:
+        self.problem = problem
+        self.tolerance = tolerance
+        self.aim, self.cosine = aimed(problem, towards, cosine)
+        size = problem.dimensions
+        self._owner = owners(problem)
+        self._state = new_state(size)
+        self._scores = np.empty(int(np.diff(problem.start).max(initial=0)))
+        self._witness = np.empty(size)
+        self._blame = np.zeros(problem.size, np.uint8)
+        #: Choices tested so far.
+        self.tested = 0
+
+    def test(self, chosen: Ints, order: Ints | None = None) -> Verdict:
+        """Test a choice.
+
+        Parameters
+        ----------
+        chosen : int64[S]
+            The point of each group, as an index into all points.
+        order : int64[n]
+            The groups that count; all by default.
+        """
+        problem = self.problem
+        order = np.arange(problem.size) if order is None else order
+        vector, basis, factor, forces, rows, count = self._state
+        reset(vector, np.zeros(len(vector)), basis, count)
+        self.tested += 1
+        found = test(
+            problem.points,
+            problem.start,
+            self._owner,
+            order,
+            chosen,
+            self.tolerance,
+            self.aim,
+            self.cosine,
+            *self._state,
+            self._scores,
+            self._witness,
+            self._blame,
+        )
+        if found == UNDECIDED:
+            raise TunesmithError(
+                "rounding prevents an answer whether a choice is attainable; raise the tolerance"
+            )
+        if found == INFEASIBLE:
+            return Verdict(False, None, 0.0, np.flatnonzero(self._blame))
+        length = float(np.sqrt((self._witness**2).sum()))
+        witness = self._witness / length if length > 0 else self._witness.copy()
+        margin = margin_of(problem.points, problem.start, order, chosen, witness, self._scores)
+        return Verdict(True, witness, float(margin), np.zeros(0, np.int64))
+
+
+def owners(problem: Problem) -> Ints:
+    """Return the group of each point."""
+    return np.repeat(np.arange(problem.size), np.diff(problem.start))
+
+
+def new_state(size: int) -> tuple[Floats, Floats, Floats, Floats, Ints, Ints]:
+    """Return room for a state of the active-set method: vector, basis, ..., count."""
+    return (
+        np.zeros(size),
+        np.eye(size),
+        np.zeros((size, size)),
+        np.zeros(size + 1),
+        np.zeros((size + 1, 2), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def aimed(problem: Problem, towards: Floats | None, cosine: float) -> tuple[Floats, float]:
+    """Return a vector of length 1 and a cosine that restrict; -1 restricts nothing."""
+    if towards is None or cosine <= 0.0:
+        return np.zeros(problem.dimensions), -1.0
+    length = float(np.sqrt((towards**2).sum()))
+    if length == 0.0:
+        raise TunesmithError("a cosine needs weights to compare with, and all are 0; give others")
+    return towards / length, cosine
+
+
+@kernel
+def test(
+    points: Floats,
+    start: Ints,
+    owner: Ints,
+    order: Ints,
+    chosen: Ints,
+    tolerance: float,
+    aim: Floats,
+    cosine: float,
+    vector: Floats,
+    basis: Floats,
+    factor: Floats,
+    forces: Floats,
+    rows: Ints,
+    count: Ints,
+    scores: Floats,
+    witness: Floats,
+    blame: Bytes,
+) -> int:
+    """Test a choice from a state on: see :func:`attain`, whose answers these are.
+
+    ``witness`` becomes a vector of the cone, within the cosine if there is one; the state
+    remains that of the cone alone. ``blame`` marks the groups of a proof that there is none.
+    """
+    size = vector.shape[0]
+    nowhere = np.zeros(size)
+    found = attain(
+        points, start, order, chosen, tolerance,
+        vector, nowhere, basis, factor, forces, rows, count, scores,
+    )  # fmt: skip
+    if found == UNDECIDED:
+        # Once more without what rounding has left in the state.
+        reset(vector, nowhere, basis, count)
+        found = attain(
+            points, start, order, chosen, tolerance,
+            vector, nowhere, basis, factor, forces, rows, count, scores,
+        )  # fmt: skip
+    if found == INFEASIBLE:
+        _accuse(owner, forces, rows, count, blame)
+    if found != FEASIBLE:
+        return found
+    witness[:] = vector
+    if cosine <= 0.0 or _cosine(vector, aim) >= cosine:
+        return FEASIBLE
+    return _within_cosine(
+        points, start, owner, order, chosen, tolerance, aim, cosine, rows, count, scores,
+        witness, blame,
+    )  # fmt: skip
+
+
+@kernel
+def _accuse(owner: Ints, forces: Floats, rows: Ints, count: Ints, blame: Bytes) -> None:
+    """Mark the groups of the rows that a proof consists of."""
+    blame[:] = 0
+    for i in range(min(count[0] + 1, rows.shape[0])):
+        if forces[i] > 0.0:
+            blame[owner[rows[i, 0]]] = 1
+
+
+@kernel
+def _cosine(a: Floats, b: Floats) -> float:
+    product, square = 0.0, 0.0
+    for d in range(a.shape[0]):
+        product += a[d] * b[d]
+        square += a[d] * a[d]
+    return product / np.sqrt(square) if square > 0.0 else 0.0
+
+
+@kernel
+def _length(a: Floats) -> float:
+    square = 0.0
+    for d in range(a.shape[0]):
+        square += a[d] * a[d]
+    return np.sqrt(square)
+
+
+@kernel
+def _within_cosine(
+    points: Floats,
+    start: Ints,
+    owner: Ints,
+    order: Ints,
+    chosen: Ints,
+    tolerance: float,
+    aim: Floats,
+    cosine: float,
+    rows: Ints,
+    count: Ints,
+    scores: Floats,
+    witness: Floats,
+    blame: Bytes,
+) -> int:
+    """Look for a vector of a cone, known not to be empty, that is near enough to another.
+
+    The nearest vector to s times the aim among those with all rows at 1 has the greatest
+    cosine of all vectors with its margin; as s grows the cosine grows and the margin falls.
+    So the answer is at the s whose margin is the tolerance (the projection on the cone itself,
+    s = ∞, lies on a tie).
+    """
+    size = aim.shape[0]
+    vector, basis, factor = np.empty(size), np.empty((size, size)), np.zeros((size, size))
+    forces, own_rows = np.zeros(size + 1), np.zeros((size + 1, 2), np.int64)
+    active = np.zeros(1, np.int64)
+    longest = 1.0 / tolerance
+    low, high = 0.0, 10.0 * longest / cosine
+    scale = 0.5 * longest
+    for _ in range(HALVINGS):
+        goal = scale * aim
+        reset(vector, goal, basis, active)
+        found = attain(
+            points, start, order, chosen, tolerance,
+            vector, goal, basis, factor, forces, own_rows, active, scores,
+        )  # fmt: skip
+        if found != FEASIBLE:
+            return UNDECIDED
+        near = _cosine(vector, aim) >= cosine
+        if near and _length(vector) <= longest:
+            witness[:] = vector
+            return FEASIBLE
+        if near or scale == high:
+            # Too near to a tie; and a cosine that is too small even there proves it.
+            if not near:
+                forces[active[0]] = 0.0
+                _accuse(owner, forces, own_rows, active, blame)
+                return INFEASIBLE
+            high = scale
+        elif _length(vector) > longest:
+            forces[active[0]] = 0.0
+            _accuse(owner, forces, own_rows, active, blame)
+            return INFEASIBLE
+        else:
+            low = scale
+        if scale == 0.5 * longest and not near:
+            scale = high
+        else:
+            scale = 0.5 * (low + high)
+        if high - low < 1e-9 * high:
+            break
+    for i in range(order.shape[0]):
+        blame[order[i]] = 1
+    return INFEASIBLE
+
+
+@kernel
+def margin_of(
+    points: Floats, start: Ints, order: Ints, chosen: Ints, vector: Floats, scores: Floats
+) -> float:
+    """Return by how much the chosen points are ahead, in the group where it is least."""
+    least = np.inf
+    for group in order:
+        many = start[group + 1] - start[group]
+        if many > 1:
+            own = chosen[group] - start[group]
+            scores_in(points, start, group, vector, scores)
+            least = min(least, scores[own] - scores[best_other(scores, many, own)])
+    return least
