@@ -6,9 +6,9 @@ that are active when ‖w‖ exceeds 1/τ prove that no vector has a margin of �
 comes nearer to the origin than τ.
 
 A state is the arrays ``basis`` [D, D] (orthogonal; its first columns span the active rows),
-``factor`` [D, D] (upper triangular: active rows = basis · factor), ``forces`` [D + 1] (multipliers),
-``rows`` [D + 1, 2] (chosen and other point of each active row) and ``count`` [1] (how many are
-active). It is copied to go on from it elsewhere, which is what makes a search fast.
+``factor`` [D, D] (upper triangular: active rows = basis · factor), ``forces`` [D + 1]
+(multipliers), ``rows`` [D + 1, 2] (chosen and other point of each active row) and ``count`` [1]
+(how many are active). It is copied to go on from it elsewhere, which is what makes a search fast.
 """
 
 from __future__ import annotations
@@ -120,8 +120,7 @@ def _refresh(
         inside[i] -= aimed[i]
     _solve(factor, count, inside, forces)
     for i in range(count):
-        if forces[i] < 0.0:
-            forces[i] = 0.0
+        forces[i] = max(forces[i], 0.0)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Is there a weight vector under which this choice of candidates wins everywhere?
+"""Whether there is a weight vector under which a choice of candidates wins everywhere.
 
 Galley and Quirk, "Optimal search for minimum error rate training" (EMNLP 2011), section 3.
 The paper asks a linear program (equations 2 and 3) whether the sum of the chosen points is a
@@ -106,10 +106,10 @@ class Tester:
         """
         problem = self.problem
         order = np.arange(problem.size) if order is None else order
-        vector, basis, factor, forces, rows, count = self._state
+        vector, basis, *_, count = self._state
         reset(vector, np.zeros(len(vector)), basis, count)
         self.tested += 1
-        found = test(
+        found = examine(
             problem.points,
             problem.start,
             self._owner,
@@ -163,7 +163,7 @@ def aimed(problem: Problem, towards: Floats | None, cosine: float) -> tuple[Floa
 
 
 @kernel
-def test(
+def examine(
     points: Floats,
     start: Ints,
     owner: Ints,
