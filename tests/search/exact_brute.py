@@ -96,7 +96,7 @@ def hull_distance(rows: np.ndarray) -> tuple[float, np.ndarray]:
     if above < 1e-9:
         return 0.0, vector
     below = float((rows @ vector).min()) / length
-    assert abs(above - below) < 1e-6 * above + 1e-12, (above, below)
+    assert abs(above - below) < 1e-4 * above + 1e-10 * np.abs(rows).max(), (above, below)
     return below, vector / length
 
 
@@ -112,14 +112,15 @@ def euclidean_margin(problem: Problem, chosen, groups=None) -> float:
 def is_attainable(problem: Problem, chosen, tolerance, towards=None, cosine=-1.0, groups=None):
     """Tell whether a vector puts the chosen points ahead by the tolerance.
 
-    With a cosine t above 0: whether one of those with R w ≥ τ‖w‖ has g·w ≥ t‖w‖ as well. As a
-    row g·τ/t that is one more of the rows.
+    With a cosine t above 0: whether one of those with R w/τ ≥ ‖w‖ has g·w/t ≥ ‖w‖ as well, which
+    is one more row.
     """
-    rows = rows_of(problem, chosen, groups)
+    rows, band = rows_of(problem, chosen, groups), 2.0 * BAND
     if towards is not None and cosine > 0.0:
-        rows = np.vstack([rows, towards / np.linalg.norm(towards) * (tolerance / cosine)])
+        rows = np.vstack([rows / tolerance, towards / np.linalg.norm(towards) / cosine])
+        tolerance, band = 1.0, 0.2 * BAND
     margin = hull_distance(rows)[0] if len(rows) else np.inf
-    if abs(margin - tolerance) <= 2.0 * BAND * tolerance:
+    if abs(margin - tolerance) <= band * tolerance:
         unclear()
     return bool(margin >= tolerance)
 

@@ -22,7 +22,10 @@ from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
     FEASIBLE,
     INFEASIBLE,
+    LEAST_CHANGES,
+    MOST_CHANGES,
     UNDECIDED,
+    add_row,
     attain,
     best_other,
     reset,
@@ -34,8 +37,8 @@ from tunesmith.search.problem import Problem
 TOLERANCE = 1e-6
 #: A margin this near to the tolerance, relative to it, may be judged either way.
 BAND = 1e-3
-#: Halvings in the search for the vector nearest to given weights.
-HALVINGS = 60
+#: What a cosine or a length must come to: 1 but for rounding.
+NEAR = 1.0 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -205,30 +208,29 @@ def examine(
     if found != FEASIBLE:
         return found
     witness[:] = vector
-    if cosine <= 0.0 or _cosine(vector, aim) >= cosine:
+    if cosine <= 0.0 or _product(vector, aim) >= cosine * _length(vector):
         return FEASIBLE
     return _within_cosine(
-        points, start, owner, order, chosen, tolerance, aim, cosine, rows, count, scores,
-        witness, blame,
+        points, start, owner, order, chosen, tolerance, aim, cosine,
+        basis, factor, forces, rows, count, scores, witness, blame,
     )  # fmt: skip
 
 
 @kernel
 def _accuse(owner: Ints, forces: Floats, rows: Ints, count: Ints, blame: Bytes) -> None:
-    """Mark the groups of the rows that a proof consists of."""
+    """Mark the groups of the rows that a proof consists of; that of an aim has no group."""
     blame[:] = 0
     for i in range(min(count[0] + 1, rows.shape[0])):
-        if forces[i] > 0.0:
+        if forces[i] > 0.0 and rows[i, 0] >= 0:
             blame[owner[rows[i, 0]]] = 1
 
 
 @kernel
-def _cosine(a: Floats, b: Floats) -> float:
-    product, square = 0.0, 0.0
+def _product(a: Floats, b: Floats) -> float:
+    product = 0.0
     for d in range(a.shape[0]):
         product += a[d] * b[d]
-        square += a[d] * a[d]
-    return product / np.sqrt(square) if square > 0.0 else 0.0
+    return product
 
 
 @kernel
@@ -249,61 +251,53 @@ def _within_cosine(
     tolerance: float,
     aim: Floats,
     cosine: float,
+    basis: Floats,
+    factor: Floats,
+    forces: Floats,
     rows: Ints,
     count: Ints,
     scores: Floats,
     witness: Floats,
     blame: Bytes,
 ) -> int:
-    """Look for a vector of a cone, known not to be empty, that is near enough to another.
+    """Look for a vector of a cone, known not to be empty, that is near enough to the aim g.
 
-    The nearest vector to s times the aim among those with all rows at 1 has the greatest
-    cosine of all vectors with its margin; as s grows the cosine grows and the margin falls.
-    So the answer is at the s whose margin is the tolerance (the projection on the cone itself,
-    s = ∞, lies on a tie).
+    Those that count have n·w ≥ τ‖w‖ for all rows, and g·w ≥ t‖w‖. As (τ/t) g·w ≥ τ‖w‖ that is
+    one more row: the nearest point to the origin with all rows at 1 is again at most 1/τ long,
+    or there is none. It goes on from a copy of the cone's state.
     """
+    if margin_of(points, start, order, chosen, aim, scores) >= tolerance:
+        witness[:] = aim
+        return FEASIBLE
     size = aim.shape[0]
-    vector, basis, factor = np.empty(size), np.empty((size, size)), np.zeros((size, size))
-    forces, own_rows = np.zeros(size + 1), np.zeros((size + 1, 2), np.int64)
-    active = np.zeros(1, np.int64)
+    nowhere = np.zeros(size)
+    basis, factor, forces = basis.copy(), factor.copy(), forces.copy()
+    rows, count = rows.copy(), count.copy()
+    row = aim * (tolerance / cosine)
     longest = 1.0 / tolerance
-    low, high = 0.0, 10.0 * longest / cosine
-    scale = 0.5 * longest
-    for _ in range(HALVINGS):
-        goal = scale * aim
-        reset(vector, goal, basis, active)
-        found = attain(
-            points, start, order, chosen, tolerance,
-            vector, goal, basis, factor, forces, own_rows, active, scores,
-        )  # fmt: skip
-        if found != FEASIBLE:
-            return UNDECIDED
-        near = _cosine(vector, aim) >= cosine
-        if near and _length(vector) <= longest:
-            witness[:] = vector
+    for _ in range(LEAST_CHANGES):
+        # The row itself comes to 1 where the vector is as long as it may be.
+        if _product(witness, aim) >= cosine * min(_length(witness), longest) * NEAR:
             return FEASIBLE
-        if near or scale == high:
-            # Too near to a tie; and a cosine that is too small even there proves it.
-            if not near:
-                forces[active[0]] = 0.0
-                _accuse(owner, forces, own_rows, active, blame)
-                return INFEASIBLE
-            high = scale
-        elif _length(vector) > longest:
-            forces[active[0]] = 0.0
-            _accuse(owner, forces, own_rows, active, blame)
-            return INFEASIBLE
-        else:
-            low = scale
-        if scale == 0.5 * longest and not near:
-            scale = high
-        else:
-            scale = 0.5 * (low + high)
-        if high - low < 1e-9 * high:
-            break
-    for i in range(order.shape[0]):
-        blame[order[i]] = 1
-    return INFEASIBLE
+        changes = add_row(
+            row, -1, -1, witness, nowhere, basis, factor, forces, rows, count,
+            max(MOST_CHANGES * size, LEAST_CHANGES),
+        )  # fmt: skip
+        if changes > max(MOST_CHANGES * size, LEAST_CHANGES):
+            return UNDECIDED
+        found = INFEASIBLE
+        if changes > 0 and _length(witness) > longest * (2.0 - NEAR):
+            forces[count[0]] = 0.0
+        elif changes > 0:
+            found = attain(
+                points, start, order, chosen, tolerance,
+                witness, nowhere, basis, factor, forces, rows, count, scores,
+            )  # fmt: skip
+        if found == INFEASIBLE:
+            _accuse(owner, forces, rows, count, blame)
+        if found != FEASIBLE:
+            return found
+    return UNDECIDED
 
 
 @kernel
