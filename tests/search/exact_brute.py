@@ -93,7 +93,7 @@ def hull_distance(rows: np.ndarray) -> tuple[float, np.ndarray]:
     vector = rows.T @ shares
     length = float(np.linalg.norm(vector))
     above = length / shares.sum()
-    if above < 1e-9:
+    if above < 1e-9 * max(1.0, np.abs(rows).max()):
         return 0.0, vector
     below = float((rows @ vector).min()) / length
     assert abs(above - below) < 1e-4 * above + 1e-10 * np.abs(rows).max(), (above, below)

@@ -204,7 +204,7 @@ def examine(
             vector, nowhere, basis, factor, forces, rows, count, scores,
         )  # fmt: skip
     if found == INFEASIBLE:
-        _accuse(owner, forces, rows, count, blame)
+        accuse(owner, forces, rows, count, blame)
     if found != FEASIBLE:
         return found
     witness[:] = vector
@@ -217,7 +217,7 @@ def examine(
 
 
 @kernel
-def _accuse(owner: Ints, forces: Floats, rows: Ints, count: Ints, blame: Bytes) -> None:
+def accuse(owner: Ints, forces: Floats, rows: Ints, count: Ints, blame: Bytes) -> None:
     """Mark the groups of the rows that a proof consists of; that of an aim has no group."""
     blame[:] = 0
     for i in range(min(count[0] + 1, rows.shape[0])):
@@ -230,7 +230,7 @@ def _product(a: Floats, b: Floats) -> float:
     product = 0.0
     for d in range(a.shape[0]):
         product += a[d] * b[d]
-    return product
+    return float(product)
 
 
 @kernel
@@ -238,7 +238,7 @@ def _length(a: Floats) -> float:
     square = 0.0
     for d in range(a.shape[0]):
         square += a[d] * a[d]
-    return np.sqrt(square)
+    return float(np.sqrt(square))
 
 
 @kernel
@@ -294,7 +294,7 @@ def _within_cosine(
                 witness, nowhere, basis, factor, forces, rows, count, scores,
             )  # fmt: skip
         if found == INFEASIBLE:
-            _accuse(owner, forces, rows, count, blame)
+            accuse(owner, forces, rows, count, blame)
         if found != FEASIBLE:
             return found
     return UNDECIDED
