@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,11 @@ from tunesmith.cli.options import (
     read_candidates,
 )
 from tunesmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.arrays import Floats
+    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.report.map import Window
 
 
 def run(
@@ -58,15 +63,27 @@ def run(
             help="Or go to the weights of this file, at γ = 1.", show_default=False, metavar="FILE"
         ),
     ] = None,
+    plane: Annotated[
+        str | None,
+        typer.Option(
+            help="Or vary the weights of two features: a map, with the best of all such weights.",
+            show_default=False,
+            metavar="NAME,NAME",
+        ),
+    ] = None,
     span: Annotated[
         str | None,
         typer.Option(
             "--range",
             metavar="LOW:HIGH",
-            help="Part of the line, in units of the weight or of γ.",
+            help="Part of the line, in units of the weight or of γ; of a map LOW:HIGH,LOW:HIGH.",
             show_default=False,
         ),
     ] = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(help="Seconds for the search of a map's best weights.", metavar="SECONDS"),
+    ] = 60.0,
     out: Annotated[
         str | None,
         typer.Option(
@@ -80,7 +97,7 @@ def run(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Show the exact metric along a feature, a direction, or the way to other weights."""
+    """Show the exact metric along a feature, a direction, the way to other weights, or a map."""
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
@@ -90,12 +107,21 @@ def run(
     from tunesmith.report.surface_files import kind_of, write_surface
     from tunesmith.report.surface_panels import summary
 
-    if bool(feature) + (direction is not None) + (to is not None) != 1:
-        raise UsageError("a line is needed; give exactly one of --feature, --direction and --to")
+    ways_given = [way is not None for way in (direction, to, plane)]
+    if bool(feature) + sum(ways_given) != 1:
+        raise UsageError(
+            "a line or a plane is needed; give exactly one of --feature, --direction, --to and "
+            "--plane"
+        )
     one_standard_input(*candidates, *references, weights, direction, to)
-    limits = None if span is None else parse_range(span)
+    limits = None if span is None or plane is not None else parse_range(span)
+    window = None if span is None or plane is None else parse_ranges(span)
     labels = list(dict.fromkeys(metric))
     measures = [METRICS.create(spec) for spec in labels]
+    if plane is not None and len(measures) > 1:
+        raise UsageError("a map shows one metric; give one --metric, and a map for each")
+    if not time_limit > 0.0:
+        raise UsageError(f"the time limit is {time_limit:g}; give seconds above 0")
     if out is not None:
         kind_of(out)
         check_writable(out)
@@ -106,6 +132,10 @@ def run(
     session.note(f"{found!r}")
     names = found.features.names
     current = begin.matched(names, strict, f"{weights}: ")
+    if plane is not None:
+        tuning = TuningSet(found, measures[0])
+        _show_map(tuning, current, plane, window, time_limit, labels[0], out, as_json)
+        return
     lines = [along_feature(names, current, name) for name in dict.fromkeys(feature)]
     for path, held in ways:
         vector = held.matched(names, strict, f"{path}: ")
@@ -120,6 +150,39 @@ def run(
         print_json(surface.to_dict())
     else:
         typer.echo("\n".join(text for line in surface.lines for text in summary(line)))
+
+
+def _show_map(
+    tuning: TuningSet,
+    current: Floats,
+    plane: str,
+    window: Window | None,
+    time_limit: float,
+    label: str,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Draw the map of two weights, and say what is on it."""
+    from tunesmith.report.map import draw_map
+    from tunesmith.report.map_files import write_map
+    from tunesmith.report.map_words import summary
+
+    features = [name.strip() for name in plane.split(",")]
+    found = draw_map(tuning, current, features, window, time_limit, label=label)
+    if out is not None:
+        write_map(found, out)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo("\n".join(summary(found)))
+
+
+def parse_ranges(text: str) -> Window:
+    """Turn LOW:HIGH,LOW:HIGH into numbers; one range is that of both axes."""
+    parts = text.split(",")
+    if len(parts) > 2:
+        raise UsageError(f"the range is '{text}'; give LOW:HIGH,LOW:HIGH, one for each weight")
+    return parse_range(parts[0]), parse_range(parts[-1])
 
 
 def parse_range(text: str) -> tuple[float, float]:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
@@ -199,9 +200,12 @@ class _Search:
             sum(held.seen for held in found),
         )
 
-    def _walk(self, chosen: Floats, most: int = MOST) -> Stretches:
+    def _walk(self, chosen: Ints, most: int = MOST) -> Stretches:
         metric = self.hypotheses.metric
         return walk(self.ground, self.arcs, chosen, metric, self.tolerance, most)
+
+    def _again(self, piece: int, most: int) -> Stretches:
+        return self._walk(self.pieces[piece], most)
 
     def _judge(self, found: list[Stretches]) -> tuple[Point | None, float]:
         """Enter the best region that counts."""
@@ -214,7 +218,7 @@ class _Search:
             if not short:
                 return point, radius
             most *= 16
-            again = map_pieces(lambda k: self._walk(self.pieces[k], most), short)
+            again = map_pieces(partial(self._again, most=most), short)
             for k, held in zip(short, again, strict=True):
                 found[k] = held
 

@@ -32,7 +32,7 @@ HALF = np.pi / 4
 
 @dataclass(frozen=True)
 class Arcs:
-    """Pieces of great circles, each as a straight line ``middle + t * along``, \\|t\\| ≤ reach.
+    """Pieces of great circles, each as a straight line: middle + t along, -reach ≤ t ≤ reach.
 
     Attributes
     ----------

@@ -1,0 +1,164 @@
+"""The exact optimum over up to three weights, or over two with the others as they are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.hypotheses import Point
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.combination import Combination
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.registry import option
+from tunesmith.search.plane import TOLERANCE, Found, Slice, search_slice
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
+
+#: As many features as one can see at once: their weights are a sphere.
+MOST_FEATURES = 3
+
+
+@TUNERS.register("plane")
+@dataclass(frozen=True)
+class Plane(Tuner):
+    """Exact search: the best of all weights of up to three features, proven.
+
+    All regions of the weights in which no winner changes are scored (Waite and Byrne 2015),
+    for any metric. With more features two are named, and the others keep the weights that they
+    begin with.
+    """
+
+    features: tuple[str, ...] = option(
+        (), "the two weights that vary; all of them, if there are at most three", "NAME,NAME"
+    )
+    time_limit: float | None = option(
+        None, "seconds after which the best found so far is taken [default: none]"
+    )
+    tolerance: float = option(
+        TOLERANCE,
+        "how far weights can change, relative to their size, in the smallest region that counts",
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", _names(self.features))
+        if self.features and len({*self.features}) != 2:
+            raise UsageError(
+                f"features names {', '.join(self.features)}; give two different ones, as A,B"
+            )
+        if self.time_limit is not None and not self.time_limit > 0.0:
+            raise UsageError(f"time_limit is {self.time_limit:g}; give seconds above 0")
+        if not 1e-9 <= self.tolerance <= 0.1:
+            raise UsageError(f"tolerance is {self.tolerance:g}; give 1e-9 to 0.1")
+
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:
+        """Raise an error if there are too many features, or those named are not there."""
+        for name in self.features:
+            if name not in names:
+                raise UnknownNameError("feature", name, names)
+        if not self.features and len(names) > MOST_FEATURES:
+            raise UsageError(
+                f"there are {len(names)} features, and plane finds the best of at most "
+                f"{MOST_FEATURES}; name two with --features A,B, --keep three, or use --tuner mert"
+            )
+
+    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Search everywhere; the start itself is a choice too."""
+        begun = time.perf_counter()
+        until = np.inf if self.time_limit is None else begun + self.time_limit
+        hypotheses = ListHypotheses(tuning)
+        spread = hypotheses.spread()
+        begin = 1.0 / spread if start is None else start.copy()
+        varied = self._varied(hypotheses.names, begin * spread)
+        first = hypotheses.point(begin)
+        where = _slice(spread, begin, varied)
+        found = search_slice(hypotheses, where, self.tolerance, until)
+        best = found.point
+        if best is not None and not where.half.any():
+            best = hypotheses.scaled(best, _factor(best.weights * spread, begin * spread))
+        if best is None or best.gain < first.gain:
+            best = first
+        history = [_entry(first, None, 0)]
+        if best is not first:
+            history.append(_entry(best, "plane", found.lines))
+        seconds = time.perf_counter() - begun
+        certificate = _certificate(tuning, best, found, seconds)
+        if varied:
+            a, b = (hypotheses.names[d] for d in varied)
+            certificate["within"] = f"the plane of {a} and {b}"
+        return Outcome(best.weights, history, found.lines, certificate)
+
+    def _varied(self, names: tuple[str, ...], sizes: Floats) -> tuple[int, ...]:
+        """Return which two weights vary; none where all of them do.
+
+        ``fit`` asks for names if there are many features; without it, the two with the most
+        influence are taken.
+        """
+        if self.features:
+            chosen = tuple(names.index(name) for name in self.features)
+            return () if len(names) == len(chosen) else chosen
+        if len(names) <= MOST_FEATURES:
+            return ()
+        order = np.argsort(-np.abs(sizes), kind="stable")[:2]
+        return tuple(sorted(order.tolist()))
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    texts = (given,) if isinstance(given, str) else tuple(given)
+    parts = (part.strip() for text in texts for part in text.split(","))
+    return tuple(part for part in parts if part)
+
+
+def _slice(spread: Floats, begin: Floats, varied: tuple[int, ...]) -> Slice:
+    if not varied:
+        return Slice.whole(spread)
+    first, second = np.eye(len(spread))[list(varied)]
+    others = begin.copy()
+    others[list(varied)] = 0.0
+    return Slice.plane(spread, others, first, second)
+
+
+def _factor(weights: Floats, start: Floats) -> float:
+    """Return the power of two that brings weights to about the size of the start."""
+    now, size = float(np.linalg.norm(weights)), float(np.linalg.norm(start))
+    return 2.0 ** int(np.rint(np.log2(size / now))) if size > 0.0 and now > 0.0 else 1.0
+
+
+def _entry(point: Point, direction: str | None, lines: int) -> dict[str, Any]:
+    return {"direction": direction, "gain": point.gain, "line_searches": lines}
+
+
+def _certificate(tuning: TuningSet, best: Point, found: Found, seconds: float) -> dict[str, Any]:
+    """Return what no weights of the slice can do better than."""
+    score = score_of(tuning.metric, best.gain)
+    bound: float | None = score
+    if not found.complete:
+        ceiling = _ceiling(tuning)
+        bound = None if ceiling is None else score_of(tuning.metric, max(ceiling, best.gain))
+    return {
+        "best": score,
+        "bound": bound,
+        "gap": None if bound is None else abs(bound - score),
+        "optimal": bound == score,
+        "tested": found.lines,
+        "total": found.total,
+        "seconds": seconds,
+    }
+
+
+def _ceiling(tuning: TuningSet) -> float | None:
+    """Return a gain that no choice of candidates exceeds, where one is known.
+
+    The oracle's if each group chooses by itself; otherwise what a metric in per cent can be at
+    most: everything, or no errors.
+    """
+    metric = tuning.metric
+    if tuning.is_sum:
+        return float(metric.gain(tuning.total(tuning.oracle().chosen)))
+    if isinstance(metric, Combination) or metric.scale != 100.0:
+        return None
+    return 1.0 if metric.higher_is_better else 0.0
