@@ -183,8 +183,8 @@ class _Search:
     def run(self, until: float) -> Found:
         if not len(self.arcs):
             inside = self.where.half if self.where.half.any() else np.eye(3)[0]
-            point = self.hypotheses.point(self.where.weights(inside))
-            return Found(point, 1.0, True, 0, 0, 0)
+            only = self.hypotheses.point(self.where.weights(inside))
+            return Found(only, 1.0, True, 0, 0, 0)
         found: list[Stretches] = []
         size = ROUND * thread_count()
         while len(found) < len(self.pieces) and time.perf_counter() < until:
