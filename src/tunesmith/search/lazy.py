@@ -36,23 +36,25 @@ from tunesmith.search.lazy_cells import (
     RIGHT,
     SHOWN,
     TESTED,
+    Conflicts,
     Lists,
     Results,
     Work,
+    learn,
     take_cells,
     test_cells,
 )
 from tunesmith.search.problem import Problem
 
-#: Cells of a range that are tested at the same time, each share with conflicts of its own.
+#: Shares of the cells that are tested at the same time.
 #: Fixed, so that nothing depends on the cores.
 LANES = 4
 #: Cells taken at once: at least, at most, and as a share of those taken before.
 FEWEST, MOST, SHARE = 8, 4096, 0.25
 #: From so many cells on it pays to hand them to threads.
 WORTH_THREADS = 64
-#: Sets of points that exclude each other: in all, and that one point leads to; for each lane.
-SETS, WATCHED = 16384, 48
+#: Sets of points that exclude each other: in a range, and that one point leads to.
+SETS, WATCHED = 65536, 128
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class _Range:
         self._heap = np.zeros((1, 3), np.int64)
         self._size = 1
         self._lanes = [search.work(lo, hi) for _ in range(LANES)]
+        self._conflicts = search.conflicts(lo, hi, SETS)
 
     @property
     def bound(self) -> int:
@@ -153,13 +156,15 @@ class _Range:
         shares = [np.flatnonzero(lane == k) for k in range(LANES)]
         found = [self.search.room(len(share), self.hi - self.lo) for share in shares]
         verdicts = [np.zeros(len(share), np.int64) for share in shares]
+        hits = np.zeros((LANES, len(cells), 2), np.int64)
 
         def run(k: int) -> None:
             work = self._lanes[k]
             work.numbers[LEAST] = least
             test_cells(
-                self.search.lists, work, self.lo, self.middle, self.hi,
+                self.search.lists, work, self._conflicts, self.lo, self.middle, self.hi,
                 self.left.results, self.right.results, cells[shares[k]], found[k], verdicts[k],
+                hits[k],
             )  # fmt: skip
 
         busy = [k for k in range(LANES) if len(shares[k])]
@@ -168,7 +173,9 @@ class _Range:
                 run(k)
         else:
             map_pieces(run, busy)
+        first = int(self.search.problem.start[self.lo])
         for k in busy:
+            learn(self._conflicts, self._lanes[k].conflicts, first, hits[k, : len(shares[k])])
             self.search.offer(self._lanes[k])
         self.taken += len(cells)
         self._keep(np.concatenate(shares), np.concatenate(verdicts), found)
@@ -249,21 +256,28 @@ class LazySearch:
 
     def work(self, lo: int, hi: int) -> Work:
         """Return room for the tests of a range."""
-        size, starts = self.problem.dimensions, self.problem.start
-        inside = int(starts[hi] - starts[lo])
-        sets = 1 if hi - lo == 1 else SETS
+        size = self.problem.dimensions
         return Work(
             *new_state(size),
-            np.empty(int(np.diff(starts).max())),
+            np.empty(int(np.diff(self.problem.start).max())),
             np.empty(size),
             np.zeros(self.problem.size, np.uint8),
             np.zeros(self.problem.size, np.int64),
             np.zeros(size),
             np.zeros(size),
-            np.zeros((sets, size + 1), np.int64),
+            self.conflicts(lo, hi, MOST),
+            np.zeros(4, np.int64),
+        )
+
+    def conflicts(self, lo: int, hi: int, sets: int) -> Conflicts:
+        """Return room for what excludes each other in a range."""
+        # Pages that nobody writes to take no memory.
+        inside = int(self.problem.start[hi] - self.problem.start[lo])
+        return Conflicts(
+            np.zeros((sets, self.problem.dimensions + 1), np.int64),
+            np.zeros(1, np.int64),
             np.zeros((inside, WATCHED), np.int64),
             np.zeros(inside, np.int64),
-            np.zeros(5, np.int64),
         )
 
     def offer(self, work: Work) -> None:

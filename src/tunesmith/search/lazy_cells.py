@@ -30,8 +30,8 @@ NEVER = 2**60
 #: Why no more cells are taken: there are enough; a half has to find more; there are none.
 ENOUGH, LEFT, RIGHT, NONE = 0, 1, 2, 3
 #: Which number of ``Work.numbers`` is what: the least loss met; tests; cells that a vector of a
-#: half settled, and that a known conflict did; the next place for a conflict.
-LEAST, TESTED, SHOWN, EXCLUDED, PLACE = 0, 1, 2, 3, 4
+#: half settled, and that a known conflict did.
+LEAST, TESTED, SHOWN, EXCLUDED = 0, 1, 2, 3
 
 
 class Lists(NamedTuple):
@@ -68,8 +68,27 @@ class Results(NamedTuple):
     counts: Ints
 
 
+class Conflicts(NamedTuple):
+    """Sets of points of a range that exclude each other.
+
+    Attributes
+    ----------
+    sets : int64[places, D + 1]
+        The points; -1 ends a set. ``place`` int64[1] counts the sets; with no room left the
+        oldest goes.
+    watch : int64[points of the range, n]
+        Where to look for sets that contain a point: each is found by one of its points.
+        ``watched`` int64[points of the range] counts them.
+    """
+
+    sets: Ints
+    place: Ints
+    watch: Ints
+    watched: Ints
+
+
 class Work(NamedTuple):
-    """What the tests of one range write, apart from results.
+    """What the tests of one share of the cells write, apart from results.
 
     Attributes
     ----------
@@ -81,11 +100,9 @@ class Work(NamedTuple):
         Zeros.
     best : float64[D]
         The vector of least loss met, over all groups.
-    sets : int64[places, D + 1]
-        Points that exclude each other; -1 ends a set.
-    watch : int64[points of the range, n]
-        For each point, where it is in sets; ``watched`` int64[points of the range] of them.
-    numbers : int64[5]
+    conflicts
+        Those found with the cells at hand.
+    numbers : int64[4]
         See above.
     """
 
@@ -101,9 +118,7 @@ class Work(NamedTuple):
     chosen: Ints
     nowhere: Floats
     best: Floats
-    sets: Ints
-    watch: Ints
-    watched: Ints
+    conflicts: Conflicts
     numbers: Ints
 
 
@@ -211,52 +226,74 @@ def take_cells(
 
 
 @kernel
-def _excluded(lists: Lists, work: Work, order: Ints) -> bool:
-    """Tell whether the choice contains a set of points that are known to exclude each other."""
-    owner, chosen = lists.owner, work.chosen
+def _excluded(lists: Lists, conflicts: Conflicts, chosen: Ints, order: Ints) -> tuple[int, int]:
+    """Look for a set that a choice contains: return by which point it was found, and where."""
+    owner, sets = lists.owner, conflicts.sets
     first = lists.start[order[0]]
     for group in order:
-        watch = work.watch[chosen[group] - first]
-        for w in range(min(work.watched[chosen[group] - first], watch.shape[0])):
+        at = chosen[group] - first
+        watch = conflicts.watch[at]
+        for w in range(min(conflicts.watched[at], watch.shape[0])):
             inside = True
-            for point in work.sets[watch[w]]:
+            for point in sets[watch[w]]:
                 if point < 0:
                     break
                 if chosen[owner[point]] != point:
                     inside = False
                     break
             if inside:
-                # What was of use comes first the next time.
-                watch[0], watch[w] = watch[w], watch[0]
-                return True
-    return False
+                return at, w
+    return -1, -1
+
+
+@kernel
+def _insert(conflicts: Conflicts, members: Ints, first: int) -> None:
+    """Keep a set; the point that leads to the fewest sets leads to it."""
+    fewest = -1
+    for point in members:
+        if point < 0:
+            break
+        if fewest < 0 or conflicts.watched[point - first] < conflicts.watched[fewest]:
+            fewest = point - first
+    place = conflicts.place[0] % conflicts.sets.shape[0]
+    conflicts.sets[place] = members
+    conflicts.place[0] += 1
+    watch = conflicts.watch[fewest]
+    conflicts.watched[fewest] += 1
+    # Where there is no room the last goes: those before it were of use since.
+    at = min(conflicts.watched[fewest], watch.shape[0]) - 1
+    watch[at] = place
 
 
 @kernel
 def _remember(lists: Lists, work: Work, order: Ints) -> None:
-    """Keep the blamed points as a set; the one with the fewest sets will find it."""
-    first = lists.start[order[0]]
-    place = work.numbers[PLACE] % work.sets.shape[0]
-    members = work.sets[place]
-    if not 0 < work.blame[order[0] : order[-1] + 1].sum() <= members.shape[0]:
-        return
-    count, fewest = 0, -1
+    """Keep the points that are to blame."""
+    members = np.full(work.conflicts.sets.shape[1], -1, np.int64)
+    count = 0
     for group in order:
         if work.blame[group]:
-            point = work.chosen[group]
-            members[count] = point
+            if count == members.shape[0]:
+                return
+            members[count] = work.chosen[group]
             count += 1
-            if fewest < 0 or work.watched[point - first] < work.watched[fewest]:
-                fewest = point - first
-    if count < members.shape[0]:
-        members[count] = -1
-    watch = work.watch[fewest]
-    # Where there is no room the oldest goes, but not the one that was of use last.
-    seen = work.watched[fewest]
-    at = seen if seen < watch.shape[0] else 1 + seen % (watch.shape[0] - 1)
-    watch[at] = place
-    work.watched[fewest] += 1
-    work.numbers[PLACE] += 1
+    if count > 0:
+        _insert(work.conflicts, members, lists.start[order[0]])
+
+
+@kernel
+def learn(conflicts: Conflicts, new: Conflicts, first: int, hits: Ints) -> None:
+    """Take over conflicts; those that were of use move to the front."""
+    for h in range(hits.shape[0]):
+        at, w = hits[h, 0], hits[h, 1]
+        if w > 0:
+            watch = conflicts.watch[at]
+            watch[w // 2], watch[w] = watch[w], watch[w // 2]
+    for k in range(min(new.place[0], new.sets.shape[0])):
+        for point in new.sets[k]:
+            if point >= 0:
+                new.watched[point - first] = 0
+        _insert(conflicts, new.sets[k], first)
+    new.place[0] = 0
 
 
 @kernel
@@ -280,6 +317,29 @@ def _row(lists: Lists, own: int, other: int, row: Floats) -> None:
     base = lists.points[lo * size : (lo + many) * size]
     for d in range(size):
         row[d] = base[d * many + own - lo] - base[d * many + other - lo]
+
+
+@kernel
+def _holds(lists: Lists, half: Results, at: int, vector: Floats, row: Floats) -> bool:
+    """Tell whether a vector satisfies the rows that were active in a half: a quick no."""
+    for i in range(half.counts[at]):
+        _row(lists, half.rows[at, i, 0], half.rows[at, i, 1], row)
+        gap = 0.0
+        for d in range(row.shape[0]):
+            gap += row[d] * vector[d]
+        if gap < lists.tolerance:
+            return False
+    return True
+
+
+@kernel
+def _shows(
+    lists: Lists, work: Work, one: Results, i: int, other: Results, j: int, order: Ints, row: Floats
+) -> bool:
+    """Tell whether the vector known from one half chooses the points of the other."""
+    if one.counts[i] == 0 or not _holds(lists, other, j, one.vectors[i], row):
+        return False
+    return _wins(lists, work, order, one.vectors[i])
 
 
 @kernel
@@ -318,10 +378,16 @@ def _begin(lists: Lists, work: Work, rows: Ints, count: int, row: Floats) -> int
 
 @kernel
 def _test(
-    lists: Lists, work: Work, order: Ints, left: Results, m: int, right: Results, n: int
+    lists: Lists,
+    work: Work,
+    order: Ints,
+    left: Results,
+    m: int,
+    right: Results,
+    n: int,
+    row: Floats,
 ) -> int:
     """Test the choice from the active rows of both halves on; blamed points are remembered."""
-    row = np.empty(work.vector.shape[0])
     work.numbers[TESTED] += 1
     reset(work.vector, work.nowhere, work.basis, work.active)
     found = _begin(lists, work, left.rows[m], left.counts[m], row)
@@ -365,6 +431,7 @@ def _elsewhere(lists: Lists, work: Work, lo: int, hi: int, lost: int, vector: Fl
 def test_cells(
     lists: Lists,
     work: Work,
+    conflicts: Conflicts,
     lo: int,
     middle: int,
     hi: int,
@@ -373,10 +440,15 @@ def test_cells(
     cells: Ints,
     found: Results,
     verdicts: Ints,
+    hits: Ints,
 ) -> None:
-    """Test cells of a range, the groups from ``lo`` to ``hi``, and fill in what was found."""
+    """Test cells of a range, the groups from ``lo`` to ``hi``, and fill in what was found.
+
+    ``conflicts`` are only read; ``hits`` says which of them settled a cell.
+    """
     order, lefts, rights = np.arange(lo, hi), np.arange(lo, middle), np.arange(middle, hi)
     chosen, witness = work.chosen, work.witness
+    row = np.empty(witness.shape[0])
     for c in range(cells.shape[0]):
         m, n = cells[c, 0], cells[c, 1]
         for group in lefts:
@@ -385,20 +457,21 @@ def test_cells(
             chosen[group] = right.points[n, group - middle]
         found.points[c] = chosen[lo:hi]
         found.loss[c] = left.loss[m] + right.loss[n]
-        if _excluded(lists, work, order):
+        hits[c, 0], hits[c, 1] = _excluded(lists, conflicts, chosen, order)
+        if hits[c, 0] >= 0 or _excluded(lists, work.conflicts, chosen, order)[0] >= 0:
             work.numbers[EXCLUDED] += 1
             verdicts[c] = INFEASIBLE
             continue
-        if left.counts[m] > 0 and _wins(lists, work, rights, left.vectors[m]):
+        if _shows(lists, work, left, m, right, n, rights, row):
             witness[:] = left.vectors[m]
             work.numbers[SHOWN] += 1
             found.rows[c], found.counts[c] = left.rows[m], left.counts[m]
-        elif right.counts[n] > 0 and _wins(lists, work, lefts, right.vectors[n]):
+        elif _shows(lists, work, right, n, left, m, lefts, row):
             witness[:] = right.vectors[n]
             work.numbers[SHOWN] += 1
             found.rows[c], found.counts[c] = right.rows[n], right.counts[n]
         else:
-            verdicts[c] = _test(lists, work, order, left, m, right, n)
+            verdicts[c] = _test(lists, work, order, left, m, right, n, row)
             if verdicts[c] != FEASIBLE:
                 continue
             square = 0.0
