@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from unittest import mock
 
 import numba
 import numpy as np
@@ -16,7 +17,7 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
-from tunesmith.search import plane
+from tunesmith.search import plane, plane_arcs
 from tunesmith.search.plane import Slice, search_slice
 from tunesmith.search.plane_disc import disc
 
@@ -107,6 +108,11 @@ def gains(tuning, regions):
     return tuning.metric.gain(tuning.stats[rows].sum(axis=1))
 
 
+def few(seed):
+    """Look for the corners of small groups too, every other time."""
+    return mock.patch.object(plane_arcs, "FEW", [1, plane_arcs.FEW][seed % 2])
+
+
 def padded(blocks):
     return [np.pad(b, ((0, 0), (0, 3 - b.shape[1]))) for b in blocks]
 
@@ -118,7 +124,8 @@ def test_all_weights_of_up_to_three_features(metric, seed, width, most):
     blocks, candidates = drawn(seed, width, 3, 5, most)
     tuning = TuningSet(candidates, metric)
     hypotheses = ListHypotheses(tuning)
-    found = search_slice(hypotheses, Slice.whole(hypotheses.spread()))
+    with few(seed):
+        found = search_slice(hypotheses, Slice.whole(hypotheses.spread()))
     truth = gains(tuning, regions_of(padded(blocks)))
     assert found.complete
     assert found.point.gain == pytest.approx(truth.max(), abs=1e-12)
@@ -140,7 +147,8 @@ def test_a_plane_in_five_dimensions(metric, seed, most):
     tuning = TuningSet(candidates, metric)
     hypotheses = ListHypotheses(tuning)
     where = Slice.plane(hypotheses.spread(), origin, first, second)
-    found = search_slice(hypotheses, where)
+    with few(seed):
+        found = search_slice(hypotheses, where)
     axes = np.array([first, second, origin]).astype(int).T
     through_zero = np.linalg.matrix_rank(axes) == 2
     axes[:, 2] *= not through_zero
@@ -182,6 +190,21 @@ def test_numbers_that_are_not_whole(seed):
     w = found.point.weights
     value = np.mean([v[int(np.argmax(b @ w))] for b, v in zip(blocks, values, strict=True)])
     assert value == pytest.approx(found.point.gain)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="many points")
+@pytest.mark.parametrize("flat", [False, True])
+def test_corners_are_those_of_another_library(flat):
+    from scipy.spatial import ConvexHull
+
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(3 * 150, 3)) * [1.0, 2.0, 0.0 if flat else 3.0]
+    start = np.array([0, 150, 300, 450])
+    division = plane_arcs.divide(points, start, np.zeros(3), 1e-7)
+    for g in range(3):
+        held = points[start[g] : start[g + 1], : 2 if flat else 3]
+        corners = division.corners[division.start[g] : division.start[g + 1]] - start[g]
+        assert sorted(corners) == sorted(ConvexHull(held).vertices)
 
 
 def test_the_radius_is_that_of_a_disc_without_a_change():

@@ -26,6 +26,10 @@ SAME = 10.0
 APART = 1e6
 #: Arcs shorter than this share of the tolerance are single points at which several tie.
 SHORT = 1e-3
+#: Of more points those that are no corners are left out first.
+FEW = 24
+#: Directions in which the first corners are looked for.
+FIRST = np.array([d for d in np.ndindex(3, 3, 3) if d != (1, 1, 1)], np.float64) - 1.0
 #: A walk follows at most an eighth of a circle on either side of its middle.
 HALF = np.pi / 4
 
@@ -108,21 +112,68 @@ def _divide_group(
 ) -> tuple[Floats, Ints]:
     """Return the arcs of one group, a row each, and its corners."""
     kept = distinct(points, SAME * rounding)
-    held = np.ascontiguousarray(points[kept])
     if len(kept) == 1:
         return np.empty((0, 10)), kept
-    room = 16 * len(kept)
+    held = np.ascontiguousarray(points[kept])
+    if len(kept) > FEW:
+        outside = _corners(held, rounding)
+        kept, held = kept[outside], np.ascontiguousarray(held[outside])
+    arcs, used = _all_arcs(held, half, rounding, short)
+    if len(arcs) == 0:
+        # Within the half nothing changes.
+        return arcs, kept[[int(np.argmax(held @ half))]]
+    return arcs, kept[used]
+
+
+def _all_arcs(points: Floats, half: Floats, rounding: float, short: float) -> tuple[Floats, Flags]:
+    """Return the arcs of some points, and which points have any."""
+    room = 16 * len(points)
     while True:
         arcs = np.empty((room, 10))
-        used = np.zeros(len(kept), np.bool_)
-        count = _arcs(held, half, rounding, short, arcs, used)
+        used = np.zeros(len(points), np.bool_)
+        count = _arcs(points, half, rounding, short, arcs, used)
         if count <= room:
-            break
+            return arcs[:count], used
         room = count
-    if count == 0:
-        # Within the half nothing changes.
-        return arcs[:0], kept[[int(np.argmax(held @ half))]]
-    return arcs[:count], kept[used]
+
+
+def _corners(points: Floats, rounding: float) -> Ints:
+    """Return the corners of the hull, and perhaps a few points that only touch it.
+
+    From some corners on: a point outside of their hull is farthest in a direction in which
+    arcs of theirs meet, or, of a flat hull, in one along an arc or across it. Those that are
+    farthest in such directions are corners too.
+    """
+    chosen = np.zeros(len(points), np.bool_)
+    chosen[_farthest(points, chosen, FIRST)] = True
+    while True:
+        corners = np.flatnonzero(chosen)
+        arcs, _ = _all_arcs(points[corners], np.zeros(3), rounding, 0.0)
+        middle, along, normal = arcs[:, 0:3], arcs[:, 3:6], arcs[:, 6:9]
+        c, s = np.cos(arcs[:, 9:]), np.sin(arcs[:, 9:])
+        ends = [c * middle + s * along, c * middle - s * along]
+        more = _farthest(points, chosen, np.concatenate([*ends, middle, normal, -normal]))
+        if len(more) == 0:
+            return corners
+        chosen[more] = True
+
+
+@kernel
+def _farthest(points: Floats, chosen: Flags, directions: Floats) -> Ints:
+    """Return the points that are farther in some direction than all that are chosen."""
+    found = np.zeros(points.shape[0], np.bool_)
+    for r in range(directions.shape[0]):
+        x, y, z = directions[r, 0], directions[r, 1], directions[r, 2]
+        inner, best, top = -np.inf, -np.inf, -1
+        for i in range(points.shape[0]):
+            score = x * points[i, 0] + y * points[i, 1] + z * points[i, 2]
+            if chosen[i]:
+                inner = max(inner, score)
+            elif score > best:
+                best, top = score, i
+        if best > inner:
+            found[top] = True
+    return np.flatnonzero(found)
 
 
 @kernel
