@@ -22,7 +22,7 @@ from tunesmith.search.plane import Slice, search_slice
 from tunesmith.search.plane_disc import disc
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-EXAMPLES = 4 if INTERPRETED else 60
+EXAMPLES = 4 if INTERPRETED else 40
 WORDS = ["a", "b", "c", "d"]
 
 
@@ -174,7 +174,7 @@ def test_numbers_that_are_not_whole(seed):
     units = [b / spread for b in blocks]
     ties = np.array([a - b for u in units for a, b in itertools.combinations(u, 2)])
     ties /= np.linalg.norm(ties, axis=1)[:, None]
-    sharp, every = -np.inf, -np.inf
+    sharp = -np.inf
     for a, b in itertools.combinations(ties, 2):
         meet = np.cross(a, b) / np.linalg.norm(np.cross(a, b))
         for sign, k, m in itertools.product((-1, 1), (-1, 1), (-1, 1)):
@@ -183,9 +183,7 @@ def test_numbers_that_are_not_whole(seed):
             u = sign * meet + 1e-5 * way / np.linalg.norm(way)
             radius = np.abs(ties @ u).min()
             value = np.mean([v[int(np.argmax(x @ u))] for x, v in zip(units, values, strict=True)])
-            every = max(every, value)
             sharp = max(sharp, value) if radius > 2 * plane.TOLERANCE else sharp
-    assert sharp - 1e-9 <= found.point.gain <= max(every, found.point.gain)
     assert found.point.gain >= sharp - 1e-9
     w = found.point.weights
     value = np.mean([v[int(np.argmax(b @ w))] for b, v in zip(blocks, values, strict=True)])
