@@ -9,7 +9,7 @@ steadily, and a search that is stopped still says how good its best vector is.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,10 +17,22 @@ import numpy as np
 from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.dive import BEST, FAILED, NODES, ROOT, STOPPED, Lists, Tree, dive, new_tree
+from tunesmith.search.dive import (
+    BEST,
+    FAILED,
+    NODES,
+    ROOT,
+    SLOT,
+    STOPPED,
+    Lists,
+    Tree,
+    dive,
+    new_tree,
+)
+from tunesmith.search.dive import TESTS as SO_FAR
 from tunesmith.search.extreme import TOLERANCE, aimed, owners
 from tunesmith.search.found import Found, Limits
-from tunesmith.search.incumbent import Incumbent, assess, incumbents
+from tunesmith.search.incumbent import Incumbent, assess, climbed, incumbents
 from tunesmith.search.problem import Problem
 
 #: Subtrees that are searched at the same time, and tests in each. Fixed, so that the result does
@@ -69,7 +81,7 @@ class ConeSearch:
         tolerance: float = TOLERANCE,
         towards: Floats | None = None,
         cosine: float = -1.0,
-        known: list[Incumbent] | None = None,
+        known: Sequence[Incumbent] = (),
     ) -> None:
         self.problem = problem
         aim, threshold = aimed(problem, towards, cosine)
@@ -78,7 +90,8 @@ class ConeSearch:
         )
         self.tested, self.nodes = 0, 0
         self.best: Incumbent | None = None
-        near = [one for one in known or [] if self._counts(one.vector)]
+        self._rng = np.random.default_rng(1)
+        near = [one for one in known if self._counts(one.vector)]
         for one in near:
             self._offer(one)
         self._number = 0
@@ -139,12 +152,7 @@ class ConeSearch:
             full = limits.megabytes is not None and self.megabytes > limits.megabytes
             taken = self._take(full)
             trees = map_pieces(lambda one, n=tests: self._dive(one, n), taken)
-            for tree in (found[0] for found in trees):
-                self.tested += int(tree.numbers[1])
-                self.nodes += int(tree.numbers[NODES])
-                if tree.numbers[BEST] < self.to_beat:
-                    vector = tree.best / np.sqrt((tree.best**2).sum())
-                    self._offer(Incumbent(vector, int(tree.numbers[BEST])))
+            self._learn([tree for tree, _ in trees])
             for tree, level in trees:
                 if level >= 0:
                     self._open(tree, level)
@@ -152,6 +160,21 @@ class ConeSearch:
             heapq.heapify(self._queue)
             if tell is not None:
                 tell()
+
+    def _learn(self, trees: list[Tree]) -> None:
+        """Take the best vector of some dives, and go up from there."""
+        before = self.best
+        for tree in trees:
+            self.tested += int(tree.numbers[SO_FAR])
+            self.nodes += int(tree.numbers[NODES])
+            if tree.numbers[BEST] < self.to_beat:
+                vector = tree.best / np.sqrt((tree.best**2).sum())
+                self._offer(Incumbent(vector, int(tree.numbers[BEST])))
+        if self.best is not None and self.best is not before:
+            tolerance = self._lists.tolerance
+            for one in climbed(self.problem, tolerance, self._rng, self.best.vector):
+                if self._counts(one.vector):
+                    self._offer(one)
 
     def _take(self, full: bool) -> list[_Open]:
         """Take the subtrees of least bound; with no room left, those that are soonest done."""
@@ -191,7 +214,7 @@ class ConeSearch:
             tree.pool[slot] = vector
             tree.wins[:, slot] = winners
             tree.member[0, slot] = (winners[one.groups] == one.points).all()
-        tree.numbers[3] = len(one.pool)
+        tree.numbers[SLOT] = len(one.pool)
 
     def _open(self, tree: Tree, level: int) -> None:
         """Put the nodes on the way to the one where a dive stopped into the queue."""

@@ -6,6 +6,7 @@ one at the start is worth many tests.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from tunesmith.search.line import NARROW
 from tunesmith.search.problem import Problem
 
 #: Starts, and directions tried from each before it counts as an optimum.
-STARTS, PATIENCE = 24, 40
+STARTS, PATIENCE = 12, 40
 
 
 @dataclass(frozen=True)
@@ -154,25 +155,35 @@ def incumbents(
     starts: int = STARTS,
 ) -> list[Incumbent]:
     """Return local optima that win clearly, the best first; none if none does."""
-    size = problem.dimensions
-    begins = rng.standard_normal((starts, size))
+    begins = list(rng.standard_normal((starts, problem.dimensions)))
     if first is not None:
-        begins[0] = first
-    directions = rng.standard_normal((starts, 25 * PATIENCE, size))
-
-    def climb(k: int) -> list[Incumbent]:
-        vector = begins[k] / (np.sqrt((begins[k] ** 2).sum()) or 1.0)
-        found = [] if k or first is None else _assessed(problem, tolerance, vector.copy())
-        improve(problem.points, problem.start, problem.loss, vector, directions[k], PATIENCE)
-        return found + _assessed(problem, tolerance, vector)
-
-    ends = [end for found in map_pieces(climb, list(range(starts))) for end in found]
-    return sorted(ends, key=lambda end: end.loss)
+        begins.append(first)
+    tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
+    ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0]), tasks)
+    found = [one for end in ends for one in end]
+    if first is not None:
+        found += reassessed(problem, tolerance, [first])
+    return sorted(found, key=lambda one: one.loss)
 
 
-def _assessed(problem: Problem, tolerance: float, vector: Floats) -> list[Incumbent]:
+def climbed(
+    problem: Problem, tolerance: float, rng: np.random.Generator, vector: Floats
+) -> list[Incumbent]:
+    """Go up from a vector; return where that ends, or nothing if it does not win clearly."""
+    directions = rng.standard_normal((25 * PATIENCE, problem.dimensions))
+    end = vector / (np.sqrt((vector**2).sum()) or 1.0)
+    improve(problem.points, problem.start, problem.loss, end, directions, PATIENCE)
+    return reassessed(problem, tolerance, [end])
+
+
+def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
+    """Return those of some vectors that win clearly, the best first."""
     winners = np.empty(problem.size, np.int64)
     scores = np.empty(int(np.diff(problem.start).max(initial=0)))
     about = problem.points, problem.start, problem.loss
-    lost = assess(*about, vector, tolerance, scores, winners)
-    return [Incumbent(vector, int(lost))] if lost >= 0 else []
+    found = []
+    for vector in vectors:
+        lost = assess(*about, vector, tolerance, scores, winners)
+        if lost >= 0:
+            found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost)))
+    return sorted(found, key=lambda one: one.loss)
