@@ -44,6 +44,7 @@ from tunesmith.search.lazy_cells import (
     take_cells,
     test_cells,
 )
+from tunesmith.search.lazy_order import conflict_order, conflict_shares
 from tunesmith.search.problem import Problem
 
 #: Shares of the cells that are tested at the same time.
@@ -360,15 +361,17 @@ def lazy_search(
     Parameters
     ----------
     order : int64[S]
-        The groups in the order in which they are halved.
+        The groups in the order in which they are halved; by default groups that exclude much of
+        each other come together.
     incumbent
         A vector to beat; it must win clearly in every group, and count.
     batch
         Combinations that are taken at once; by default ever more.
     """
     limits = limits or Limits()
-    if order is not None:
-        problem = problem.part(order)
+    if order is None:
+        order = conflict_order(conflict_shares(problem, tolerance, towards, cosine))
+    problem = problem.part(order)
     search = LazySearch(problem, tolerance, towards, cosine, incumbent, batch)
     while not search.done:
         if limits.left <= 0 or (limits.tests is not None and search.tested >= limits.tests):
