@@ -9,6 +9,7 @@ MERT with its defaults.
 from __future__ import annotations
 
 import argparse
+
 import numpy as np
 from scipy.sparse import csc_array
 
