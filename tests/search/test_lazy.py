@@ -144,7 +144,7 @@ def test_ranges_of_three_groups():
     assert found.loss == 0
 
 
-def many_points(seed=0, groups=8, size=40, width=10):
+def many_points(seed=1, groups=8, size=40, width=8):
     rng = np.random.default_rng(seed)
     blocks = [rng.standard_normal((size, width)).tolist() for _ in range(groups)]
     return Problem.of(tuning_set(blocks, [rng.random(size).tolist() for _ in range(groups)]))
