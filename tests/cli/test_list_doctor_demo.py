@@ -10,6 +10,7 @@ import pytest
 
 import tunesmith
 from tunesmith.metrics.base import METRICS
+from tunesmith.tuners.base import TUNERS
 
 from .conftest import Run
 from .support import bleu, python
@@ -152,10 +153,14 @@ def test_what_is_listed_can_be_used(
     cli: Run, lists: Path, refs: Path, kind: str, option: str
 ) -> None:
     for entry in cli("list", kind, "--json").json()["entries"]:
-        arguments = ["--candidates", lists, "--references", refs, "--json"]
+        arguments: list[object] = ["--candidates", lists, "--references", refs, "--json"]
         # The list has a feature g, which may serve as a column too.
         name = entry["usage"].replace("NAME", "g").replace("METRIC,...", "bleu,column:g")
-        found = cli("tune", *arguments, "--restarts", 1, option, name).json()
+        if kind != "tuners" or name == "mert":
+            arguments += ["--restarts", "1"]
+        elif TUNERS.get(name).needs_sum:
+            arguments += ["--metric", "sentence-bleu"]
+        found = cli("tune", *arguments, option, name).json()
         lower = kind == "metrics" and not METRICS.create(name).higher_is_better
         sign = -1 if lower else 1
         assert sign * found["score"] >= sign * found["initial_score"]

@@ -198,7 +198,7 @@ def test_corners_are_those_of_another_library(flat):
     rng = np.random.default_rng(1)
     points = rng.normal(size=(3 * 150, 3)) * [1.0, 2.0, 0.0 if flat else 3.0]
     start = np.array([0, 150, 300, 450])
-    division = plane_arcs.divide(points, start, np.zeros(3), 1e-7)
+    division = plane_arcs.divide(points, start, np.full(3, 10.0), np.zeros(3), 1e-7)
     for g in range(3):
         held = points[start[g] : start[g + 1], : 2 if flat else 3]
         corners = division.corners[division.start[g] : division.start[g + 1]] - start[g]
@@ -367,6 +367,19 @@ def test_a_tolerance_leaves_thin_regions_out():
     radius = np.sin(0.0005)
     assert search_slice(hypotheses, where, 0.99 * radius).point.gain == 1.0
     assert search_slice(hypotheses, where, 1.01 * radius).point.gain == 0.0
+
+
+def test_large_numbers_that_all_candidates_share_change_nothing():
+    blocks, candidates = drawn(11, 3, 4, 6, 5)
+    away = np.array([10**5, -(10**4), 3 * 10**4])
+    moved = candidate_set([(b + away).tolist() for b in blocks])
+    tuning = TuningSet(candidates, "wer")
+    found = []
+    for held in (candidates, moved):
+        hypotheses = ListHypotheses(TuningSet(held, tuning.metric, tuning.stats))
+        found.append(search_slice(hypotheses, Slice.whole(hypotheses.spread())))
+    assert found[0].point.gain == found[1].point.gain
+    assert found[0].radius == pytest.approx(found[1].radius, rel=1e-6)
 
 
 def test_slices_that_are_none():

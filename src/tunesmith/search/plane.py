@@ -250,11 +250,12 @@ def _survey(hypotheses: ListHypotheses, where: Slice, tolerance: float) -> tuple
     """Project all candidates on the slice, and find the arcs of all groups."""
     points = hypotheses.features.dot(where.basis).T
     start = hypotheses.start
-    sizes = np.diff(start)
+    members = np.diff(start)
+    sizes = np.maximum.reduceat(np.sqrt(np.square(points).sum(axis=1)), start[:-1])
     # Only differences within a group count, and small numbers are rounded less.
-    means = np.add.reduceat(points, start[:-1]) / sizes[:, None]
-    points = np.ascontiguousarray(points - np.repeat(means, sizes, axis=0))
-    division = divide(points, start, where.half, tolerance)
+    means = np.add.reduceat(points, start[:-1]) / members[:, None]
+    points = np.ascontiguousarray(points - np.repeat(means, members, axis=0))
+    division = divide(points, start, sizes, where.half, tolerance)
     counts = np.diff(division.start)
     several = np.repeat(counts > 1, counts)
     stats = hypotheses.tuning.stats

@@ -18,7 +18,7 @@ from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
 
-#: Rounding of points, relative to the farthest one of all.
+#: Rounding of points, relative to the sizes of the numbers that they were made from.
 ROUNDING = 1e-13
 #: Points that are nearer to each other than this many times the rounding are the same.
 SAME = 10.0
@@ -74,7 +74,7 @@ class Division:
     start: Ints
 
 
-def divide(points: Floats, start: Ints, half: Floats, tolerance: float) -> Division:
+def divide(points: Floats, start: Ints, sizes: Floats, half: Floats, tolerance: float) -> Division:
     """Find the arcs of all groups.
 
     Parameters
@@ -83,16 +83,18 @@ def divide(points: Floats, start: Ints, half: Floats, tolerance: float) -> Divis
         The candidates.
     start : int64[S + 1]
         Where the groups are.
+    sizes : float64[S]
+        How large the numbers were that the points of each group came from.
     half : float64[3]
         Only u with half·u > 0 matter; all of them, if it is 0.
     tolerance
         Radius of the smallest cell that matters.
     """
-    size = float(np.sqrt(np.square(points).sum(axis=1).max(initial=0.0))) or 1.0
 
     def one(g: int) -> tuple[Floats, Ints]:
         lo, hi = int(start[g]), int(start[g + 1])
-        arcs, corners = _divide_group(points[lo:hi], half, ROUNDING * size, SHORT * tolerance)
+        rounding = ROUNDING * float(sizes[g])
+        arcs, corners = _divide_group(points[lo:hi], half, rounding, SHORT * tolerance)
         return arcs, lo + corners
 
     found = map_pieces(one, list(range(len(start) - 1)))

@@ -84,7 +84,7 @@ class Plane(Tuner):
             best = first
         history = [_entry(first, None, 0)]
         if best is not first:
-            history.append(_entry(best, "plane", found.lines))
+            history.append(_entry(best, "plane", found.lines) | {"radius": found.radius})
         seconds = time.perf_counter() - begun
         certificate = _certificate(tuning, best, found, seconds)
         if varied:
