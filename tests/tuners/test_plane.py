@@ -126,7 +126,7 @@ def test_the_bound_of_a_sum_is_the_oracle(monkeypatch):
 
 def test_what_is_refused(lists):
     tuning = TuningSet(lists, "bleu")
-    with pytest.raises(UsageError, match="14 features.*--features A,B, --keep three, or.*mert"):
+    with pytest.raises(UsageError, match=r"14 features.*--features A,B, --keep three, or.*mert"):
         Plane().fit(tuning)
     with pytest.raises(UnknownNameError, match="LM1"):
         Plane(features=("LM0", "LM1")).fit(tuning)
