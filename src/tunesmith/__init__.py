@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from tunesmith.report.surface import error_surface
     from tunesmith.report.surface_files import write_surface
     from tunesmith.tuners.base import Tuner, TuneResult
+    from tunesmith.tuners.certify import certify
+    from tunesmith.tuners.lp_mert import LPMERT
     from tunesmith.tuners.mert import MERT
+    from tunesmith.tuners.plane import Plane
 
 # Imported at first use, so that `import tunesmith` and `tunesmith --help` are quick.
 _HOME = {
@@ -52,9 +55,11 @@ _HOME = {
     "Features": "data.features",
     "FormatError": "errors",
     "Harmonic": "metrics.combination",
+    "LPMERT": "tuners.lp_mert",
     "MERT": "tuners.mert",
     "Metric": "metrics.base",
     "Minimum": "metrics.combination",
+    "Plane": "tuners.plane",
     "SentenceBLEU": "metrics.sentence_bleu",
     "Sum": "metrics.combination",
     "TER": "metrics.ter",
@@ -64,6 +69,7 @@ _HOME = {
     "TuningSet": "metrics.tuning",
     "WER": "metrics.wer",
     "Weights": "data.weights",
+    "certify": "tuners.certify",
     "error_surface": "report.surface",
     "from_arrays": "io.frames",
     "from_frame": "io.frames",
@@ -88,9 +94,11 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Features",
     "FormatError",
     "Harmonic",
+    "LPMERT",
     "MERT",
     "Metric",
     "Minimum",
+    "Plane",
     "SentenceBLEU",
     "Sum",
     "TER",
@@ -101,6 +109,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "WER",
     "Weights",
     "__version__",
+    "certify",
     "error_surface",
     "from_arrays",
     "from_frame",

@@ -19,7 +19,18 @@ from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
-COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "synth", "list", "doctor", "demo")
+COMMANDS = (
+    "tune",
+    "rerank",
+    "evaluate",
+    "surface",
+    "certify",
+    "convert",
+    "synth",
+    "list",
+    "doctor",
+    "demo",
+)
 
 # Exit codes.
 DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -147,6 +158,7 @@ HELP = {
     "rerank": "Write the best candidate of each group under given weights.",
     "evaluate": "Score an output, or the best candidates under given weights.",
     "surface": "Show the metric along a weight, and how wide the plateau is.",
+    "certify": "Prove how much better than given weights any others can be.",
     "convert": "Convert candidates, or weights, from one format to another.",
     "synth": "Make candidates whose best weights are known.",
     "list": "List tuners, metrics, formats and direction finders.",

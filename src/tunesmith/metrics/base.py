@@ -164,6 +164,19 @@ class Metric(ABC):
         """
         return self.is_sum
 
+    @property
+    def can_be_sum(self) -> bool:
+        """Whether the score is an average over sentences for some candidates, if not for all."""
+        return self.is_sum or type(self).is_sum_on is not Metric.is_sum_on
+
+    def check_sum(self, what: str) -> None:
+        """Raise an error if the score is never an average over sentences, which is needed."""
+        if not self.can_be_sum:
+            raise UsageError(
+                f"{what} needs a metric that is a sum over sentences, and {self.name} is not; use "
+                "--metric sentence-bleu, or ter, wer, cer or column:NAME"
+            )
+
     def gain(self, stats: Stats) -> Floats:
         """Return the score in natural units with the sign that makes more better."""
         return self.score(stats) / (self.scale if self.higher_is_better else -self.scale)

@@ -110,6 +110,11 @@ class Combination(Metric):
         """Tell whether any part's statistics come with the candidates."""
         return any(part.is_given(candidates) for part in self.parts)
 
+    @property
+    def can_be_sum(self) -> bool:
+        """Whether it adds up what are averages over sentences."""
+        return self.adds and all(part.can_be_sum for part in self.parts)
+
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether it is a sum of averages over sentences."""
         parts = zip(self.parts, self._split(stats), strict=True)

@@ -31,8 +31,8 @@ from tunesmith.search.dive import (
 )
 from tunesmith.search.dive import TESTS as SO_FAR
 from tunesmith.search.extreme import TOLERANCE, aimed, owners
-from tunesmith.search.found import Found, Limits
-from tunesmith.search.incumbent import Incumbent, assess, climbed, incumbents
+from tunesmith.search.found import Limits
+from tunesmith.search.incumbent import Incumbent, assess, climbed
 from tunesmith.search.problem import Problem
 
 #: Subtrees that are searched at the same time, and tests in each. Fixed, so that the result does
@@ -151,7 +151,7 @@ class ConeSearch:
                     break
             full = limits.megabytes is not None and self.megabytes > limits.megabytes
             taken = self._take(full)
-            trees = map_pieces(lambda one, n=tests: self._dive(one, n), taken)
+            trees = map_pieces(lambda task: self._dive(*task), [(one, tests) for one in taken])
             self._learn([tree for tree, _ in trees])
             for tree, level in trees:
                 if level >= 0:
@@ -234,36 +234,3 @@ class ConeSearch:
                 tree.turn.copy(),
                 tree.pool[inside].copy(),
             )
-
-
-def cone_search(
-    problem: Problem,
-    *,
-    tolerance: float = TOLERANCE,
-    towards: Floats | None = None,
-    cosine: float = -1.0,
-    limits: Limits | None = None,
-    rng: np.random.Generator | None = None,
-    first: Floats | None = None,
-    tell: Callable[[ConeSearch], None] | None = None,
-) -> Found:
-    """Find the vector that loses least of all.
-
-    Parameters
-    ----------
-    first : float64[D]
-        A vector to begin with.
-    tell
-        Called now and then with the search.
-    """
-    limits = limits or Limits()
-    rng = rng or np.random.default_rng(1)
-    known = incumbents(problem, tolerance, rng, first)
-    search = ConeSearch(problem, tolerance, towards, cosine, known)
-    search.run(limits, None if tell is None else lambda: tell(search))
-    if search.best is None:
-        raise TunesmithError(
-            "no weights were found that put a candidate of every group ahead of all others by the "
-            "tolerance; lower it, or give more time"
-        )
-    return Found(search.best.vector, search.best.loss, search.bound, search.tested)

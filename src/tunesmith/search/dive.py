@@ -223,7 +223,7 @@ def _is_shown(tree: Tree, level: int, group: int, point: int) -> bool:
     found = 0
     for i in range(member.shape[0]):
         found += member[i] & (wins[i] == point)
-    return found > 0
+    return bool(found > 0)
 
 
 @kernel
@@ -258,7 +258,7 @@ def _optimistic(lists: Lists, tree: Tree, level: int) -> int:
             if point < 0:
                 return -1
             total += lists.loss[point]
-    return total
+    return int(total)
 
 
 @kernel

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
     FEASIBLE,
@@ -136,6 +136,12 @@ class Tester:
         witness = self._witness / length if length > 0 else self._witness.copy()
         margin = margin_of(problem.points, problem.start, order, chosen, witness, self._scores)
         return Verdict(True, witness, float(margin), np.zeros(0, np.int64))
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Raise an error if rounding would decide what counts, or hardly anything would."""
+    if not 1e-9 <= tolerance <= 0.1:
+        raise UsageError(f"tolerance is {tolerance:g}; give 1e-9 to 0.1")
 
 
 def owners(problem: Problem) -> Ints:

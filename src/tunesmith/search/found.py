@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tunesmith.arrays import Floats
+from tunesmith.progress import progress
 from tunesmith.search.problem import Problem
 
 
@@ -64,6 +66,20 @@ class Found:
     def optimal(self) -> bool:
         """Whether it is proven that no vector is better."""
         return self.bound >= self.loss
+
+
+#: Called with the least loss known, the bound and the number of tests so far.
+Tell = Callable[[int, int, int], None]
+
+
+def progress_of(problem: Problem) -> Tell:
+    """Return what tells whoever looks on how far a search is."""
+
+    def tell(loss: int, bound: int, tested: int) -> None:
+        best, limit = problem.score(loss), problem.score(min(bound, loss))
+        progress("searching", tested, None, f"best {best:.2f}, bound {limit:.2f}")
+
+    return tell
 
 
 def certificate(

@@ -6,7 +6,7 @@ one at the start is worth many tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,18 +151,17 @@ def incumbents(
     problem: Problem,
     tolerance: float,
     rng: np.random.Generator,
-    first: Floats | None = None,
+    first: Sequence[Floats] = (),
     starts: int = STARTS,
 ) -> list[Incumbent]:
-    """Return local optima that win clearly, the best first; none if none does."""
-    begins = list(rng.standard_normal((starts, problem.dimensions)))
-    if first is not None:
-        begins.append(first)
+    """Return local optima that win clearly, the best first; none if none does.
+
+    Beside random vectors, ``first`` are begun from, and count themselves.
+    """
+    begins = [*rng.standard_normal((starts, problem.dimensions)), *first]
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
     ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0]), tasks)
-    found = [one for end in ends for one in end]
-    if first is not None:
-        found += reassessed(problem, tolerance, [first])
+    found = [one for end in ends for one in end] + reassessed(problem, tolerance, first)
     return sorted(found, key=lambda one: one.loss)
 
 

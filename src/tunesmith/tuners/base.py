@@ -244,17 +244,16 @@ class Tuner(ABC):
         """Return the weights that the algorithm begins with where none are given."""
         return 1.0 / ListHypotheses(tuning).spread()
 
-    def check_metric(self, metric: Metric) -> None:  # noqa: B027  (most take all of them)
+    def check_metric(self, metric: Metric) -> None:
         """Raise an error if a metric lacks what the algorithm needs, before anything is read."""
+        if self.needs_sum:
+            metric.check_sum(self.name)
 
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if the algorithm cannot work on a set."""
         self.check_metric(tuning.metric)
-        if self.needs_sum and not tuning.is_sum:
-            raise UsageError(
-                f"{self.name} needs a metric that is an average over sentences; "
-                f"{tuning.metric.name} is not, on this set"
-            )
+        if self.needs_sum:
+            check_sum(tuning, self.name)
 
     def shown_option(self, field: str) -> object:
         """Return how a signature shows an option."""
@@ -291,6 +290,17 @@ def _recorded() -> Iterator[list[str]]:
             said.append(str(warning.message))
 
 
+def check_sum(tuning: TuningSet, what: str) -> None:
+    """Raise an error if the metric is not a sum over the sentences of a set, which is needed."""
+    tuning.metric.check_sum(what)
+    if not tuning.is_sum:
+        raise UsageError(
+            f"{what} needs a metric that is a sum over sentences, and {tuning.metric.name} is not "
+            "where the length of the reference depends on the candidate; give one reference, or "
+            "use --metric sentence-bleu"
+        )
+
+
 def score_of(metric: Metric, gain: float) -> float:
     """Return a gain, in natural units, on the metric's customary scale."""
     return gain * (metric.scale if metric.higher_is_better else -metric.scale)
@@ -318,7 +328,7 @@ def _history(
 
 
 #: Keys of a history that are gains, and what they are called as scores.
-GAINS = {"gain": "score", "smoothed": "smoothed_score"}
+GAINS = {"gain": "score", "smoothed": "smoothed_score", "gain_bound": "bound"}
 
 
 TUNERS: Registry[Tuner] = Registry("tuner", "tunesmith.tuners", "tunesmith.tuners", Tuner)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.table import Table
@@ -11,6 +11,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from tunesmith.metrics.tuning import Oracle
+    from tunesmith.tuners.certify import Certified
     from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
 #: Weights that a table shows; the largest come first where there are more.
@@ -116,14 +117,44 @@ def weight_table(result: TuneResult) -> Table:
 
 def _summary(result: TuneResult) -> Text:
     scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
+    proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
     return Text(
         f"{result.tuner}: {result.line_searches} line searches in {result.seconds:.2f} s, "
-        f"seed {result.seed}, {result.threads} threads" + (f"\nruns: {scores}" if scores else "")
+        f"seed {result.seed}, {result.threads} threads"
+        + (f"\nruns: {scores}" if scores else "")
+        + proof
     )
 
 
-def as_text(result: TuneResult) -> str:
+def _proof(certificate: dict[str, Any]) -> str:
+    """Say what a certificate proves."""
+    which = f" within {certificate['within']}" if "within" in certificate else ""
+    if certificate["optimal"]:
+        found = f"proven: no weights{which} do better"
+    else:
+        found = (
+            f"no weights{which} do better than {_shown(certificate['bound'])}: "
+            f"the gap is {_shown(certificate['gap'])}"
+        )
+    tested, total = certificate["tested"], int(certificate["total"])
+    many = f"{total:.3g}" if total < 10**300 else f"10^{len(str(total)) - 1}"
+    return f"{found} ({tested} tested of {many})"
+
+
+def certified_table(result: Certified) -> Group:
+    """Lay out what weights reach, what others do, and what none can."""
+    table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
+    for column in ("these weights", "best found", "bound", "gap"):
+        table.add_column(column, justify="right")
+    proof = result.certificate
+    shown = (result.score, result.found_score, proof["bound"], proof["gap"])
+    table.add_row(*(_shown(value) for value in shown))
+    seconds = f"{proof['seconds']:.1f} s"
+    return Group(table, Text(f"certify: {_proof(proof)}, in {seconds}"))
+
+
+def as_text(result: TuneResult | Certified) -> str:
     """Return the table without colours."""
     out = io.StringIO()
-    Console(file=out, width=100, no_color=True).print(result_table(result))
+    Console(file=out, width=100, no_color=True).print(result)
     return out.getvalue().rstrip()

@@ -1,0 +1,166 @@
+"""How far given weights are from the best there can be, at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
+from tunesmith.inference.lists import best as best_of
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.randomness import generator_of
+from tunesmith.search.exact import NO_TREE, exact_search
+from tunesmith.search.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.found import Limits, certificate, progress_of
+from tunesmith.search.incumbent import STARTS, incumbents
+from tunesmith.search.problem import Problem
+from tunesmith.tuners.base import check_sum
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+SCHEMA = "tunesmith.certify/1"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What is proven about weights; prints itself, and is a JSON object.
+
+    Attributes
+    ----------
+    score
+        What the weights reach, on the metric's customary scale.
+    certificate
+        ``best`` is that score; no weights at all do better than ``bound``, if they put their
+        winners ahead by the tolerance. ``optimal`` tells whether that proves the weights the
+        best there are.
+    found_score, found_weights
+        The best weights met on the way: the truth is between them and the bound. They may be
+        the given ones.
+    """
+
+    metric: str
+    score: float
+    certificate: dict[str, Any]
+    found_score: float
+    found_weights: Weights
+    signature: str
+    seed: int | None
+    data: tuple[FileDigest, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of ``tunesmith certify``."""
+        return {
+            "schema": SCHEMA,
+            "signature": self.signature,
+            "metric": self.metric,
+            "score": self.score,
+            "certificate": self.certificate,
+            "found": {"score": self.found_score, "weights": dict(self.found_weights)},
+            "seed": self.seed,
+            "data": [asdict(file) for file in self.data],
+        }
+
+    def __rich__(self) -> Group:
+        from tunesmith.tuners.tables import certified_table
+
+        return certified_table(self)
+
+    def __str__(self) -> str:
+        from tunesmith.tuners.tables import as_text
+
+        return as_text(self)
+
+
+def certify(
+    tuning: TuningSet,
+    weights: Mapping[str, float],
+    *,
+    time_limit: float | None = 60.0,
+    tolerance: float = TOLERANCE,
+    rng: np.random.Generator | int | None = None,
+    strict: bool = False,
+) -> Certified:
+    """Bound how far weights are from the optimum of a metric that is a sum over sentences.
+
+    Sentences are put into blocks that are solved exactly: no weights do better on the whole than
+    each block's own best weights do on it. The more time, the larger the blocks and the tighter
+    the bound. Few sentences are solved as a whole.
+
+    Parameters
+    ----------
+    tuning
+        Candidates and statistics.
+    weights
+        By name; from any tuner.
+    time_limit
+        Seconds; None is until the optimum is proven, which many sentences never reach.
+    tolerance
+        The lead of a winner that counts: see ``LPMERT``.
+    rng
+        A generator, or a seed; None is the seed 1. It has no influence on what is proven, only
+        on when.
+    strict
+        Make it an error if names of the weights and of the data differ.
+    """
+    check_options(time_limit, tolerance)
+    check_sum(tuning, "a certificate")
+    names = tuning.candidates.features.names
+    given = Weights.from_dict(weights)
+    values = given.matched(names, strict)
+    seed = 1 if rng is None else rng
+    generator = generator_of(seed)
+    limits = Limits(time_limit)
+    score = tuning.score(best_of(tuning.candidates, values))
+    problem = Problem.of(tuning)
+    found, proof = values, certificate(problem, 0, 0, 0, limits.passed)
+    if problem.size > 0:
+        starts = STARTS if problem.size <= NO_TREE else 0
+        known = incumbents(problem, tolerance, generator, [problem.vector(values)], starts)
+        result = exact_search(
+            problem, known, generator, tolerance=tolerance, limits=limits, tell=progress_of(problem)
+        )
+        proof = certificate(problem, result.loss, result.bound, result.tested, limits.passed)
+        found = problem.weights(result.vector)
+    sign = 1.0 if tuning.metric.higher_is_better else -1.0
+    reached = tuning.score(best_of(tuning.candidates, found))
+    if sign * reached <= sign * score:
+        found, reached = values, score
+    return Certified(
+        tuning.metric.name,
+        score,
+        proof_for(proof, score, sign),
+        reached,
+        given.updated(Weights(names, found)),
+        f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|{tuning.signature()}",
+        None if isinstance(seed, np.random.Generator) else int(seed),
+        tuning.candidates.files,
+    )
+
+
+def check_options(time_limit: float | None, tolerance: float) -> None:
+    """Raise an error if there is no time, or the tolerance makes no sense."""
+    check_tolerance(tolerance)
+    if time_limit is not None and not time_limit > 0.0:
+        raise UsageError(f"time_limit is {time_limit:g}; give seconds above 0")
+
+
+def proof_for(proof: dict[str, Any], score: float, sign: float) -> dict[str, Any]:
+    """Return a certificate for weights of this score, which need not be the best found.
+
+    ``sign`` is 1 where more is better, otherwise -1.
+    """
+    bound = max(sign * proof["bound"], sign * score)
+    gap = bound - sign * score
+    optimal = proof["optimal"] and gap <= 1e-9 * max(1.0, abs(bound))
+    return proof | {
+        "best": score,
+        "bound": score if optimal else sign * bound,
+        "gap": 0.0 if optimal else gap,
+        "optimal": optimal,
+    }

@@ -1,0 +1,179 @@
+"""LP-MERT: the exact optimum, and how far from it a result can be at most.
+
+Galley and Quirk, "Optimal search for minimum error rate training" (EMNLP 2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import UsageError
+from tunesmith.inference.lists import best as best_of
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.registry import option
+from tunesmith.search.beam import beam_search
+from tunesmith.search.exact import ONE_TREE, exact_search
+from tunesmith.search.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.found import Found, Limits, certificate, progress_of
+from tunesmith.search.incumbent import incumbents, reassessed
+from tunesmith.search.lazy import lazy_search
+from tunesmith.search.problem import Problem
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner
+from tunesmith.tuners.certify import proof_for
+from tunesmith.tuners.mert import MERT
+
+#: Groups up to which a search is let run without a limit.
+MOST_GROUPS = {"cones": 24, "lazy": 10}
+
+
+@TUNERS.register("lp-mert")
+@dataclass(frozen=True)
+class LPMERT(Tuner):
+    """Exact search: weights that no others can beat, or a bound on how much better any can be.
+
+    For metrics that are sums over sentences. Weights count if they put each winner ahead of the
+    other candidates by the tolerance; with it, ties prove nothing. ``cones`` searches depth
+    first over the cones of weights under which some sentences choose given candidates. ``lazy``
+    is the paper's Algorithm 2. ``beam`` is its approximation for large sets; it proves nothing.
+    """
+
+    search: Literal["cones", "lazy", "beam"] = option(
+        "cones", "how to search: cones, lazy (the paper's way) or beam (not exact)"
+    )
+    time_limit: float | None = option(
+        None, "seconds after which the best found so far is taken [default: none]"
+    )
+    test_limit: int | None = option(
+        None, "tested choices of candidates after which it is taken [default: none]"
+    )
+    memory_limit: float = option(
+        1000.0, "megabytes for what is left to search; with more it goes depth first"
+    )
+    cosine: float | None = option(
+        None,
+        "only weights with at least this cosine to the starting weights, features being scaled",
+    )
+    beam: int = option(1000, "competitors that a combination of sentences keeps in search beam")
+    tolerance: float = option(
+        TOLERANCE, "lead of a winner that counts, for scaled features and weights of length 1"
+    )
+
+    needs_sum = True
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "test_limit", "memory_limit", "beam"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} is {value:g}; give more than 0")
+        check_tolerance(self.tolerance)
+        if self.cosine is not None and not -1.0 <= self.cosine < 1.0:
+            raise UsageError(f"cosine is {self.cosine:g}; give -1 to less than 1")
+        if self.cosine is not None and self.search == "beam":
+            raise UsageError("cosine goes with search cones and lazy; drop it, or change search")
+
+    def check(self, tuning: TuningSet) -> None:
+        """Raise an error if the search would hardly ever end."""
+        super().check(tuning)
+        most = MOST_GROUPS.get(self.search)
+        groups = tuning.candidates.groups
+        limited = self.time_limit is not None or self.test_limit is not None
+        if most is not None and groups > most and not limited:
+            raise UsageError(
+                f"an exact search over {groups} groups may take for ever; set --time-limit for the "
+                "best found and a bound, or use --search beam"
+            )
+
+    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Search, within the limits."""
+        limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
+        problem = Problem.of(tuning)
+        choices = [self.own_start(tuning) if start is None else start]
+        if problem.size == 0:
+            return Outcome(choices[0], certificate=certificate(problem, 0, 0, 0, limits.passed))
+        searches = 0
+        if self.search == "beam" or problem.size > ONE_TREE:
+            climb = MERT().tune(tuning, start, rng)
+            choices.append(climb.weights)
+            searches = climb.line_searches
+        record = _Record(problem)
+        found = self._search(problem, [problem.vector(w) for w in choices], limits, rng, record)
+        weights = _best_of(tuning, [problem.weights(found.vector), *choices])
+        if self.search == "beam":
+            return Outcome(weights, record.history, searches)
+        proof = certificate(problem, found.loss, found.bound, found.tested, limits.passed)
+        if self._is_restricted:
+            proof["within"] = f"a cosine of {self.cosine:g} to the starting weights"
+        score = tuning.score(best_of(tuning.candidates, weights))
+        sign = 1.0 if tuning.metric.higher_is_better else -1.0
+        return Outcome(weights, record.history, searches, proof_for(proof, score, sign))
+
+    @property
+    def _is_restricted(self) -> bool:
+        """Whether a cosine restricts the weights; from 0 down the region is not convex."""
+        return self.cosine is not None and self.cosine > 0.0
+
+    def _search(
+        self,
+        problem: Problem,
+        first: list[Floats],
+        limits: Limits,
+        rng: np.random.Generator,
+        record: _Record,
+    ) -> Found:
+        """Search from some vectors on; the first is what a cosine is to."""
+        if self.search == "beam":
+            known = max(reassessed(problem, 0.0, first), key=lambda one: -one.loss)
+            return beam_search(
+                problem,
+                known.vector,
+                beam=self.beam,
+                tolerance=self.tolerance,
+                limits=limits,
+                rng=rng,
+            )
+        about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
+        if self._is_restricted:
+            about |= {"towards": first[0], "cosine": self.cosine}
+        known_ones = incumbents(problem, self.tolerance, rng, first)
+        if self.search == "cones":
+            return exact_search(problem, known_ones, rng, tell=record, **about)
+        near = [one for one in known_ones if self._counts(one.vector, first[0])]
+        return lazy_search(problem, incumbent=near[0] if near else None, **about)
+
+    def _counts(self, vector: Floats, first: Floats) -> bool:
+        lengths = np.sqrt((vector**2).sum() * (first**2).sum())
+        return not self._is_restricted or float((vector * first).sum()) >= self.cosine * lengths
+
+
+class _Record:
+    """What a search has come to, for the history and for whoever looks on."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.history: list[dict[str, Any]] = []
+        self._last = (-1, -1)
+        self._show = progress_of(problem)
+
+    def __call__(self, loss: int, bound: int, tested: int) -> None:
+        problem = self.problem
+        bound = min(bound, loss)
+        self._show(loss, bound, tested)
+        # The bound rises by little at a time; a history of that would be long.
+        if loss == self._last[0] and (loss - bound) > 0.9 * (loss - self._last[1]):
+            return
+        self._last = loss, bound
+        gains = {"gain": problem.gain(loss), "gain_bound": problem.gain(bound)}
+        self.history.append({**gains, "tested": tested})
+
+
+def _best_of(tuning: TuningSet, choices: list[Floats]) -> Floats:
+    """Return the best of some weights, the first among equals.
+
+    Weights on a tie may be better than what counts as attainable.
+    """
+    sign = 1.0 if tuning.metric.higher_is_better else -1.0
+    return max(choices, key=lambda w: sign * tuning.score(best_of(tuning.candidates, w)))
