@@ -36,14 +36,12 @@ from tunesmith.search.lazy_cells import (
     RIGHT,
     SHOWN,
     TESTED,
-    Conflicts,
-    Lists,
     Results,
     Work,
-    learn,
     take_cells,
     test_cells,
 )
+from tunesmith.search.lazy_conflicts import Conflicts, Lists, learn
 from tunesmith.search.lazy_order import conflict_order, conflict_shares
 from tunesmith.search.problem import Problem
 

@@ -24,6 +24,7 @@ from tunesmith.search.active_set import (
     scores_in,
 )
 from tunesmith.search.extreme import accuse, examine
+from tunesmith.search.lazy_conflicts import Conflicts, Lists, excluded, insert
 
 #: More than any loss.
 NEVER = 2**60
@@ -32,18 +33,6 @@ ENOUGH, LEFT, RIGHT, NONE = 0, 1, 2, 3
 #: Which number of ``Work.numbers`` is what: the least loss met; tests; cells that a vector of a
 #: half settled, and that a known conflict did.
 LEAST, TESTED, SHOWN, EXCLUDED = 0, 1, 2, 3
-
-
-class Lists(NamedTuple):
-    """The arrays of a problem, and what counts as a win: see :func:`examine`."""
-
-    points: Floats
-    start: Ints
-    loss: Ints
-    owner: Ints
-    tolerance: float
-    aim: Floats
-    cosine: float
 
 
 class Results(NamedTuple):
@@ -66,25 +55,6 @@ class Results(NamedTuple):
     vectors: Floats
     rows: Ints
     counts: Ints
-
-
-class Conflicts(NamedTuple):
-    """Sets of points of a range that exclude each other.
-
-    Attributes
-    ----------
-    sets : int64[places, D + 1]
-        The points; -1 ends a set. ``place`` int64[1] counts the sets; with no room left the
-        oldest goes.
-    watch : int64[points of the range, n]
-        Where to look for sets that contain a point: each is found by one of its points.
-        ``watched`` int64[points of the range] counts them.
-    """
-
-    sets: Ints
-    place: Ints
-    watch: Ints
-    watched: Ints
 
 
 class Work(NamedTuple):
@@ -226,46 +196,6 @@ def take_cells(
 
 
 @kernel
-def _excluded(lists: Lists, conflicts: Conflicts, chosen: Ints, order: Ints) -> tuple[int, int]:
-    """Look for a set that a choice contains: return by which point it was found, and where."""
-    owner, sets = lists.owner, conflicts.sets
-    first = lists.start[order[0]]
-    for group in order:
-        at = chosen[group] - first
-        watch = conflicts.watch[at]
-        for w in range(min(conflicts.watched[at], watch.shape[0])):
-            inside = True
-            for point in sets[watch[w]]:
-                if point < 0:
-                    break
-                if chosen[owner[point]] != point:
-                    inside = False
-                    break
-            if inside:
-                return at, w
-    return -1, -1
-
-
-@kernel
-def _insert(conflicts: Conflicts, members: Ints, first: int) -> None:
-    """Keep a set; the point that leads to the fewest sets leads to it."""
-    fewest = -1
-    for point in members:
-        if point < 0:
-            break
-        if fewest < 0 or conflicts.watched[point - first] < conflicts.watched[fewest]:
-            fewest = point - first
-    place = conflicts.place[0] % conflicts.sets.shape[0]
-    conflicts.sets[place] = members
-    conflicts.place[0] += 1
-    watch = conflicts.watch[fewest]
-    conflicts.watched[fewest] += 1
-    # Where there is no room the last goes: those before it were of use since.
-    at = min(conflicts.watched[fewest], watch.shape[0]) - 1
-    watch[at] = place
-
-
-@kernel
 def _remember(lists: Lists, work: Work, order: Ints) -> None:
     """Keep the points that are to blame."""
     members = np.full(work.conflicts.sets.shape[1], -1, np.int64)
@@ -277,23 +207,7 @@ def _remember(lists: Lists, work: Work, order: Ints) -> None:
             members[count] = work.chosen[group]
             count += 1
     if count > 0:
-        _insert(work.conflicts, members, lists.start[order[0]])
-
-
-@kernel
-def learn(conflicts: Conflicts, new: Conflicts, first: int, hits: Ints) -> None:
-    """Take over conflicts; those that were of use move to the front."""
-    for h in range(hits.shape[0]):
-        at, w = hits[h, 0], hits[h, 1]
-        if w > 0:
-            watch = conflicts.watch[at]
-            watch[w // 2], watch[w] = watch[w], watch[w // 2]
-    for k in range(min(new.place[0], new.sets.shape[0])):
-        for point in new.sets[k]:
-            if point >= 0:
-                new.watched[point - first] = 0
-        _insert(conflicts, new.sets[k], first)
-    new.place[0] = 0
+        insert(work.conflicts, members, lists.start[order[0]])
 
 
 @kernel
@@ -457,8 +371,8 @@ def test_cells(
             chosen[group] = right.points[n, group - middle]
         found.points[c] = chosen[lo:hi]
         found.loss[c] = left.loss[m] + right.loss[n]
-        hits[c, 0], hits[c, 1] = _excluded(lists, conflicts, chosen, order)
-        if hits[c, 0] >= 0 or _excluded(lists, work.conflicts, chosen, order)[0] >= 0:
+        hits[c, 0], hits[c, 1] = excluded(lists, conflicts, chosen, order)
+        if hits[c, 0] >= 0 or excluded(lists, work.conflicts, chosen, order)[0] >= 0:
             work.numbers[EXCLUDED] += 1
             verdicts[c] = INFEASIBLE
             continue

@@ -14,7 +14,7 @@ from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.active_set import INFEASIBLE, reset
 from tunesmith.search.extreme import aimed, examine, new_state, owners
-from tunesmith.search.lazy_cells import Lists
+from tunesmith.search.lazy_conflicts import Lists
 from tunesmith.search.problem import Problem
 
 #: Points of least loss that are tried against those of another group, at most.
