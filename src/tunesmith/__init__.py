@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.metrics.wer import CER, WER
     from tunesmith.parallel.local import threads
+    from tunesmith.report.map import metric_map
+    from tunesmith.report.map_files import write_map
     from tunesmith.report.surface import error_surface
     from tunesmith.report.surface_files import write_surface
     from tunesmith.tuners.base import Tuner, TuneResult
@@ -74,6 +76,7 @@ _HOME = {
     "from_arrays": "io.frames",
     "from_frame": "io.frames",
     "merge": "data.merge",
+    "metric_map": "report.map",
     "read": "io.read",
     "read_weights": "io.weights",
     "rerank": "inference.rerank",
@@ -81,6 +84,7 @@ _HOME = {
     "threads": "parallel.local",
     "to_columns": "io.tables",
     "write": "io.write",
+    "write_map": "report.map_files",
     "write_surface": "report.surface_files",
 }
 
@@ -114,6 +118,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "from_arrays",
     "from_frame",
     "merge",
+    "metric_map",
     "read",
     "read_weights",
     "rerank",
@@ -121,6 +126,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "threads",
     "to_columns",
     "write",
+    "write_map",
     "write_surface",
 ]
 

@@ -101,7 +101,8 @@ class LPMERT(Tuner):
             searches = climb.line_searches
         record = _Record(problem)
         found = self._search(problem, [problem.vector(w) for w in choices], limits, rng, record)
-        weights = _best_of(tuning, [problem.weights(found.vector), *choices])
+        vector = found.vector * _power_of_two(problem.vector(choices[0]), found.vector)
+        weights = _best_of(tuning, [problem.weights(vector), *choices])
         if self.search == "beam":
             return Outcome(weights, record.history, searches)
         proof = certificate(problem, found.loss, found.bound, found.tested, limits.passed)
@@ -168,6 +169,16 @@ class _Record:
         self._last = loss, bound
         gains = {"gain": problem.gain(loss), "gain_bound": problem.gain(bound)}
         self.history.append({**gains, "tested": tested})
+
+
+def _power_of_two(large: Floats, small: Floats) -> float:
+    """Return by what to multiply a vector so that it is about as long as another.
+
+    Only the direction counts for choices, but decoders prune by the size of scores. Times a
+    power of two no digit changes.
+    """
+    sizes = [float(np.sqrt((vector**2).sum())) for vector in (large, small)]
+    return float(2.0 ** np.rint(np.log2(sizes[0] / sizes[1]))) if min(sizes) > 0 else 1.0
 
 
 def _best_of(tuning: TuningSet, choices: list[Floats]) -> Floats:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Weights that a table shows; the largest come first where there are more.
 MOST = 40
+#: Scores that differ by less are the same.
+SAME = 1e-8
 
 
 def result_table(result: TuneResult) -> Group:
@@ -118,8 +120,9 @@ def weight_table(result: TuneResult) -> Table:
 def _summary(result: TuneResult) -> Text:
     scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
     proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
+    searches = f"{result.line_searches} line searches in " if result.line_searches else ""
     return Text(
-        f"{result.tuner}: {result.line_searches} line searches in {result.seconds:.2f} s, "
+        f"{result.tuner}: {searches}{result.seconds:.2f} s, "
         f"seed {result.seed}, {result.threads} threads"
         + (f"\nruns: {scores}" if scores else "")
         + proof
@@ -149,8 +152,10 @@ def certified_table(result: Certified) -> Group:
     proof = result.certificate
     shown = (result.score, result.found_score, proof["bound"], proof["gap"])
     table.add_row(*(_shown(value) for value in shown))
-    seconds = f"{proof['seconds']:.1f} s"
-    return Group(table, Text(f"certify: {_proof(proof)}, in {seconds}"))
+    text = f"{_proof(proof)}, in {proof['seconds']:.1f} s"
+    if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
+        text += "\nthe best weights found reach the bound"
+    return Group(table, Text(text))
 
 
 def as_text(result: TuneResult | Certified) -> str:
