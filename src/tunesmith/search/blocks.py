@@ -113,9 +113,9 @@ class BlockBound:
                 taken, self._waiting = self._waiting[:TOGETHER], self._waiting[TOGETHER:]
                 self._blocks += map_pieces(lambda groups: self._begin(groups, 0, limits), taken)
             else:
-                self._merge(largest, limits)
+                merged = self._merge(largest, limits)
                 open_ones = [block for block in self._blocks if not block.done]
-                if not open_ones:
+                if not open_ones and not merged:
                     return
                 for k in range(0, len(open_ones), TOGETHER):
                     map_pieces(lambda block: _go_on(block, limits), open_ones[k : k + TOGETHER])
@@ -133,8 +133,8 @@ class BlockBound:
         _go_on(block, limits)
         return block
 
-    def _merge(self, largest: int | None, limits: Limits) -> None:
-        """Make one of every two blocks that are done, the smallest first."""
+    def _merge(self, largest: int | None, limits: Limits) -> bool:
+        """Make one of every two blocks that are done, the smallest first; tell if there were."""
         most = self.problem.size if largest is None else largest
         ready = [block for block in self._blocks if block.done]
         ready.sort(key=lambda block: len(block.groups))
@@ -150,6 +150,7 @@ class BlockBound:
             self._blocks += map_pieces(
                 lambda pair: self._join(*pair, limits), pairs[k : k + TOGETHER]
             )
+        return bool(pairs)
 
     def _join(self, a: _Block, b: _Block, limits: Limits) -> _Block:
         return self._begin(np.concatenate([a.groups, b.groups]), a.bound + b.bound, limits)
