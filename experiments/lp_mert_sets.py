@@ -1,0 +1,80 @@
+"""What lp_mert.py tunes on: parts of real lists, under sentence BLEU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csc_array
+
+import tunesmith as ts
+from tunesmith.data.candidates import Texts
+from tunesmith.search.problem import Problem
+
+#: Lists and their references.
+FILES = {
+    "catalogs": ("catalogs-nbest/tune.nbest.gz", "catalogs-nbest/tune.ref"),
+    "m30k": ("m30k-de-en/run5.nbest.gz", "m30k-de-en/val.ref"),
+    "m30k-big": ("m30k-de-en/big.nbest.gz", "m30k-de-en/val.ref"),
+}
+#: Those with which everything but Figure 2 is measured.
+USUAL = ("catalogs", "m30k")
+METRIC = "sentence-bleu"
+
+
+def read(shared: Path, name: str) -> ts.TuningSet:
+    """Read lists, with the statistics of sentence BLEU; texts are not needed after that."""
+    lists, references = FILES[name]
+    candidates = ts.read(shared / lists, references=[shared / references])
+    tuning = ts.TuningSet(candidates, METRIC)
+    bare = replace(candidates, texts=_no_texts(len(candidates)), references=None)
+    return ts.TuningSet(bare, tuning.metric, tuning.stats)
+
+
+def _no_texts(count: int) -> Texts:
+    return Texts(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
+
+
+def part(tuning: ts.TuningSet, groups: Sequence[int] | np.ndarray) -> ts.TuningSet:
+    """Return the tuning set of some of the groups."""
+    lists = tuning.candidates
+    rows = np.concatenate([np.arange(lists.start[g], lists.start[g + 1]) for g in groups])
+    features = ts.Features(
+        lists.features.dense_names,
+        np.ascontiguousarray(lists.features.dense[:, rows]),
+        (),
+        csc_array((len(rows), 0)),
+    )
+    candidates = replace(
+        lists,
+        ids=tuple(lists.ids[g] for g in groups),
+        start=np.cumsum([0, *np.diff(lists.start)[groups]]),
+        features=features,
+        texts=_no_texts(len(rows)),
+        sources=None,
+    )
+    return ts.TuningSet(candidates, tuning.metric, tuning.stats[rows])
+
+
+def drawn(tuning: ts.TuningSet, size: int, count: int, seed: int = 1) -> list[ts.TuningSet]:
+    """Return random parts of a tuning set; the first ones do not depend on how many there are."""
+    rng = np.random.default_rng([seed, size])
+    return [
+        part(tuning, np.sort(rng.permutation(tuning.candidates.groups)[:size]))
+        for _ in range(count)
+    ]
+
+
+def choice_of(problem: Problem, tuning: ts.TuningSet, weights: ts.Weights) -> np.ndarray:
+    """Return the points that weights choose."""
+    lists = tuning.candidates
+    scores = weights.aligned(lists.features.names) @ lists.features.dense
+    chosen = []
+    for k, group in enumerate(problem.groups):
+        lo, hi = lists.start[group], lists.start[group + 1]
+        points = np.arange(problem.start[k], problem.start[k + 1])
+        winner = lo + int(scores[lo:hi].argmax())
+        chosen.append(points[problem.candidate[points] == winner][0])
+    return np.array(chosen, np.int64)
