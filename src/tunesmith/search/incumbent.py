@@ -186,3 +186,8 @@ def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) ->
         if lost >= 0:
             found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost)))
     return sorted(found, key=lambda one: one.loss)
+
+
+def unclear(problem: Problem, vectors: Sequence[Floats]) -> Incumbent:
+    """Return the best of some vectors, ties or not; they may all be 0."""
+    return reassessed(problem, 0.0, [*vectors, np.ones(problem.dimensions)])[0]

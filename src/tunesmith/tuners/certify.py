@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
@@ -17,7 +18,7 @@ from tunesmith.randomness import generator_of
 from tunesmith.search.exact import NO_TREE, exact_search
 from tunesmith.search.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.found import Limits, certificate, progress_of
-from tunesmith.search.incumbent import STARTS, incumbents
+from tunesmith.search.incumbent import Incumbent, incumbents, unclear
 from tunesmith.search.problem import Problem
 from tunesmith.tuners.base import check_sum
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 SCHEMA = "tunesmith.certify/1"
+#: Vectors near to the given one that are climbed from, and how far they are, relative to it.
+NEAR, DISTANCE = 7, 0.3
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,7 @@ def certify(
     problem = Problem.of(tuning)
     found, proof = values, certificate(problem, 0, 0, 0, limits.passed)
     if problem.size > 0:
-        starts = STARTS if problem.size <= NO_TREE else 0
-        known = incumbents(problem, tolerance, generator, [problem.vector(values)], starts)
+        known = _known(problem, problem.vector(values), tolerance, generator)
         result = exact_search(
             problem, known, generator, tolerance=tolerance, limits=limits, tell=progress_of(problem)
         )
@@ -141,6 +143,18 @@ def certify(
         None if isinstance(seed, np.random.Generator) else int(seed),
         tuning.candidates.files,
     )
+
+
+def _known(
+    problem: Problem, vector: Floats, tolerance: float, rng: np.random.Generator
+) -> list[Incumbent]:
+    """Return vectors to begin with: on many groups those near to the given one are the best."""
+    if problem.size <= NO_TREE:
+        return incumbents(problem, tolerance, rng, [vector]) or [unclear(problem, [vector])]
+    away = rng.standard_normal((NEAR, problem.dimensions))
+    length = float(np.sqrt((vector**2).mean())) or 1.0
+    near = [vector, *(vector + DISTANCE * length * away)]
+    return incumbents(problem, tolerance, rng, near, 0) or [unclear(problem, near)]
 
 
 def check_options(time_limit: float | None, tolerance: float) -> None:

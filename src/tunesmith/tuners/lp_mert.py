@@ -19,7 +19,7 @@ from tunesmith.search.beam import beam_search
 from tunesmith.search.exact import ONE_TREE, exact_search
 from tunesmith.search.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.found import Found, Limits, certificate, progress_of
-from tunesmith.search.incumbent import incumbents, reassessed
+from tunesmith.search.incumbent import incumbents, unclear
 from tunesmith.search.lazy import lazy_search
 from tunesmith.search.problem import Problem
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
@@ -127,10 +127,9 @@ class LPMERT(Tuner):
     ) -> Found:
         """Search from some vectors on; the first is what a cosine is to."""
         if self.search == "beam":
-            known = max(reassessed(problem, 0.0, first), key=lambda one: -one.loss)
             return beam_search(
                 problem,
-                known.vector,
+                unclear(problem, first).vector,
                 beam=self.beam,
                 tolerance=self.tolerance,
                 limits=limits,
@@ -139,10 +138,10 @@ class LPMERT(Tuner):
         about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
         if self._is_restricted:
             about |= {"towards": first[0], "cosine": self.cosine}
-        known_ones = incumbents(problem, self.tolerance, rng, first)
+        known = incumbents(problem, self.tolerance, rng, first) or [unclear(problem, first)]
         if self.search == "cones":
-            return exact_search(problem, known_ones, rng, tell=record, **about)
-        near = [one for one in known_ones if self._counts(one.vector, first[0])]
+            return exact_search(problem, known, rng, tell=record, **about)
+        near = [one for one in known if self._counts(one.vector, first[0])]
         return lazy_search(problem, incumbent=near[0] if near else None, **about)
 
     def _counts(self, vector: Floats, first: Floats) -> bool:
