@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numba
 import numpy as np
 import pytest
@@ -62,7 +64,7 @@ def test_the_bound_holds_wherever_it_stops(seed, tolerance, step, near):
 def test_subtrees_wait_and_are_taken_up_again(seed, tests, together, levels, full):
     # Larger than what can be tried out in full: the truth is known by angles.
     rng = np.random.default_rng(seed)
-    problem = Problem.of(flat_tuning(rng, 1 if numba.config.DISABLE_JIT else 12, 6))
+    problem = Problem.of(flat_tuning(rng, 3 if numba.config.DISABLE_JIT else 12, 6))
     optimum = circle_optimum(problem)
     seen = []
     search = ConeSearch(problem, known=some_known(problem, rng, 1e-6))
@@ -77,7 +79,7 @@ def test_subtrees_wait_and_are_taken_up_again(seed, tests, together, levels, ful
     assert search.done
     assert search.best.loss == optimum
     assert search.megabytes == 0.0
-    for earlier, later in zip(seen, seen[1:], strict=False):
+    for earlier, later in itertools.pairwise(seen):
         assert all(a <= b for a, b in zip(earlier, later, strict=True))
 
 
@@ -137,10 +139,8 @@ def test_the_same_for_any_number_of_threads(monkeypatch):
         with threads(count):
             search.run(Limits(tests=10_000))
         assert not search.done  # the queue was used
-        found.append(
-            (search.best.vector.tolist(), search.best.loss, search.bound, search.tested)
-            + (search.nodes, search.megabytes)
-        )
+        one = search.best
+        found.append((one.vector.tolist(), one.loss, search.bound, search.tested, search.nodes))
     assert found[0] == found[1] == found[2]
 
 

@@ -37,7 +37,8 @@ def solved(problem, rng, **about):
     try:
         return exact_search(problem, known, rng, **about)
     except TunesmithError as error:
-        assert "no weights were found" in str(error)
+        if "no weights were found" not in str(error):
+            raise
         return None
 
 
@@ -93,7 +94,7 @@ def small_blocks(patch, one_tree=0, no_tree=100, block=4, first=2):
 @given(SEEDS, st.sampled_from([0, 5, 9]), st.sampled_from([1, 4, 8]), st.integers(1, 4))
 def test_blocks_first_and_then_a_tree_or_none(seed, no_tree, block, first):
     rng = np.random.default_rng(seed)
-    tuning = flat_tuning(rng, 2 if numba.config.DISABLE_JIT else 9, 5)
+    tuning = flat_tuning(rng, 6 if numba.config.DISABLE_JIT else 9, 5)
     problem = Problem.of(tuning)
     optimum = circle_optimum(problem)
     told = []
@@ -118,7 +119,7 @@ def test_blocks_first_and_then_a_tree_or_none(seed, no_tree, block, first):
 @given(SEEDS, st.sampled_from([0, 1, 2, 3, 5, 10, 20, 50]), st.sampled_from([0, 9]), st.booleans())
 def test_bounds_hold_wherever_it_stops(seed, tests, no_tree, small):
     rng = np.random.default_rng(seed)
-    problem = Problem.of(flat_tuning(rng, 2 if numba.config.DISABLE_JIT else 8, 6))
+    problem = Problem.of(flat_tuning(rng, 6 if numba.config.DISABLE_JIT else 8, 6))
     known = some_known(problem, rng, 1e-6)
     optimum = circle_optimum(problem)
     limits = Limits(tests=tests, megabytes=0.0 if small else None)
