@@ -162,7 +162,8 @@ class _Range:
         left, right = self.halves
         cells = np.empty((BATCH, 2), np.int64)
         if self._size + BATCH + 1 > len(self._heap):
-            self._heap = np.vstack([self._heap, np.zeros_like(self._heap), cells[:, [0, 0, 0]]])
+            room = np.zeros((len(self._heap) + BATCH, 3), np.int64)
+            self._heap = np.concatenate([self._heap, room])
         taken, self._size, why = take_cells(
             self._heap, self._size, left.losses, len(left.found), left.bound,
             right.losses, len(right.found), right.bound, NEVER, cells,
@@ -172,7 +173,7 @@ class _Range:
         if not taken and why in (LEFT, RIGHT):
             (left if why == LEFT else right).advance()
         elif not taken and why == NONE:
-            self._size = 0
+            self._give_up()
 
     def _combine(self, left: _Choice, right: _Choice) -> None:
         """Test two choices together, against the points within the beam."""
