@@ -68,12 +68,12 @@ def conflict_shares(
 ) -> Floats:
     """Return which share of pairs of good points exclude each other, for pairs of groups [S, S].
 
-    All 0 where there are too many groups for that.
+    All 0 where there are too many groups for that, or so few that it does not matter.
     """
     size = problem.size
     shares = np.zeros((size, size))
     tried = min(TRIED, math.isqrt(2 * MOST_TESTS // max(size * (size - 1), 1)))
-    if tried == 0:
+    if tried == 0 or size < 3:
         return shares
     about = problem.points, problem.start, problem.loss, owners(problem), tolerance
     lists = Lists(*about, *aimed(problem, towards, cosine))
