@@ -101,8 +101,10 @@ class LPMERT(Tuner):
             searches = climb.line_searches
         record = _Record(problem)
         found = self._search(problem, [problem.vector(w) for w in choices], limits, rng, record)
-        vector = found.vector * _power_of_two(problem.vector(choices[0]), found.vector)
-        weights = _best_of(tuning, [problem.weights(vector), *choices])
+        first = problem.vector(choices[0])
+        vector = found.vector * _power_of_two(first, found.vector)
+        near = [w for w in choices if self._counts(problem.vector(w), first)]
+        weights = _best_of(tuning, [problem.weights(vector), *near])
         if self.search == "beam":
             return Outcome(weights, record.history, searches)
         proof = certificate(problem, found.loss, found.bound, found.tested, limits.passed)
