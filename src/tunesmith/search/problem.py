@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists import ListHypotheses
@@ -19,6 +21,8 @@ from tunesmith.metrics.tuning import TuningSet
 LEVELS = 2.0**34
 #: A loss this near to a multiple of the least one is that multiple.
 WHOLE = 1e-6
+#: Points of the same loss that are nearer to each other are one. Input has about six digits.
+NEAR = 1e-4
 #: Points are held without gaps: more numbers than this are more than a search can use.
 MOST_NUMBERS = 2**30
 
@@ -29,7 +33,10 @@ class Problem:
 
     Candidates with the same features cannot be told apart: the first read stands for all of
     them, as in reranking. Features are scaled to a pooled deviation of 1 and centred within
-    each group. Groups whose points all have the same loss restrict nothing and are left out.
+    each group. Candidates of the same loss whose points are nearly the same, as those of a text
+    that a decoder wrote twice with other rounding, are one point too: weights that tell them
+    apart by a lead are none that anybody wants. Groups whose points all have the same loss
+    restrict nothing and are left out.
 
     Attributes
     ----------
@@ -86,6 +93,8 @@ class Problem:
             kept.append(rows)
         unit = _unit(np.concatenate([gains[rows[0]] - gains[rows] for rows in kept]))
         losses = [np.rint((gains[rows[0]] - gains[rows]) / unit).astype(np.int64) for rows in kept]
+        for g, stays in enumerate(_first_of_near(points, kept, losses)):
+            kept[g], losses[g] = kept[g][stays], losses[g][stays]
         groups = np.array([g for g, loss in enumerate(losses) if loss[-1] > 0], np.int64)
         which = [kept[g] for g in groups]
         blocks = [(points[rows] - points[rows].mean(axis=0)).T.ravel() for rows in which]
@@ -182,6 +191,38 @@ def _first_of_equals(points: Floats) -> Ints:
         return np.zeros(1, np.int64)
     whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     return np.sort(np.unique(whole, return_index=True)[1])
+
+
+def _first_of_near(points: Floats, kept: list[Ints], losses: list[Ints]) -> list[Flags]:
+    """Return which of the kept rows of each group are the first of those near to them.
+
+    On a line that all points are projected to, near ones are near; so few pairs are measured.
+    """
+    sizes = [len(rows) for rows in kept]
+    rows, loss = np.concatenate(kept), np.concatenate(losses)
+    group = np.repeat(np.arange(len(kept)), sizes)
+    line: Floats = np.random.default_rng(1).standard_normal(points.shape[1])
+    at: Floats = points[rows] @ (line / (float(np.sqrt((line**2).sum())) or 1.0))
+    order = np.lexsort((at, loss, group))
+    pairs = []
+    for apart in range(1, len(order)):
+        a, b = order[:-apart], order[apart:]
+        same = (group[a] == group[b]) & (loss[a] == loss[b]) & (at[b] - at[a] < NEAR)
+        if not same.any():
+            break
+        a, b = a[same], b[same]
+        away: Floats = points[rows[a]] - points[rows[b]]
+        near = (away**2).sum(axis=1) < NEAR * NEAR
+        pairs.append(np.stack([a[near], b[near]]))
+    stays = np.ones(len(rows), np.bool_)
+    if pairs:
+        a, b = np.concatenate(pairs, axis=1)
+        links = coo_array((np.ones(len(a)), (a, b)), shape=(len(rows), len(rows)))
+        _, which = connected_components(links, directed=False)
+        stays[:] = False
+        # Within a loss the rows are in the order read.
+        stays[np.unique(which, return_index=True)[1]] = True
+    return np.split(stays, np.cumsum(sizes)[:-1])
 
 
 def _unit(losses: Floats) -> float:
