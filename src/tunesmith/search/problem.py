@@ -201,7 +201,7 @@ def _first_of_near(points: Floats, kept: list[Ints], losses: list[Ints]) -> list
     sizes = [len(rows) for rows in kept]
     rows, loss = np.concatenate(kept), np.concatenate(losses)
     group = np.repeat(np.arange(len(kept)), sizes)
-    line: Floats = np.random.default_rng(1).standard_normal(points.shape[1])
+    line: Floats = np.random.default_rng(1).standard_normal((points.shape[1],))
     at: Floats = points[rows] @ (line / (float(np.sqrt((line**2).sum())) or 1.0))
     order = np.lexsort((at, loss, group))
     pairs = []
