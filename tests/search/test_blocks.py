@@ -14,7 +14,7 @@ from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
 from tunesmith.parallel.local import threads
-from tunesmith.search import blocks, cones
+from tunesmith.search import blocks, cones, found
 from tunesmith.search.blocks import BlockBound
 from tunesmith.search.found import Limits
 from tunesmith.search.problem import Problem
@@ -123,8 +123,8 @@ def test_by_hand():
         assert bound.bound == 2  # the first two: their signs differ, and 2 < 3
         bound.run(Limits())
     assert (bound.sizes, bound.bound, bound.done) == ([3], 3, True)
-    found = bound.best()
-    assert [(one.loss, one.vector.tolist()) for one in found] == [(3, [1.0])]
+    best = bound.best()
+    assert [(one.loss, one.vector.tolist()) for one in best] == [(3, [1.0])]
 
 
 @settings(max_examples=FEW)
@@ -136,9 +136,9 @@ def test_the_best_vectors_of_blocks_are_assessed_on_all(seed):
         small_steps(patch)
         bound = BlockBound(problem, known=some_known(problem, rng, 1e-6))
         bound.run(Limits(), 4)
-    found = bound.best()
-    assert [one.loss for one in found] == sorted(one.loss for one in found)
-    for one in found:
+    best = bound.best()
+    assert [one.loss for one in best] == sorted(one.loss for one in best)
+    for one in best:
         assert plain_loss(problem, one.vector, 1e-6) == one.loss >= bound.bound
 
 
@@ -175,10 +175,11 @@ def test_time_runs_out_on_the_way(monkeypatch):
     small_steps(monkeypatch, 1, 1, 1, 1)
     problem = Problem.of(flat_tuning(np.random.default_rng(6), 12))
     optimum = circle_optimum(problem)
-    clock = itertools.count()
     for seconds in (5, 20, 80, 320):
+        ticks = itertools.count(found.time.perf_counter())
         with monkeypatch.context() as patch:
-            patch.setattr("tunesmith.search.found.time.perf_counter", lambda: float(next(clock)))
+            patch.setattr(found.time, "perf_counter", ticks.__next__)
             bound = BlockBound(problem)
-            bound.run(Limits(seconds=float(seconds), begun=float(next(clock))))
+            bound.run(Limits(seconds=float(seconds), begun=next(ticks)))
+        assert not bound.done or bound.bound == optimum
         assert 0 <= bound.bound <= optimum
