@@ -80,7 +80,7 @@ PROTOCOLS = {
         cosines=COSINES,
         sizes7=(1, 2, 4, 8, 16, 32, 64),
         sweep_limit=5.0,
-        sizes2=(32, 128, 512),
+        sizes2=(32, 128),
         beam_limit=600.0,
         certify=(60.0,),
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import lp_mert_sets as sets
 import tunesmith as ts
+from lp_mert_exact import PROOF
 
 Keep = Callable[[dict[str, Any]], None]
 
@@ -63,8 +64,9 @@ def certify(wholes: Mapping[str, ts.TuningSet], limits: Sequence[float], keep: K
         mert = ts.MERT(restarts=20).fit(whole)
         for limit in limits:
             begun = time.perf_counter()
-            proof = ts.certify(whole, mert.weights, time_limit=limit).certificate
+            found = ts.certify(whole, mert.weights, time_limit=limit)
             seconds = time.perf_counter() - begun
+            proof = {key: found.certificate[key] for key in PROOF}
             row = {"data": name, "limit": limit, "sentences": whole.candidates.groups}
             keep({**row, **proof, "seconds": seconds, "oracle": whole_oracle(whole)})
 

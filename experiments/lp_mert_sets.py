@@ -11,6 +11,7 @@ from scipy.sparse import csc_array
 
 import tunesmith as ts
 from tunesmith.data.candidates import Texts
+from tunesmith.inference.lists import best
 from tunesmith.search.problem import Problem
 
 #: Lists and their references.
@@ -68,13 +69,15 @@ def drawn(tuning: ts.TuningSet, size: int, count: int, seed: int = 1) -> list[ts
 
 
 def choice_of(problem: Problem, tuning: ts.TuningSet, weights: ts.Weights) -> np.ndarray:
-    """Return the points that weights choose."""
+    """Return the points that weights choose: the winners, or what stands for them."""
     lists = tuning.candidates
-    scores = weights.aligned(lists.features.names) @ lists.features.dense
-    chosen = []
-    for k, group in enumerate(problem.groups):
-        lo, hi = lists.start[group], lists.start[group + 1]
+    features = lists.features.dense / problem.spread[:, None]
+    winners = best(lists, weights.aligned(lists.features.names))[problem.groups]
+    chosen = np.empty(problem.size, np.int64)
+    for k, winner in enumerate(winners):
         points = np.arange(problem.start[k], problem.start[k + 1])
-        winner = lo + int(scores[lo:hi].argmax())
-        chosen.append(points[problem.candidate[points] == winner][0])
-    return np.array(chosen, np.int64)
+        away = features[:, problem.candidate[points]] - features[:, [winner]]
+        chosen[k] = points[(away**2).sum(axis=0).argmin()]
+        if (tuning.stats[problem.candidate[chosen[k]]] != tuning.stats[winner]).any():
+            raise SystemExit("nothing in the problem stands for a winner")
+    return chosen
