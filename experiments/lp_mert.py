@@ -69,7 +69,7 @@ class Protocol:
 COSINES = (0.99, 0.98, 0.96, 0.92, 0.84, 0.68, 0.36, -1.0)
 PROTOCOLS = {
     "quick": Protocol(
-        figure5={2: 50, 4: 50, 8: 50, 16: 20},
+        figure5={1: 50, 2: 50, 4: 50, 8: 50, 16: 20},
         gaps=1,
         gap_limits=(60.0,),
         lazy=4,
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(KEYS), help="of " + ",".join(KEYS))
     parser.add_argument("--data", default=",".join(sets.USUAL), help="of " + ",".join(sets.USUAL))
     parser.add_argument("--count", type=int, help="sets of each kind in gaps and table1")
-    parser.add_argument("--sizes", help="numbers of sentences in table2 and figure7, as 512,1024")
+    parser.add_argument("--sizes", help="numbers of sentences, as 512,1024; of some parts")
     options = parser.parse_args()
     if "TUNESMITH_SHARED_DATA" not in os.environ:
         parser.error("set TUNESMITH_SHARED_DATA to the folder of the lists")
@@ -147,7 +147,8 @@ def main() -> None:
         protocol = replace(protocol, gaps=options.count, lazy=options.count)
     if options.sizes:
         sizes = tuple(int(size) for size in options.sizes.split(","))
-        protocol = replace(protocol, sizes2=sizes, sizes7=sizes)
+        figure5 = {size: n for size, n in protocol.figure5.items() if size in sizes}
+        protocol = replace(protocol, figure5=figure5, sizes2=sizes, sizes7=sizes)
     store = Store(name)
     for part in options.parts.split(",") if options.parts else []:
         begun = time.perf_counter()

@@ -68,7 +68,7 @@ def table_figure5(rows: Sequence[dict[str, Any]]) -> str:
         "| MERT below the optimum | by, mean BLEU | of the loss | MERT's choice below τ |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, size in dict.fromkeys((row["data"], row["size"]) for row in rows):
+    for name, size in sorted({(row["data"], row["size"]) for row in rows}):
         same = [row for row in rows if (row["data"], row["size"]) == (name, size)]
         valid = [row for row in same if row["mert_counts"]]
         below = [row for row in valid if row["mert"] < row["exact"] - EQUAL]
