@@ -60,12 +60,15 @@ class Met:
     state: tuple[np.ndarray, ...]
 
     def rows(self) -> Floats:
-        """Return h_chosen − h_other for all others of the groups that count."""
-        parts = []
+        """Return h_chosen − h_other for all others of the groups that count, but for kin."""
+        problem, parts = self.problem, []
         for group in self.order:
-            block = self.problem.block(group)
-            own = self.chosen[group] - self.problem.start[group]
-            parts.append(np.delete(block[:, [own]] - block, own, axis=1).T)
+            block = problem.block(group)
+            own = self.chosen[group] - problem.start[group]
+            kin = problem.kin[problem.start[group] : problem.start[group + 1]]
+            others = (kin != kin[own]) | (kin < 0)
+            others[own] = False
+            parts.append((block[:, [own]] - block[:, others]).T)
         return np.concatenate(parts)
 
 
@@ -162,7 +165,7 @@ def recording(problem: Problem, met: list[Met]) -> Iterator[None]:
 
 @kernel
 def _again(
-    points, start, owner, order, chosen, state, work, scores, witness, blame, aim, warm, times
+    points, start, kin, owner, order, chosen, state, work, scores, witness, blame, aim, warm, times
 ):
     """Test a choice so many times, from a state or from nothing; return the last answer."""
     found = 0
@@ -178,7 +181,7 @@ def _again(
         else:
             reset(vector, aim, basis, count)
         found = examine(
-            points, start, owner, order, chosen, TOLERANCE, aim, -1.0,
+            points, start, kin, owner, order, chosen, TOLERANCE, aim, -1.0,
             vector, basis, factor, forces, rows, count, scores, witness, blame,
         )  # fmt: skip
     return found
@@ -199,7 +202,8 @@ class Ours:
         problem, size = one.problem, one.problem.dimensions
         scores = np.empty(int(np.diff(problem.start).max()))
         room = scores, np.empty(size), np.zeros(problem.size, np.uint8), np.zeros(size)
-        about = problem.points, problem.start, owners(problem), one.order, one.chosen, one.state
+        lists = problem.points, problem.start, problem.kin, owners(problem)
+        about = *lists, one.order, one.chosen, one.state
         found = []
         for name, warm in (("warm", True), ("cold", False)):
             _again(*about, new_state(size), *room, warm, 1)

@@ -22,3 +22,13 @@ Stats = NDArray[Any]
 def inner(a: Floats, b: Floats) -> float:
     """Multiply two vectors; unlike with BLAS, no bit depends on the number of threads."""
     return float((a * b).sum())
+
+
+def to_size_of(other: Floats, vector: Floats) -> float:
+    """Return the power of two that makes a vector about as long as another.
+
+    Only the direction of weights counts for choices, but decoders prune by the size of scores.
+    Times a power of two no digit changes.
+    """
+    wanted, now = (float(np.sqrt(inner(one, one))) for one in (other, vector))
+    return 2.0 ** int(np.rint(np.log2(wanted / now))) if wanted > 0.0 and now > 0.0 else 1.0

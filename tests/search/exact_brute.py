@@ -73,7 +73,9 @@ def rows_of(problem: Problem, chosen, groups=None) -> np.ndarray:
     for group in range(problem.size) if groups is None else groups:
         points = problem.block(group).T
         own = chosen[group] - problem.start[group]
-        found.append(points[own] - np.delete(points, own, axis=0))
+        kin = problem.kin[problem.start[group] : problem.start[group + 1]]
+        others = (np.arange(len(points)) != own) & ((kin[own] < 0) | (kin != kin[own]))
+        found.append(points[own] - points[others])
     return np.concatenate(found)
 
 

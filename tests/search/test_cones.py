@@ -78,7 +78,7 @@ def test_subtrees_wait_and_are_taken_up_again(seed, tests, together, levels, ful
         search.run(Limits(megabytes=0.0 if full else None), tell)
     assert search.done
     assert search.best.loss == optimum
-    assert search.megabytes == 0.0
+    assert search._bytes == 0
     for earlier, later in itertools.pairwise(seen):
         assert all(a <= b for a, b in zip(earlier, later, strict=True))
 

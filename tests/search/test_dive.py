@@ -19,21 +19,14 @@ from tunesmith.search.dive import (
     ROOT,
     STOPPED,
     TESTS,
-    Lists,
     dive,
     new_tree,
 )
-from tunesmith.search.extreme import aimed, owners
+from tunesmith.search.extreme import lists_of
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = 8 if numba.config.DISABLE_JIT else 120
-
-
-def lists_of(problem, tolerance=1e-6, towards=None, cosine=-1.0):
-    aim, threshold = aimed(problem, towards, cosine)
-    about = problem.points, problem.start, problem.loss, owners(problem)
-    return Lists(*about, tolerance, aim, threshold)
 
 
 def attainable(problem, tolerance, towards=None, cosine=-1.0):
@@ -106,7 +99,7 @@ def is_inside(tree, k, level, choice):
 def test_vectors_of_the_pool_lie_where_they_are_said_to(seed, most):
     problem = small(np.random.default_rng(seed))
     tree = begun(problem, int(problem.loss.sum()) + 1)
-    _, level = dive(lists_of(problem), tree, most)
+    _, level = dive(lists_of(problem, 1e-6), tree, most)
     for k in range(level + 1):
         for slot in np.flatnonzero(tree.member[k]):
             vector = tree.pool[slot] / np.linalg.norm(tree.pool[slot])
@@ -140,7 +133,7 @@ def test_from_a_node_on(seed, tolerance):
 def test_nothing_is_better_than_the_best_known():
     problem = Problem.of(tuning_set([[[0], [1]], [[0], [1]]], [[3, 2], [0, 3]]))
     tree = begun(problem, 1)
-    assert dive(lists_of(problem), tree, 10**9) == (DONE, 0)
+    assert dive(lists_of(problem, 1e-6), tree, 10**9) == (DONE, 0)
     assert (tree.numbers[BEST], tree.best.tolist()) == (1, [0.0])
     assert tree.numbers[NODES] >= 1
     assert tree.numbers[TESTS] >= 1

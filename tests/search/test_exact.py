@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
-from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists import best
 from tunesmith.parallel.local import threads
 from tunesmith.search import blocks, cones, exact
@@ -30,24 +29,19 @@ compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpr
 
 
 def solved(problem, rng, **about):
-    """Search from nothing, from one vector or from local optima; None if nothing counts."""
+    """Search from nothing, from one vector or from local optima."""
     kind = rng.integers(3)
     tolerance = about["tolerance"]
     known = incumbents(problem, tolerance, rng, starts=2) if kind == 2 else []
     if kind == 1:
         known = some_known(problem, rng, tolerance)
-    try:
-        return exact_search(problem, known, rng, **about)
-    except TunesmithError as error:
-        if "no weights were found" not in str(error):
-            raise
-        return None
+    return exact_search(problem, known, rng, **about)
 
 
 def check_optimum(tuning, problem, found, expected, tolerance):
     """Hold what was found against the truth, and against what reranking chooses."""
     if expected is None:
-        assert found is None
+        assert found.vector is None
         return
     assert (found.loss, found.bound, found.optimal) == (expected, expected, True)
     assert plain_loss(problem, found.vector, tolerance) == expected
@@ -141,8 +135,9 @@ def test_no_time_at_all():
     found = exact_search(problem, known, rng, limits=Limits(seconds=0.0))
     assert (found.tested, found.bound) == (0, 0)
     assert found.loss <= known[0].loss
-    with pytest.raises(TunesmithError, match="lower the tolerance, or give more time"):
-        exact_search(problem, [], rng, limits=Limits(seconds=0.0))
+    nothing = exact_search(problem, [], rng, limits=Limits(seconds=0.0))
+    assert (nothing.vector, nothing.optimal, nothing.bound) == (None, False, 0)
+    assert nothing.loss > known[-1].loss
 
 
 def larger(groups, seed=1, size=20, width=6):
@@ -169,7 +164,7 @@ def test_a_certificate_in_the_metrics_unit():
     # Mean of values: the best of the three groups are 3, 5 and 2.
     problem = Problem.of(tuning_set([[[0], [1]], [[1], [0]], [[0], [1]]], [[3, 1], [5, 3], [2, 0]]))
     assert problem.combinations == 8
-    found = certificate(problem, 2, 1, 7, 1.5)
+    found = certificate(problem, 2.0, Found(np.ones(1), 2, 1, 7), 1.5)
     assert found == {
         "best": pytest.approx((10 - 4) / 3),
         "bound": pytest.approx((10 - 2) / 3),
@@ -180,8 +175,21 @@ def test_a_certificate_in_the_metrics_unit():
         "seconds": 1.5,
     }
     # A bound above what was found is no better than it.
-    proven = certificate(problem, 1, 2, 7, 1.5)
-    assert (proven["bound"], proven["gap"], proven["optimal"]) == (proven["best"], 0.0, True)
+    proven = certificate(problem, 8 / 3, Found(np.ones(1), 1, 2, 7), 1.5)
+    assert (proven["bound"], proven["gap"], proven["optimal"]) == (8 / 3, 0.0, True)
+    # Rounding in another order is no gap.
+    near = certificate(problem, 8 / 3 - 1e-12, Found(np.ones(1), 1, 1, 7), 1.5)
+    assert (near["optimal"], near["gap"], near["bound"]) == (True, 0.0, 8 / 3 - 1e-12)
+    # Others than the optimal weights are not proven, whichever side they are on.
+    worse = certificate(problem, 2.0, Found(np.ones(1), 1, 1, 7), 1.5)
+    assert (worse["optimal"], worse["bound"]) == (False, pytest.approx(8 / 3))
+    assert "tie" not in worse
+    tied = certificate(problem, 3.0, Found(np.ones(1), 1, 1, 7), 1.5)
+    assert (tied["optimal"], tied["bound"], tied["gap"], tied["tie"]) == (False, 3.0, 0.0, True)
+    # Nothing that counts was found, so nothing is proven but the bound.
+    none = certificate(problem, 2.0, Found(None, 6, 6, 7), 1.5)
+    assert (none["optimal"], none["tie"]) == (False, True)
+    assert not Found(None, 1, 1, 0).optimal
     assert Found(np.ones(1), 1, 1, 0).optimal
     assert not Found(np.ones(1), 1, 0, 0).optimal
 
@@ -189,4 +197,6 @@ def test_a_certificate_in_the_metrics_unit():
 def test_numbers_that_no_float_holds_are_texts():
     groups = [[[0.0], [1.0]]] * 60
     problem = Problem.of(tuning_set(groups, [[0.0, 1.0]] * 60))
-    assert certificate(problem, 0, 0, 0, 0.0)["total"] == str(2**60)
+    assert problem.total == str(2**60)
+    many = Problem.of(tuning_set(groups * 40, [[0.0, 1.0]] * 2400))
+    assert many.total == "10^722"  # 2400 log10 2 = 722.5

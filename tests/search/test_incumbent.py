@@ -24,7 +24,8 @@ FEW = 5 if numba.config.DISABLE_JIT else 60
 def assessed(problem, vector, tolerance):
     scores = np.empty(int(np.diff(problem.start).max(initial=1)))
     winners = np.empty(problem.size, np.int64)
-    lost = assess(problem.points, problem.start, problem.loss, vector, tolerance, scores, winners)
+    about = problem.points, problem.start, problem.kin, problem.loss
+    lost = assess(*about, vector, tolerance, scores, winners)
     return lost, winners.tolist()
 
 

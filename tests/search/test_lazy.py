@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
-from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import threads
 from tunesmith.search.extreme import BAND
 from tunesmith.search.found import Limits
@@ -58,8 +57,7 @@ def test_the_optimum_is_that_of_trying_all(seed, tolerance, batch):
     problem = random_problem(np.random.default_rng(seed))
     expected = brute_optimum(problem, tolerance)
     if expected is None:
-        with pytest.raises(TunesmithError, match="no weights were found"):
-            lazy_search(problem, tolerance=tolerance, batch=batch)
+        assert lazy_search(problem, tolerance=tolerance, batch=batch).vector is None
         return
     found = lazy_search(problem, tolerance=tolerance, batch=batch)
     assert found.loss == expected
@@ -77,8 +75,7 @@ def test_the_optimum_within_a_cosine(seed, tolerance, cosine):
     expected = brute_optimum(problem, tolerance, towards, cosine)
     about = {"tolerance": tolerance, "towards": towards, "cosine": cosine}
     if expected is None:
-        with pytest.raises(TunesmithError, match="no weights were found"):
-            lazy_search(problem, **about)
+        assert lazy_search(problem, **about).vector is None
         return
     found = lazy_search(problem, **about)
     assert found.loss == expected

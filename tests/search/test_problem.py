@@ -33,20 +33,24 @@ def test_of_equal_candidates_the_first_read_stands_for_all():
     assert problem.top == pytest.approx((3.0 + 1.0) / 2)
 
 
-def test_near_candidates_of_the_same_loss_are_one():
+def test_near_candidates_of_the_same_loss_are_kin():
     # The second is the first with other rounding; the fourth is as near to the third, but loses
     # more; the fifth loses the same as the sixth and is far away.
     tiny = 1e-6
     features = [[[0.0, 0.0], [tiny, 0.0], [1.0, 0.0], [1.0, tiny], [0.0, 1.0], [0.0, -1.0]]]
     problem = Problem.of(tuning_set(features, [[2.0, 2.0, 1.0, 0.0, 0.5, 0.5]]))
-    assert problem.candidate.tolist() == [0, 2, 4, 5, 3]
+    assert problem.candidate.tolist() == [0, 1, 2, 4, 5, 3]
+    assert problem.kin[0] == problem.kin[1] >= 0
+    assert problem.kin[2:].tolist() == [-1] * 4
 
 
 def test_near_candidates_are_found_through_others():
     chain = [[0.4e-4 * k] for k in range(6)]  # the ends are farther apart than what is near
     problem = Problem.of(tuning_set([[*chain, [-1.0], [1.0]]], [[1.0] * 6 + [0.0] * 2]))
     assert problem.spread[0] == pytest.approx(0.5, rel=0.01)
-    assert problem.candidate.tolist() == [0, 6, 7]
+    assert problem.candidate.tolist() == [*range(6), 6, 7]
+    assert len({*problem.kin[:6].tolist()}) == 1
+    assert problem.kin[6:].tolist() == [-1, -1]
 
 
 def test_groups_in_which_nothing_can_be_lost_are_left_out():

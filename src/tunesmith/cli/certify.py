@@ -19,6 +19,8 @@ from tunesmith.cli.options import (
     print_json,
     read_candidates,
 )
+from tunesmith.search.extreme import TOLERANCE
+from tunesmith.tuners.certify import SECONDS, certify, check_options
 
 
 def run(
@@ -40,14 +42,14 @@ def run(
     ] = "sentence-bleu",
     time_limit: Annotated[
         float, typer.Option(help="Seconds; the bound is the tighter the more.", metavar="NUMBER")
-    ] = 60.0,
+    ] = SECONDS,
     tolerance: Annotated[
         float,
         typer.Option(
             help="Lead of a winner that counts, for scaled features and weights of length 1.",
             metavar="NUMBER",
         ),
-    ] = 1e-6,
+    ] = TOLERANCE,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
     format_name: Format = None,
     strict: Strict = False,
@@ -58,7 +60,6 @@ def run(
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
-    from tunesmith.tuners.certify import certify, check_options
 
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)

@@ -59,6 +59,24 @@ def scores_in(points: Floats, start: Ints, group: int, vector: Floats, scores: F
 
 
 @kernel
+def rival(scores: Floats, kin: Ints, lo: int, many: int, own: int) -> int:
+    """Return the highest scored point of a group beside its own and that one's kin; -1 for none.
+
+    ``kin`` numbers points of the same loss that nearly coincide: whichever of them wins, no more
+    is lost, so they need not be ahead of each other.
+    """
+    other = best_other(scores, many, own)
+    family = kin[lo + own]
+    if family < 0 or kin[lo + other] != family:
+        return other
+    other = -1
+    for i in range(many):
+        if kin[lo + i] != family and (other < 0 or scores[i] > scores[other]):
+            other = i
+    return other
+
+
+@kernel
 def best_other(scores: Floats, many: int, own: int) -> int:
     """Return the highest of the first scores but one."""
     at = 1 if own == 0 else 0
@@ -249,6 +267,7 @@ def add_row(
 def attain(
     points: Floats,
     start: Ints,
+    kin: Ints,
     order: Ints,
     chosen: Ints,
     tolerance: float,
@@ -265,6 +284,8 @@ def attain(
 
     Parameters
     ----------
+    kin : int64[N]
+        Points that need not be ahead of each other: see :func:`rival`.
     order : int64[n]
         The groups; the last is looked at first.
     chosen : int64[S]
@@ -296,14 +317,14 @@ def attain(
         own = chosen[group] - lo
         if many > 1:
             scores_in(points, start, group, vector, scores)
-            other = best_other(scores, many, own)
-            gap = scores[own] - scores[other]
+            other = rival(scores, kin, lo, many, own)
+            gap = scores[own] - scores[other] if other >= 0 else np.inf
             square = 0.0
             for d in range(size):
                 square += vector[d] * vector[d]
             # Near to a goal the rows themselves hold; otherwise any vector inside will do.
             need = HOLDS if aims else tolerance * np.sqrt(square) * (1.0 + 1e-9)
-            if gap < need or square == 0.0:
+            if other >= 0 and (gap < need or square == 0.0):
                 base = points[lo * size : (lo + many) * size]
                 for d in range(size):
                     row[d] = base[d * many + own] - base[d * many + other]

@@ -22,10 +22,10 @@ from tunesmith.inference.envelope import winners_of
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.active_set import FEASIBLE
-from tunesmith.search.beam_rows import all_scores, examine_rows, kept, leads
+from tunesmith.search.beam_rows import examine_rows, kept, leads
 from tunesmith.search.extreme import TOLERANCE, new_state, owners
 from tunesmith.search.found import Found, Limits
-from tunesmith.search.incumbent import Incumbent, climbed, reassessed
+from tunesmith.search.incumbent import Incumbent, all_scores, climbed, reassessed
 from tunesmith.search.lazy_cells import LEFT, NEVER, NONE, RIGHT, Results, take_cells
 from tunesmith.search.problem import Problem
 

@@ -15,18 +15,10 @@ from tunesmith.search.active_set import (
     UNDECIDED,
     add_row,
     reset,
-    scores_in,
 )
 
 #: Points nearer to each other than this differ by the rounding of the input alone.
 ALIKE = 1e-4
-
-
-@kernel
-def all_scores(points: Floats, start: Ints, vector: Floats, scores: Floats) -> None:
-    """Fill in the score of every point."""
-    for group in range(start.shape[0] - 1):
-        scores_in(points, start, group, vector, scores[start[group] : start[group + 1]])
 
 
 @kernel

@@ -118,7 +118,10 @@ class BlockBound:
                 if not open_ones and not merged:
                     return
                 for k in range(0, len(open_ones), TOGETHER):
-                    map_pieces(lambda block: _go_on(block, limits), open_ones[k : k + TOGETHER])
+                    map_pieces(
+                        lambda block: _go_on(block, limits, len(self._blocks)),
+                        open_ones[k : k + TOGETHER],
+                    )
                     if limits.left <= 0:
                         break
                     if tell is not None:
@@ -130,7 +133,7 @@ class BlockBound:
         part = self.problem.part(groups)
         known = reassessed(part, self.tolerance, [one.vector for one in self._known])
         block = _Block(groups, floor, ConeSearch(part, *self._about, known))
-        _go_on(block, limits)
+        _go_on(block, limits, len(self._blocks))
         return block
 
     def _merge(self, largest: int | None, limits: Limits) -> bool:
@@ -156,7 +159,9 @@ class BlockBound:
         return self._begin(np.concatenate([a.groups, b.groups]), a.bound + b.bound, limits)
 
 
-def _go_on(block: _Block, limits: Limits) -> None:
+def _go_on(block: _Block, limits: Limits, blocks: int) -> None:
+    """Search a block for a while, with its share of the memory."""
     tests = block.search.tested + TESTS
     left = None if limits.seconds is None else max(limits.left, 0.0)
-    block.search.run(Limits(left, tests, limits.megabytes))
+    memory = None if limits.megabytes is None else limits.megabytes / max(blocks, 1)
+    block.search.run(Limits(left, tests, memory))

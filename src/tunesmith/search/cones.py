@@ -24,13 +24,12 @@ from tunesmith.search.dive import (
     ROOT,
     SLOT,
     STOPPED,
-    Lists,
     Tree,
     dive,
     new_tree,
 )
 from tunesmith.search.dive import TESTS as SO_FAR
-from tunesmith.search.extreme import TOLERANCE, aimed, owners
+from tunesmith.search.extreme import TOLERANCE, lists_of
 from tunesmith.search.found import Limits
 from tunesmith.search.incumbent import Incumbent, assess, climbed
 from tunesmith.search.problem import Problem
@@ -84,10 +83,7 @@ class ConeSearch:
         known: Sequence[Incumbent] = (),
     ) -> None:
         self.problem = problem
-        aim, threshold = aimed(problem, towards, cosine)
-        self._lists = Lists(
-            problem.points, problem.start, problem.loss, owners(problem), tolerance, aim, threshold
-        )
+        self._lists = lists_of(problem, tolerance, towards, cosine)
         self.tested, self.nodes = 0, 0
         self.best: Incumbent | None = None
         self._rng = np.random.default_rng(1)
@@ -96,6 +92,7 @@ class ConeSearch:
             self._offer(one)
         self._number = 0
         self._queue: list[_Open] = []
+        self._bytes = 0
         size = problem.size
         if size:
             pool = np.array([one.vector for one in near[:KEPT]]).reshape(-1, problem.dimensions)
@@ -126,12 +123,7 @@ class ConeSearch:
     @property
     def bound(self) -> int:
         """What every vector loses at least."""
-        return min((one.bound for one in self._queue), default=self.to_beat)
-
-    @property
-    def megabytes(self) -> float:
-        """Memory of the queue, about."""
-        return sum(one.bytes for one in self._queue) / 1e6
+        return self._queue[0].bound if self._queue else self.to_beat
 
     def _push(
         self, bound: int, groups: Ints, points: Ints, alive: Bytes, turn: Ints, pool: Floats
@@ -140,24 +132,29 @@ class ConeSearch:
             self._number += 1
             entry = _Open(bound, -len(groups), self._number, groups, points, alive, turn, pool)
             heapq.heappush(self._queue, entry)
+            self._bytes += entry.bytes
 
     def run(self, limits: Limits, tell: Callable[[], None] | None = None) -> None:
         """Search until it is done, or a limit is reached."""
         while self._queue and limits.left > 0:
-            tests = TESTS
+            tests = ROUND * TESTS
             if limits.tests is not None:
                 tests = min(tests, limits.tests - self.tested)
                 if tests <= 0:
                     break
-            full = limits.megabytes is not None and self.megabytes > limits.megabytes
+            full = limits.megabytes is not None and self._bytes > 1e6 * limits.megabytes
             taken = self._take(full)
+            tests = max(tests // len(taken), 1)
             trees = map_pieces(lambda task: self._dive(*task), [(one, tests) for one in taken])
+            before = self.best
             self._learn([tree for tree, _ in trees])
             for tree, level in trees:
                 if level >= 0:
                     self._open(tree, level)
-            self._queue = [one for one in self._queue if one.bound < self.to_beat]
-            heapq.heapify(self._queue)
+            if self.best is not before:
+                self._queue = [one for one in self._queue if one.bound < self.to_beat]
+                heapq.heapify(self._queue)
+                self._bytes = sum(one.bytes for one in self._queue)
             if tell is not None:
                 tell()
 
@@ -179,11 +176,13 @@ class ConeSearch:
     def _take(self, full: bool) -> list[_Open]:
         """Take the subtrees of least bound; with no room left, those that are soonest done."""
         if not full:
-            return [heapq.heappop(self._queue) for _ in range(min(ROUND, len(self._queue)))]
-        ordered = sorted(self._queue, key=lambda one: (-one.bound, one.depth, one.number))
-        self._queue = ordered[ROUND:]
-        heapq.heapify(self._queue)
-        return ordered[:ROUND]
+            taken = [heapq.heappop(self._queue) for _ in range(min(ROUND, len(self._queue)))]
+        else:
+            ordered = sorted(self._queue, key=lambda one: (-one.bound, one.depth, one.number))
+            taken, self._queue = ordered[:ROUND], ordered[ROUND:]
+            heapq.heapify(self._queue)
+        self._bytes -= sum(one.bytes for one in taken)
+        return taken
 
     def _dive(self, one: _Open, tests: int) -> tuple[Tree, int]:
         """Search a subtree for a while; return what was written, and the level if not done."""
@@ -208,7 +207,7 @@ class ConeSearch:
         problem = self.problem
         scores = np.empty(int(np.diff(problem.start).max()))
         winners = np.empty(problem.size, np.int64)
-        about = problem.points, problem.start, problem.loss
+        about = problem.points, problem.start, problem.kin, problem.loss
         for slot, vector in enumerate(one.pool):
             assess(*about, vector, self._lists.tolerance, scores, winners)
             tree.pool[slot] = vector

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Bytes, Floats, Ints
+from tunesmith.arrays import Bytes, Floats, Ints, Number
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import FEASIBLE, INFEASIBLE, UNDECIDED, reset
-from tunesmith.search.extreme import examine
+from tunesmith.search.extreme import Lists, examine
 from tunesmith.search.incumbent import assess
 from tunesmith.search.problem import Problem
 
@@ -33,21 +33,6 @@ SHARPNESS = 6
 DONE, STOPPED, FAILED = 0, 1, 2
 #: Which number of ``Tree.numbers`` is what.
 BEST, TESTS, NODES, SLOT, ROOT = 0, 1, 2, 3, 4
-
-
-class Lists(NamedTuple):
-    """The arrays of a problem, and what counts as a win.
-
-    ``aim`` and ``cosine`` are those of :func:`examine`.
-    """
-
-    points: Floats
-    start: Ints
-    loss: Ints
-    owner: Ints
-    tolerance: float
-    aim: Floats
-    cosine: float
 
 
 class Tree(NamedTuple):
@@ -153,6 +138,7 @@ def _examine(
     return examine(
         lists.points,
         lists.start,
+        lists.kin,
         lists.owner,
         order,
         tree.chosen,
@@ -199,7 +185,16 @@ def _remember(
     lists: Lists, tree: Tree, level: int, witness: Floats, scores: Floats, winners: Ints
 ) -> None:
     """Put a vector of a node's cone into the pool; it may be the best of all."""
-    total = assess(lists.points, lists.start, lists.loss, witness, lists.tolerance, scores, winners)
+    total = assess(
+        lists.points,
+        lists.start,
+        lists.kin,
+        lists.loss,
+        witness,
+        lists.tolerance,
+        scores,
+        winners,
+    )
     if 0 <= total < tree.numbers[BEST]:
         tree.numbers[BEST] = total
         tree.best[:] = witness
@@ -365,6 +360,8 @@ def dive(lists: Lists, tree: Tree, most: int) -> tuple[int, int]:
     blame = np.zeros(tree.chosen.shape[0], np.uint8)
     spare = tree.vectors.shape[0] - 1
     root = tree.numbers[ROOT]
+    # A plain 0 would have another type, and kernels be compiled twice.
+    level: Number = np.int64(0)
     reset(tree.vectors[spare], np.zeros(witness.shape[0]), tree.bases[spare], tree.counts[spare])
     if root > 0:
         found = _examine(lists, tree, tree.groups[:root], scores, witness, blame)
@@ -372,9 +369,8 @@ def dive(lists: Lists, tree: Tree, most: int) -> tuple[int, int]:
             return FAILED, 0
         if found == INFEASIBLE:
             return DONE, 0
-        _remember(lists, tree, 0, witness, scores, winners)
-    _copy_state(tree, spare, 0)
-    level = 0
+        _remember(lists, tree, level, witness, scores, winners)
+    _copy_state(tree, spare, level)
     before = tree.numbers[TESTS]
     while level >= 0:
         if tree.numbers[TESTS] - before >= most or level + 1 == tree.alive.shape[0]:

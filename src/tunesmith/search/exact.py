@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.blocks import BlockBound
 from tunesmith.search.cones import ConeSearch
 from tunesmith.search.extreme import TOLERANCE
 from tunesmith.search.found import Found, Limits, Tell
-from tunesmith.search.incumbent import Incumbent, climbed
+from tunesmith.search.incumbent import Incumbent, climbed, incumbents
 from tunesmith.search.problem import Problem
 
 #: Up to so many groups one tree of cones is all there is.
@@ -68,12 +67,12 @@ def exact_search(
         if limits.tests is not None:
             limits = dataclasses.replace(limits, tests=limits.tests - tested)
         tree.run(limits, lambda: tell(tree.to_beat, max(tree.bound, bound), tested + tree.tested))
-    if tree.best is None:
-        raise TunesmithError(
-            "no weights were found that put a candidate of every group ahead of all others by the "
-            "tolerance; lower the tolerance, or give more time"
-        )
-    return Found(tree.best.vector, tree.best.loss, max(tree.bound, bound), tested + tree.tested)
+    return Found(
+        None if tree.best is None else tree.best.vector,
+        tree.to_beat,
+        max(tree.bound, bound),
+        tested + tree.tested,
+    )
 
 
 def _part(limits: Limits, share: float) -> Limits:
@@ -93,3 +92,13 @@ def _spread_out(
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
     ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0].vector), tasks)
     return begins + [one for end in ends for one in end]
+
+
+def compile_kernels(problem: Problem, tolerance: float) -> None:
+    """Compile what a search needs, if it never was, on a problem that is solved at once.
+
+    It takes most of a minute, which would be gone from a limit on time.
+    """
+    few = problem.part(np.arange(min(problem.size, 2)))
+    known = incumbents(few, tolerance, np.random.default_rng(1), starts=1)
+    ConeSearch(few, tolerance, known=known).run(Limits(tests=4))

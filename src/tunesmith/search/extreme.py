@@ -6,13 +6,15 @@ vertex of the sum of the hulls; S(N − 1) rows suffice (section 3.1.1). Here th
 as needed, by :mod:`tunesmith.search.active_set`.
 
 A choice is attainable if some vector of length 1 puts every chosen point ahead of all others
-of its group by at least the tolerance τ, with the features scaled as in a ``Problem``. Up to
-rounding the answer is exact: margins within a share ``BAND`` of τ may go either way.
+of its group, but for its kin, by at least the tolerance τ, with the features scaled as in a
+``Problem``. Up to rounding the answer is exact: margins within a share ``BAND`` of τ may go
+either way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +29,8 @@ from tunesmith.search.active_set import (
     UNDECIDED,
     add_row,
     attain,
-    best_other,
     reset,
+    rival,
     scores_in,
 )
 from tunesmith.search.problem import Problem
@@ -115,6 +117,7 @@ class Tester:
         found = examine(
             problem.points,
             problem.start,
+            problem.kin,
             self._owner,
             order,
             chosen,
@@ -134,8 +137,40 @@ class Tester:
             return Verdict(False, None, 0.0, np.flatnonzero(self._blame))
         length = float(np.sqrt((self._witness**2).sum()))
         witness = self._witness / length if length > 0 else self._witness.copy()
-        margin = margin_of(problem.points, problem.start, order, chosen, witness, self._scores)
+        about = problem.points, problem.start, problem.kin
+        margin = margin_of(*about, order, chosen, witness, self._scores)
         return Verdict(True, witness, float(margin), np.zeros(0, np.int64))
+
+
+class Lists(NamedTuple):
+    """The arrays of a problem, and what counts as a win: see :func:`examine`."""
+
+    points: Floats
+    start: Ints
+    kin: Ints
+    loss: Ints
+    owner: Ints
+    tolerance: float
+    aim: Floats
+    cosine: float
+
+
+def lists_of(
+    problem: Problem, tolerance: float, towards: Floats | None = None, cosine: float = -1.0
+) -> Lists:
+    """Return what kernels need to know of a problem."""
+    owner = np.repeat(np.arange(problem.size), np.diff(problem.start))
+    aim, threshold = aimed(problem, towards, cosine)
+    return Lists(
+        problem.points,
+        problem.start,
+        problem.kin,
+        problem.loss,
+        owner,
+        tolerance,
+        aim,
+        threshold,
+    )
 
 
 def check_tolerance(tolerance: float) -> None:
@@ -175,6 +210,7 @@ def aimed(problem: Problem, towards: Floats | None, cosine: float) -> tuple[Floa
 def examine(
     points: Floats,
     start: Ints,
+    kin: Ints,
     owner: Ints,
     order: Ints,
     chosen: Ints,
@@ -199,14 +235,14 @@ def examine(
     size = vector.shape[0]
     nowhere = np.zeros(size)
     found = attain(
-        points, start, order, chosen, tolerance,
+        points, start, kin, order, chosen, tolerance,
         vector, nowhere, basis, factor, forces, rows, count, scores,
     )  # fmt: skip
     if found == UNDECIDED:
         # Once more without what rounding has left in the state.
         reset(vector, nowhere, basis, count)
         found = attain(
-            points, start, order, chosen, tolerance,
+            points, start, kin, order, chosen, tolerance,
             vector, nowhere, basis, factor, forces, rows, count, scores,
         )  # fmt: skip
     if found == INFEASIBLE:
@@ -217,7 +253,7 @@ def examine(
     if cosine <= 0.0 or _product(vector, aim) >= cosine * _length(vector):
         return FEASIBLE
     return _within_cosine(
-        points, start, owner, order, chosen, tolerance, aim, cosine,
+        points, start, kin, owner, order, chosen, tolerance, aim, cosine,
         basis, factor, forces, rows, count, scores, witness, blame,
     )  # fmt: skip
 
@@ -251,6 +287,7 @@ def _length(a: Floats) -> float:
 def _within_cosine(
     points: Floats,
     start: Ints,
+    kin: Ints,
     owner: Ints,
     order: Ints,
     chosen: Ints,
@@ -272,7 +309,7 @@ def _within_cosine(
     one more row: the nearest point to the origin with all rows at 1 is again at most 1/τ long,
     or there is none. It goes on from a copy of the cone's state.
     """
-    if margin_of(points, start, order, chosen, aim, scores) >= tolerance:
+    if margin_of(points, start, kin, order, chosen, aim, scores) >= tolerance:
         witness[:] = aim
         return FEASIBLE
     size = aim.shape[0]
@@ -296,7 +333,7 @@ def _within_cosine(
             forces[count[0]] = 0.0
         elif changes > 0:
             found = attain(
-                points, start, order, chosen, tolerance,
+                points, start, kin, order, chosen, tolerance,
                 witness, nowhere, basis, factor, forces, rows, count, scores,
             )  # fmt: skip
         if found == INFEASIBLE:
@@ -308,7 +345,13 @@ def _within_cosine(
 
 @kernel
 def margin_of(
-    points: Floats, start: Ints, order: Ints, chosen: Ints, vector: Floats, scores: Floats
+    points: Floats,
+    start: Ints,
+    kin: Ints,
+    order: Ints,
+    chosen: Ints,
+    vector: Floats,
+    scores: Floats,
 ) -> float:
     """Return by how much the chosen points are ahead, in the group where it is least."""
     least = np.inf
@@ -317,5 +360,7 @@ def margin_of(
         if many > 1:
             own = chosen[group] - start[group]
             scores_in(points, start, group, vector, scores)
-            least = min(least, scores[own] - scores[best_other(scores, many, own)])
+            other = rival(scores, kin, start[group], many, own)
+            if other >= 0:
+                least = min(least, scores[own] - scores[other])
     return least

@@ -48,16 +48,16 @@ class Found:
     Attributes
     ----------
     vector : float64[D]
-        Of length 1, for the points of the problem.
+        Of length 1, for the points of the problem; None if none was found that counts.
     loss
-        What it loses, in units of the problem.
+        What it loses, in units of the problem; without a vector, more than any.
     bound
         No vector loses less, among those that count.
     tested
         Choices tested.
     """
 
-    vector: Floats
+    vector: Floats | None
     loss: int
     bound: int
     tested: int
@@ -65,8 +65,11 @@ class Found:
     @property
     def optimal(self) -> bool:
         """Whether it is proven that no vector is better."""
-        return self.bound >= self.loss
+        return self.vector is not None and self.bound >= self.loss
 
+
+#: Scores that differ by less, relative to their size, are the same: losses are rounded.
+SAME = 1e-9
 
 #: Called with the least loss known, the bound and the number of tests so far.
 Tell = Callable[[int, int, int], None]
@@ -83,20 +86,35 @@ def progress_of(problem: Problem) -> Tell:
 
 
 def certificate(
-    problem: Problem, loss: int, bound: int, tested: int, seconds: float
+    problem: Problem, score: float, found: Found | None, seconds: float
 ) -> dict[str, Any]:
-    """Return the JSON object that says how good a loss is: in the metric's unit.
+    """Return the JSON object that says how good weights of some score are.
 
-    Numbers of combinations that a float cannot hold are written as texts.
+    The weights need not be the best found. If they score above all that count, because leads
+    below the tolerance decide, nothing is proven about them, and ``tie`` says so.
+
+    Parameters
+    ----------
+    score
+        What the weights reach, in the metric's unit.
+    found
+        What is known; None where there is nothing to choose.
     """
-    best, limit = problem.score(loss), problem.score(min(bound, loss))
-    total = problem.combinations
-    return {
-        "best": best,
-        "bound": limit,
-        "gap": abs(limit - best),
-        "optimal": bound >= loss,
-        "tested": tested,
-        "total": total if total < 2**53 else str(total),
+    sign = 1.0 if problem.metric.higher_is_better else -1.0
+    best, limit = sign * score, sign * problem.score(0 if found is None else found.bound)
+    least = SAME * max(1.0, abs(best))
+    reached = found is None or (
+        found.optimal and abs(best - sign * problem.score(found.loss)) <= least
+    )
+    known = {
+        "best": score,
+        "bound": score if reached else sign * max(best, limit),
+        "gap": 0.0 if reached else max(0.0, limit - best),
+        "optimal": reached,
+        "tested": 0 if found is None else found.tested,
+        "total": problem.total,
         "seconds": seconds,
     }
+    if not reached and best > limit + least:
+        known["tie"] = True
+    return known

@@ -15,7 +15,8 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.inference.envelope import envelope, extremes_of, winners_of
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.active_set import best_other, scores_in
+from tunesmith.search.active_set import best_other, rival, scores_in
+from tunesmith.search.found import Limits
 from tunesmith.search.line import NARROW
 from tunesmith.search.problem import Problem
 
@@ -35,6 +36,7 @@ class Incumbent:
 def assess(
     points: Floats,
     start: Ints,
+    kin: Ints,
     loss: Ints,
     vector: Floats,
     tolerance: float,
@@ -57,7 +59,8 @@ def assess(
         own = best_other(scores, many, -1)
         ahead = True
         if many > 1:
-            ahead = scores[own] - scores[best_other(scores, many, own)] >= need
+            other = rival(scores, kin, lo, many, own)
+            ahead = other < 0 or scores[own] - scores[other] >= need
         if ahead and square > 0.0:
             winners[group] = lo + own
             total += loss[lo + own]
@@ -83,7 +86,7 @@ def improve(
     at = np.empty(many)
     left, right = np.empty(many, np.int64), np.empty(many, np.int64)
     total = np.zeros(1, np.int64)
-    _all_scores(points, start, vector, scores)
+    all_scores(points, start, vector, scores)
     winners = winners_of(scores, start)
     now = 0
     for group in groups:
@@ -93,7 +96,7 @@ def improve(
         if failures >= patience or now == 0:
             break
         direction = directions[k]
-        _all_scores(points, start, direction, slopes)
+        all_scores(points, start, direction, slopes)
         ends = extremes_of(slopes, start, groups)
         total[0] = now
         count = envelope(
@@ -111,7 +114,7 @@ def improve(
         length = np.sqrt(length)
         for d in range(size):
             vector[d] /= length
-        _all_scores(points, start, vector, scores)
+        all_scores(points, start, vector, scores)
         winners = winners_of(scores, start)
         now = 0
         for group in groups:
@@ -120,7 +123,8 @@ def improve(
 
 
 @kernel
-def _all_scores(points: Floats, start: Ints, vector: Floats, scores: Floats) -> None:
+def all_scores(points: Floats, start: Ints, vector: Floats, scores: Floats) -> None:
+    """Fill in the score of every point."""
     for group in range(start.shape[0] - 1):
         scores_in(points, start, group, vector, scores[start[group] : start[group + 1]])
 
@@ -153,16 +157,22 @@ def incumbents(
     rng: np.random.Generator,
     first: Sequence[Floats] = (),
     starts: int = STARTS,
+    limits: Limits | None = None,
 ) -> list[Incumbent]:
     """Return local optima that win clearly, the best first; none if none does.
 
-    Beside random vectors, ``first`` are begun from, and count themselves.
+    Beside random vectors, ``first`` are begun from, and count themselves. With a limit on time
+    the later ones may not be begun from.
     """
-    begins = [*rng.standard_normal((starts, problem.dimensions)), *first]
+    limits = limits or Limits()
+    begins = [*first, *rng.standard_normal((starts, problem.dimensions))]
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
-    ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0]), tasks)
-    found = [one for end in ends for one in end] + reassessed(problem, tolerance, first)
-    return sorted(found, key=lambda one: one.loss)
+
+    def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
+        return climbed(problem, tolerance, task[1], task[0]) if limits.left > 0 else []
+
+    found = [one for end in map_pieces(climb, tasks) for one in end]
+    return sorted(found + reassessed(problem, tolerance, first), key=lambda one: one.loss)
 
 
 def climbed(
@@ -179,15 +189,10 @@ def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) ->
     """Return those of some vectors that win clearly, the best first."""
     winners = np.empty(problem.size, np.int64)
     scores = np.empty(int(np.diff(problem.start).max(initial=0)))
-    about = problem.points, problem.start, problem.loss
+    about = problem.points, problem.start, problem.kin, problem.loss
     found = []
     for vector in vectors:
         lost = assess(*about, vector, tolerance, scores, winners)
         if lost >= 0:
             found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost)))
     return sorted(found, key=lambda one: one.loss)
-
-
-def unclear(problem: Problem, vectors: Sequence[Floats]) -> Incumbent:
-    """Return the best of some vectors, ties or not; they may all be 0."""
-    return reassessed(problem, 0.0, [*vectors, np.ones(problem.dimensions)])[0]

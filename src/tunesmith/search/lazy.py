@@ -24,7 +24,7 @@ from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.active_set import FEASIBLE, UNDECIDED
-from tunesmith.search.extreme import TOLERANCE, aimed, new_state, owners
+from tunesmith.search.extreme import TOLERANCE, lists_of, new_state
 from tunesmith.search.found import Found, Limits
 from tunesmith.search.incumbent import Incumbent
 from tunesmith.search.lazy_cells import (
@@ -41,7 +41,7 @@ from tunesmith.search.lazy_cells import (
     take_cells,
     test_cells,
 )
-from tunesmith.search.lazy_conflicts import Conflicts, Lists, learn
+from tunesmith.search.lazy_conflicts import Conflicts, learn
 from tunesmith.search.lazy_order import conflict_order, conflict_shares
 from tunesmith.search.problem import Problem
 
@@ -225,9 +225,8 @@ class LazySearch:
         batch: int | None = None,
     ) -> None:
         self.problem, self.batch = problem, batch
-        aim, threshold = aimed(problem, towards, cosine)
-        about = problem.points, problem.start, problem.loss, owners(problem)
-        self.lists = Lists(*about, tolerance, aim, threshold)
+        self.lists = lists_of(problem, tolerance, towards, cosine)
+        aim = self.lists.aim
         self.best = incumbent
         if not problem.size and incumbent is None:
             self.best = Incumbent(aim if aim.any() else np.eye(1, len(aim))[0], 0)
@@ -380,14 +379,9 @@ def lazy_search(
         least = "none" if search.best is None else f"{problem.score(search.least):.6g}"
         progress("lazy search", search.tested, None, f"best {least}")
     best = search.best
-    if best is None:
-        raise TunesmithError(
-            "no weights were found that put a candidate of every group ahead of all others by the "
-            "tolerance; lower it, or give more time"
-        )
     return LazyFound(
-        best.vector,
-        best.loss,
+        None if best is None else best.vector,
+        NEVER if best is None else best.loss,
         search.bound,
         search.tested,
         search.counts(),

@@ -21,10 +21,11 @@ from tunesmith.search.active_set import (
     add_row,
     best_other,
     reset,
+    rival,
     scores_in,
 )
-from tunesmith.search.extreme import accuse, examine
-from tunesmith.search.lazy_conflicts import Conflicts, Lists, excluded, insert
+from tunesmith.search.extreme import Lists, accuse, examine
+from tunesmith.search.lazy_conflicts import Conflicts, excluded, insert
 
 #: More than any loss.
 NEVER = 2**60
@@ -217,10 +218,10 @@ def _wins(lists: Lists, work: Work, order: Ints, vector: Floats) -> bool:
         lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
         own = work.chosen[group] - lo
         scores_in(lists.points, lists.start, group, vector, work.scores)
-        if many > 1 and (
-            work.scores[own] - work.scores[best_other(work.scores, many, own)] < lists.tolerance
-        ):
-            return False
+        if many > 1:
+            other = rival(work.scores, lists.kin, lo, many, own)
+            if other >= 0 and work.scores[own] - work.scores[other] < lists.tolerance:
+                return False
     return True
 
 
@@ -311,9 +312,9 @@ def _test(
         accuse(lists.owner, work.forces, work.rows, work.active, work.blame)
     else:
         found = examine(
-            lists.points, lists.start, lists.owner, order, work.chosen, lists.tolerance,
-            lists.aim, lists.cosine, work.vector, work.basis, work.factor, work.forces, work.rows,
-            work.active, work.scores, work.witness, work.blame,
+            lists.points, lists.start, lists.kin, lists.owner, order, work.chosen,
+            lists.tolerance, lists.aim, lists.cosine, work.vector, work.basis, work.factor,
+            work.forces, work.rows, work.active, work.scores, work.witness, work.blame,
         )  # fmt: skip
     if found == INFEASIBLE:
         _remember(lists, work, order)
@@ -333,8 +334,10 @@ def _elsewhere(lists: Lists, work: Work, lo: int, hi: int, lost: int, vector: Fl
         many = start[group + 1] - start[group]
         scores_in(lists.points, start, group, vector, scores)
         own = best_other(scores, many, -1)
-        if many > 1 and scores[own] - scores[best_other(scores, many, own)] < lists.tolerance:
-            return NEVER
+        if many > 1:
+            other = rival(scores, lists.kin, start[group], many, own)
+            if other >= 0 and scores[own] - scores[other] < lists.tolerance:
+                return NEVER
         lost += lists.loss[start[group] + own]
         if lost >= work.numbers[LEAST]:
             break

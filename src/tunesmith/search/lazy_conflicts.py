@@ -8,20 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Ints
 from tunesmith.kernels import kernel
-
-
-class Lists(NamedTuple):
-    """The arrays of a problem, and what counts as a win: see :func:`examine`."""
-
-    points: Floats
-    start: Ints
-    loss: Ints
-    owner: Ints
-    tolerance: float
-    aim: Floats
-    cosine: float
+from tunesmith.search.extreme import Lists
 
 
 class Conflicts(NamedTuple):

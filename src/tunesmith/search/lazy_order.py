@@ -13,8 +13,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.active_set import INFEASIBLE, reset
-from tunesmith.search.extreme import aimed, examine, new_state, owners
-from tunesmith.search.lazy_conflicts import Lists
+from tunesmith.search.extreme import Lists, examine, lists_of, new_state
 from tunesmith.search.problem import Problem
 
 #: Points of least loss that are tried against those of another group, at most.
@@ -53,9 +52,9 @@ def _conflicts(
                 chosen[group], chosen[other] = i, j
                 reset(vector, nowhere, basis, count)
                 found = examine(
-                    lists.points, start, lists.owner, order, chosen, lists.tolerance,
-                    lists.aim, lists.cosine, vector, basis, factor, forces, rows, count,
-                    scores, witness, blame,
+                    lists.points, start, lists.kin, lists.owner, order, chosen,
+                    lists.tolerance, lists.aim, lists.cosine, vector, basis, factor, forces,
+                    rows, count, scores, witness, blame,
                 )  # fmt: skip
                 many += 1
                 if found == INFEASIBLE:
@@ -75,8 +74,7 @@ def conflict_shares(
     tried = min(TRIED, math.isqrt(2 * MOST_TESTS // max(size * (size - 1), 1)))
     if tried == 0 or size < 3:
         return shares
-    about = problem.points, problem.start, problem.loss, owners(problem), tolerance
-    lists = Lists(*about, *aimed(problem, towards, cosine))
+    lists = lists_of(problem, tolerance, towards, cosine)
 
     def run(group: int) -> None:
         _conflicts(lists, group, tried, *new_state(problem.dimensions), shares[group])
@@ -89,8 +87,10 @@ def conflict_order(shares: Floats) -> Ints:
     """Return an order in which neighbours, and halves of halves, exclude much of each other.
 
     Again and again the two clusters of groups with the greatest mean share are joined, each once
-    in a round.
+    in a round. Where nothing is known of conflicts, they stay as they are.
     """
+    if not shares.any():
+        return np.arange(len(shares))
     clusters = [[group] for group in range(len(shares))]
     while len(clusters) > 1:
         pairs = [(i, j) for j in range(len(clusters)) for i in range(j)]

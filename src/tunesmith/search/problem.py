@@ -10,19 +10,24 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tunesmith.arrays import Flags, Floats, Ints
+from tunesmith.arrays import Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 
-#: Levels of a loss that is not a count. Sums of whole numbers are exact in any order.
-LEVELS = 2.0**34
+#: Losses that are not counts become multiples of a unit, as fine as numbers are, rounded down:
+#: what is proven stays true. Sums of whole numbers are exact in any order; so large they may be.
+FINEST, LARGEST = 2.0**-50, 2.0**56
 #: A loss this near to a multiple of the least one is that multiple.
 WHOLE = 1e-6
-#: Points of the same loss that are nearer to each other are one. Input has about six digits.
+#: Features, scaled, that differ by less are equal but for rounding: so many decimals count.
+DECIMALS = 9
+#: Points of the same loss that are nearer to each other are kin. Input has about six digits.
 NEAR = 1e-4
+#: Digits of a number that are written out.
+MOST_DIGITS = 400
 #: Points are held without gaps: more numbers than this are more than a search can use.
 MOST_NUMBERS = 2**30
 
@@ -33,10 +38,10 @@ class Problem:
 
     Candidates with the same features cannot be told apart: the first read stands for all of
     them, as in reranking. Features are scaled to a pooled deviation of 1 and centred within
-    each group. Candidates of the same loss whose points are nearly the same, as those of a text
-    that a decoder wrote twice with other rounding, are one point too: weights that tell them
-    apart by a lead are none that anybody wants. Groups whose points all have the same loss
-    restrict nothing and are left out.
+    each group. Groups whose points all have the same loss restrict nothing and are left out.
+
+    Where features differ by rounding alone nobody knows which candidate will win: such points
+    are one, with the least of their losses, so that what is proven stays true.
 
     Attributes
     ----------
@@ -46,6 +51,10 @@ class Problem:
         Group after group; within one, feature after feature.
     loss : int64[N]
         How much worse than the best point of its group, in units.
+    kin : int64[N]
+        Points of a group with the same number have the same loss and nearly coincide, as a text
+        does that a decoder wrote twice with other rounding; -1 for the others. Whichever of
+        them wins, no more is lost, so none has to be ahead of its kin.
     candidate : int64[N]
         Which candidate of the tuning set a point is.
     groups : int64[S]
@@ -64,6 +73,7 @@ class Problem:
     start: Ints
     points: Floats
     loss: Ints
+    kin: Ints
     candidate: Ints
     groups: Ints
     spread: Floats
@@ -88,13 +98,13 @@ class Problem:
         kept = []
         for g in range(len(chosen)):
             rows = start[g] + _first_of_equals(points[start[g] : start[g + 1]])
+            rows = _best_of_alike(points, rows, gains)
             rows = rows[np.argsort(-gains[rows], kind="stable")]
             chosen[g] = rows[0]
             kept.append(rows)
-        unit = _unit(np.concatenate([gains[rows[0]] - gains[rows] for rows in kept]))
-        losses = [np.rint((gains[rows[0]] - gains[rows]) / unit).astype(np.int64) for rows in kept]
-        for g, stays in enumerate(_first_of_near(points, kept, losses)):
-            kept[g], losses[g] = kept[g][stays], losses[g][stays]
+        below = [gains[rows[0]] - gains[rows] for rows in kept]
+        unit = _unit(np.concatenate(below), len(below))
+        losses = [np.floor(one / unit + 2 * WHOLE).astype(np.int64) for one in below]
         groups = np.array([g for g, loss in enumerate(losses) if loss[-1] > 0], np.int64)
         which = [kept[g] for g in groups]
         blocks = [(points[rows] - points[rows].mean(axis=0)).T.ravel() for rows in which]
@@ -102,6 +112,7 @@ class Problem:
             np.cumsum([0, *(len(rows) for rows in which)]),
             np.concatenate([np.zeros(0), *blocks]),
             np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
+            _kin(points, which, [losses[g] for g in groups]),
             np.concatenate([np.zeros(0, np.int64), *which]),
             groups,
             spread,
@@ -124,6 +135,14 @@ class Problem:
     def combinations(self) -> int:
         """How many choices of a point per group there are."""
         return math.prod(int(n) for n in np.diff(self.start))
+
+    @property
+    def total(self) -> int | str:
+        """The combinations as they are written: a text where they are many."""
+        digits = float(np.log10(np.diff(self.start)).sum())
+        if digits > MOST_DIGITS:
+            return f"10^{int(digits)}"
+        return self.combinations if self.combinations < 2**53 else str(self.combinations)
 
     def gain(self, loss: int | float) -> float:
         """Return the gain of a loss of all groups together, in natural units."""
@@ -154,6 +173,7 @@ class Problem:
             start=np.cumsum([0, *(len(one) for one in ranges)]),
             points=np.concatenate([np.zeros(0), *blocks]),
             loss=self.loss[rows],
+            kin=self.kin[rows],
             candidate=self.candidate[rows],
             groups=self.groups[np.asarray(groups, np.int64)],
         )
@@ -193,45 +213,50 @@ def _first_of_equals(points: Floats) -> Ints:
     return np.sort(np.unique(whole, return_index=True)[1])
 
 
-def _first_of_near(points: Floats, kept: list[Ints], losses: list[Ints]) -> list[Flags]:
-    """Return which of the kept rows of each group are the first of those near to them.
+def _best_of_alike(points: Floats, rows: Ints, gains: Floats) -> Ints:
+    """Return which rows are the best of those that differ by rounding alone."""
+    first = _first_of_equals(np.round(points[rows], DECIMALS))
+    if len(first) == len(rows):
+        return rows
+    order = np.argsort(-gains[rows], kind="stable")
+    return np.sort(rows[order[_first_of_equals(np.round(points[rows[order]], DECIMALS))]])
+
+
+def _kin(points: Floats, kept: list[Ints], losses: list[Ints]) -> Ints:
+    """Return the families of points of the same loss that nearly coincide, -1 for none.
 
     On a line that all points are projected to, near ones are near; so few pairs are measured.
     """
-    sizes = [len(rows) for rows in kept]
+    if not kept:
+        return np.zeros(0, np.int64)
     rows, loss = np.concatenate(kept), np.concatenate(losses)
-    group = np.repeat(np.arange(len(kept)), sizes)
-    line: Floats = np.random.default_rng(1).standard_normal((points.shape[1],))
-    at: Floats = points[rows] @ (line / (float(np.sqrt((line**2).sum())) or 1.0))
-    order = np.lexsort((at, loss, group))
+    group = np.repeat(np.arange(len(kept)), [len(one) for one in kept])
+    line = np.random.default_rng(1).standard_normal((points.shape[1],))
+    order = np.lexsort((points[rows] @ line, loss, group))
     pairs = []
-    for apart in range(1, len(order)):
+    for apart in range(1, min(4, len(order))):
         a, b = order[:-apart], order[apart:]
-        same = (group[a] == group[b]) & (loss[a] == loss[b]) & (at[b] - at[a] < NEAR)
-        if not same.any():
-            break
+        same = (group[a] == group[b]) & (loss[a] == loss[b])
         a, b = a[same], b[same]
-        away: Floats = points[rows[a]] - points[rows[b]]
+        away = points[rows[a]] - points[rows[b]]
         near = (away**2).sum(axis=1) < NEAR * NEAR
         pairs.append(np.stack([a[near], b[near]]))
-    stays = np.ones(len(rows), np.bool_)
-    if pairs:
-        a, b = np.concatenate(pairs, axis=1)
-        links = coo_array((np.ones(len(a)), (a, b)), shape=(len(rows), len(rows)))
-        _, which = connected_components(links, directed=False)
-        stays[:] = False
-        # Within a loss the rows are in the order read.
-        stays[np.unique(which, return_index=True)[1]] = True
-    return np.split(stays, np.cumsum(sizes)[:-1])
+    a, b = np.concatenate(pairs, axis=1)
+    links = coo_array((np.ones(len(a)), (a, b)), shape=(len(rows), len(rows)))
+    _, family = connected_components(links, directed=False)
+    alone = np.bincount(family)[family] == 1
+    return np.where(alone, -1, family).astype(np.int64)
 
 
-def _unit(losses: Floats) -> float:
+def _unit(losses: Floats, groups: int) -> float:
     """Return what all losses are multiples of: exactly for counts, to many digits otherwise."""
     most = float(losses.max(initial=0.0))
     if most <= 0.0:
         return 1.0
-    least = float(losses[losses > WHOLE * most].min())
+    finest = most * max(FINEST, groups / LARGEST)
+    least = float(losses[losses > finest].min())
     multiples = losses / least
-    if (np.abs(multiples - np.rint(multiples)) < WHOLE).all():
+    whole = np.rint(multiples)
+    if multiples.max() < 1.0 / WHOLE**2 and (np.abs(multiples - whole) < WHOLE).all():
         return most / float(np.rint(most / least))
-    return most / LEVELS
+    return finest

@@ -15,10 +15,10 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best as best_of
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.randomness import generator_of
-from tunesmith.search.exact import NO_TREE, exact_search
+from tunesmith.search.exact import NO_TREE, compile_kernels, exact_search
 from tunesmith.search.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.found import Limits, certificate, progress_of
-from tunesmith.search.incumbent import Incumbent, incumbents, unclear
+from tunesmith.search.incumbent import Incumbent, incumbents
 from tunesmith.search.problem import Problem
 from tunesmith.tuners.base import check_sum
 
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 SCHEMA = "tunesmith.certify/1"
+#: Seconds, unless the user says how many; megabytes for what is left to search.
+SECONDS, MEMORY = 60.0, 1000.0
 #: Vectors near to the given one that are climbed from, and how far they are, relative to it.
-NEAR, DISTANCE = 7, 0.3
+NEARBY, DISTANCE = 7, 0.3
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Certified:
     certificate
         ``best`` is that score; no weights at all do better than ``bound``, if they put their
         winners ahead by the tolerance. ``optimal`` tells whether that proves the weights the
-        best there are.
+        best there are. ``tie`` is there if they are better than all that count.
     found_score, found_weights
         The best weights met on the way: the truth is between them and the bound. They may be
         the given ones.
@@ -84,7 +86,7 @@ def certify(
     tuning: TuningSet,
     weights: Mapping[str, float],
     *,
-    time_limit: float | None = 60.0,
+    time_limit: float | None = SECONDS,
     tolerance: float = TOLERANCE,
     rng: np.random.Generator | int | None = None,
     strict: bool = False,
@@ -118,27 +120,28 @@ def certify(
     values = given.matched(names, strict)
     seed = 1 if rng is None else rng
     generator = generator_of(seed)
-    limits = Limits(time_limit)
     score = tuning.score(best_of(tuning.candidates, values))
     problem = Problem.of(tuning)
-    found, proof = values, certificate(problem, 0, 0, 0, limits.passed)
+    compile_kernels(problem, tolerance)
+    limits = Limits(time_limit, megabytes=MEMORY)
+    found, best = None, values
     if problem.size > 0:
-        known = _known(problem, problem.vector(values), tolerance, generator)
-        result = exact_search(
+        known = _known(problem, problem.vector(values), tolerance, generator, limits)
+        found = exact_search(
             problem, known, generator, tolerance=tolerance, limits=limits, tell=progress_of(problem)
         )
-        proof = certificate(problem, result.loss, result.bound, result.tested, limits.passed)
-        found = problem.weights(result.vector)
+        if found.vector is not None:
+            best = problem.weights(found.vector)
     sign = 1.0 if tuning.metric.higher_is_better else -1.0
-    reached = tuning.score(best_of(tuning.candidates, found))
+    reached = tuning.score(best_of(tuning.candidates, best))
     if sign * reached <= sign * score:
-        found, reached = values, score
+        best, reached = values, score
     return Certified(
         tuning.metric.name,
         score,
-        proof_for(proof, score, sign),
+        certificate(problem, score, found, limits.passed),
         reached,
-        given.updated(Weights(names, found)),
+        given.updated(Weights(names, best)),
         f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|{tuning.signature()}",
         None if isinstance(seed, np.random.Generator) else int(seed),
         tuning.candidates.files,
@@ -146,15 +149,15 @@ def certify(
 
 
 def _known(
-    problem: Problem, vector: Floats, tolerance: float, rng: np.random.Generator
+    problem: Problem, vector: Floats, tolerance: float, rng: np.random.Generator, limits: Limits
 ) -> list[Incumbent]:
     """Return vectors to begin with: on many groups those near to the given one are the best."""
     if problem.size <= NO_TREE:
-        return incumbents(problem, tolerance, rng, [vector]) or [unclear(problem, [vector])]
-    away = rng.standard_normal((NEAR, problem.dimensions))
+        return incumbents(problem, tolerance, rng, [vector], limits=limits)
+    away = rng.standard_normal((NEARBY, problem.dimensions))
     length = float(np.sqrt((vector**2).mean())) or 1.0
     near = [vector, *(vector + DISTANCE * length * away)]
-    return incumbents(problem, tolerance, rng, near, 0) or [unclear(problem, near)]
+    return incumbents(problem, tolerance, rng, near, 0, limits)
 
 
 def check_options(time_limit: float | None, tolerance: float) -> None:
@@ -162,19 +165,3 @@ def check_options(time_limit: float | None, tolerance: float) -> None:
     check_tolerance(tolerance)
     if time_limit is not None and not time_limit > 0.0:
         raise UsageError(f"time_limit is {time_limit:g}; give seconds above 0")
-
-
-def proof_for(proof: dict[str, Any], score: float, sign: float) -> dict[str, Any]:
-    """Return a certificate for weights of this score, which need not be the best found.
-
-    ``sign`` is 1 where more is better, otherwise -1.
-    """
-    bound = max(sign * proof["bound"], sign * score)
-    gap = bound - sign * score
-    optimal = proof["optimal"] and gap <= 1e-9 * max(1.0, abs(bound))
-    return proof | {
-        "best": score,
-        "bound": score if optimal else sign * bound,
-        "gap": 0.0 if optimal else gap,
-        "optimal": optimal,
-    }

@@ -10,24 +10,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best as best_of
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
 from tunesmith.search.beam import beam_search
-from tunesmith.search.exact import ONE_TREE, exact_search
+from tunesmith.search.exact import ONE_TREE, compile_kernels, exact_search
 from tunesmith.search.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.found import Found, Limits, certificate, progress_of
-from tunesmith.search.incumbent import incumbents, unclear
+from tunesmith.search.incumbent import STARTS, incumbents, reassessed
 from tunesmith.search.lazy import lazy_search
 from tunesmith.search.problem import Problem
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
-from tunesmith.tuners.certify import proof_for
 from tunesmith.tuners.mert import MERT
 
 #: Groups up to which a search is let run without a limit.
 MOST_GROUPS = {"cones": 24, "lazy": 10}
+#: Seconds of a time limit from which on MERT has all its restarts.
+ENOUGH_FOR_MERT = 30.0
+#: Whole numbers above this are no sensible limits.
+LARGEST = 2**40
 
 
 @TUNERS.register("lp-mert")
@@ -67,8 +70,8 @@ class LPMERT(Tuner):
     def __post_init__(self) -> None:
         for name in ("time_limit", "test_limit", "memory_limit", "beam"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"{name} is {value:g}; give more than 0")
+            if value is not None and not 0 < value <= LARGEST:
+                raise UsageError(f"{name} is {value}; give more than 0, and at most {LARGEST}")
         check_tolerance(self.tolerance)
         if self.cosine is not None and not -1.0 <= self.cosine < 1.0:
             raise UsageError(f"cosine is {self.cosine:g}; give -1 to less than 1")
@@ -89,30 +92,36 @@ class LPMERT(Tuner):
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Search, within the limits."""
-        limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
         problem = Problem.of(tuning)
+        compile_kernels(problem, self.tolerance)
+        limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
         choices = [self.own_start(tuning) if start is None else start]
-        if problem.size == 0:
-            return Outcome(choices[0], certificate=certificate(problem, 0, 0, 0, limits.passed))
-        searches = 0
-        if self.search == "beam" or problem.size > ONE_TREE:
-            climb = MERT().tune(tuning, start, rng)
-            choices.append(climb.weights)
-            searches = climb.line_searches
         record = _Record(problem)
-        found = self._search(problem, [problem.vector(w) for w in choices], limits, rng, record)
-        first = problem.vector(choices[0])
-        vector = found.vector * _power_of_two(first, found.vector)
-        near = [w for w in choices if self._counts(problem.vector(w), first)]
-        weights = _best_of(tuning, [problem.weights(vector), *near])
+        found, searches = None, 0
+        if problem.size > 0:
+            if self.search == "beam" or problem.size > ONE_TREE:
+                climb = MERT(restarts=self._restarts).tune(tuning, start, rng)
+                choices.append(climb.weights)
+                searches = climb.line_searches
+            vectors = [problem.vector(weights) for weights in choices]
+            found = self._search(problem, vectors, limits, rng, record)
+            choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]
+            if found.vector is not None:
+                vector = found.vector * to_size_of(vectors[0], found.vector)
+                choices.insert(0, problem.weights(vector))
+        weights, score = _best_of(tuning, choices)
         if self.search == "beam":
             return Outcome(weights, record.history, searches)
-        proof = certificate(problem, found.loss, found.bound, found.tested, limits.passed)
+        proof = certificate(problem, score, found, limits.passed)
         if self._is_restricted:
-            proof["within"] = f"a cosine of {self.cosine:g} to the starting weights"
-        score = tuning.score(best_of(tuning.candidates, weights))
-        sign = 1.0 if tuning.metric.higher_is_better else -1.0
-        return Outcome(weights, record.history, searches, proof_for(proof, score, sign))
+            proof["within"] = f"a cosine of {self.cosine} to the starting weights"
+        return Outcome(weights, record.history, searches, proof)
+
+    @property
+    def _restarts(self) -> int | None:
+        """How often MERT begins; with little time, hardly ever."""
+        limit = self.time_limit
+        return None if limit is None or limit >= ENOUGH_FOR_MERT else 1
 
     @property
     def _is_restricted(self) -> bool:
@@ -129,18 +138,14 @@ class LPMERT(Tuner):
     ) -> Found:
         """Search from some vectors on; the first is what a cosine is to."""
         if self.search == "beam":
-            return beam_search(
-                problem,
-                unclear(problem, first).vector,
-                beam=self.beam,
-                tolerance=self.tolerance,
-                limits=limits,
-                rng=rng,
-            )
-        about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
+            begin = reassessed(problem, 0.0, [*first, np.ones(problem.dimensions)])[0]
+            about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
+            return beam_search(problem, begin.vector, beam=self.beam, rng=rng, **about)
+        about = {"tolerance": self.tolerance, "limits": limits}
         if self._is_restricted:
             about |= {"towards": first[0], "cosine": self.cosine}
-        known = incumbents(problem, self.tolerance, rng, first) or [unclear(problem, first)]
+        starts = STARTS if problem.size <= ONE_TREE else 0
+        known = incumbents(problem, self.tolerance, rng, first, starts, limits)
         if self.search == "cones":
             return exact_search(problem, known, rng, tell=record, **about)
         near = [one for one in known if self._counts(one.vector, first[0])]
@@ -172,20 +177,12 @@ class _Record:
         self.history.append({**gains, "tested": tested})
 
 
-def _power_of_two(large: Floats, small: Floats) -> float:
-    """Return by what to multiply a vector so that it is about as long as another.
-
-    Only the direction counts for choices, but decoders prune by the size of scores. Times a
-    power of two no digit changes.
-    """
-    sizes = [float(np.sqrt((vector**2).sum())) for vector in (large, small)]
-    return float(2.0 ** np.rint(np.log2(sizes[0] / sizes[1]))) if min(sizes) > 0 else 1.0
-
-
-def _best_of(tuning: TuningSet, choices: list[Floats]) -> Floats:
-    """Return the best of some weights, the first among equals.
+def _best_of(tuning: TuningSet, choices: list[Floats]) -> tuple[Floats, float]:
+    """Return the best of some weights, the first among equals, and its score.
 
     Weights on a tie may be better than what counts as attainable.
     """
     sign = 1.0 if tuning.metric.higher_is_better else -1.0
-    return max(choices, key=lambda w: sign * tuning.score(best_of(tuning.candidates, w)))
+    scores = [tuning.score(best_of(tuning.candidates, weights)) for weights in choices]
+    best = max(range(len(choices)), key=lambda k: (sign * scores[k], -k))
+    return choices[best], scores[best]

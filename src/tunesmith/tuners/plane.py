@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
@@ -79,7 +79,7 @@ class Plane(Tuner):
         found = search_slice(hypotheses, where, self.tolerance, until)
         best = found.point
         if best is not None and not where.half.any():
-            best = hypotheses.scaled(best, _factor(best.weights * spread, begin * spread))
+            best = hypotheses.scaled(best, to_size_of(begin * spread, best.weights * spread))
         if best is None or best.gain < first.gain:
             best = first
         history = [_entry(first, None, 0)]
@@ -122,12 +122,6 @@ def _slice(spread: Floats, begin: Floats, varied: tuple[int, ...]) -> Slice:
     return Slice.plane(spread, others, first, second)
 
 
-def _factor(weights: Floats, start: Floats) -> float:
-    """Return the power of two that brings weights to about the size of the start."""
-    now, size = float(np.linalg.norm(weights)), float(np.linalg.norm(start))
-    return 2.0 ** int(np.rint(np.log2(size / now))) if size > 0.0 and now > 0.0 else 1.0
-
-
 def _entry(point: Point, direction: str | None, lines: int) -> dict[str, Any]:
     return {"direction": direction, "gain": point.gain, "line_searches": lines}
 
@@ -136,7 +130,7 @@ def _certificate(tuning: TuningSet, best: Point, found: Found, seconds: float) -
     """Return what no weights of the slice can do better than."""
     score = score_of(tuning.metric, best.gain)
     bound: float | None = score
-    if not found.complete:
+    if not found.complete or found.point is None:
         ceiling = _ceiling(tuning)
         bound = None if ceiling is None else score_of(tuning.metric, max(ceiling, best.gain))
     return {

@@ -134,14 +134,19 @@ def _proof(certificate: dict[str, Any]) -> str:
     which = f" within {certificate['within']}" if "within" in certificate else ""
     if certificate["optimal"]:
         found = f"proven: no weights{which} do better"
+    elif certificate.get("tie"):
+        found = "leads below the tolerance decide: of weights that count, none is as good"
+    elif certificate["bound"] is None:
+        found = "nothing is proven"
     else:
         found = (
             f"no weights{which} do better than {_shown(certificate['bound'])}: "
             f"the gap is {_shown(certificate['gap'])}"
         )
-    tested, total = certificate["tested"], int(certificate["total"])
-    many = f"{total:.3g}" if total < 10**300 else f"10^{len(str(total)) - 1}"
-    return f"{found} ({tested} tested of {many})"
+    total = str(certificate["total"])
+    # 12 and more digits are hard to read; a power stands as it is.
+    many = total if "^" in total or len(total) < 12 else f"10^{len(total) - 1}"
+    return f"{found} ({certificate['tested']} tested of {many})"
 
 
 def certified_table(result: Certified) -> Group:
