@@ -67,7 +67,7 @@ def test_the_optimum_is_that_of_trying_all(cosine):
             continue
         found = solved(problem, rng, tolerance=tolerance, towards=towards, cosine=within)
         check_optimum(tuning, problem, found, expected, tolerance)
-        if cosine is not None and found is not None:
+        if cosine is not None and found.vector is not None:
             assert found.vector @ towards / np.linalg.norm(towards) >= cosine * (1 - 1e-6)
         clear += 1
         ties += len(problem.loss) < len(tuning.candidates)
