@@ -21,6 +21,9 @@ from tunesmith.cli.options import (
 )
 from tunesmith.errors import UsageError
 
+#: Seconds for the search of a map's best weights, unless the user says how many.
+MAP_SECONDS = 60.0
+
 if TYPE_CHECKING:
     from tunesmith.arrays import Floats
     from tunesmith.metrics.tuning import TuningSet
@@ -81,9 +84,13 @@ def run(
         ),
     ] = None,
     time_limit: Annotated[
-        float,
-        typer.Option(help="Seconds for the search of a map's best weights.", metavar="SECONDS"),
-    ] = 60.0,
+        float | None,
+        typer.Option(
+            help="Seconds for the search of a map's best weights [default: 60].",
+            show_default=False,
+            metavar="SECONDS",
+        ),
+    ] = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +121,8 @@ def run(
             "--plane"
         )
     one_standard_input(*candidates, *references, weights, direction, to)
+    if time_limit is not None and plane is None:
+        raise UsageError("--time-limit goes with --plane; drop it")
     limits = None if span is None or plane is not None else parse_range(span)
     window = None if span is None or plane is None else parse_ranges(span)
     labels = list(dict.fromkeys(metric))
@@ -134,7 +143,8 @@ def run(
     current = begin.matched(names, strict, f"{weights}: ")
     if plane is not None:
         tuning = TuningSet(found, measures[0])
-        _show_map(tuning, current, plane, window, time_limit, labels[0], out, as_json)
+        seconds = MAP_SECONDS if time_limit is None else time_limit
+        _show_map(tuning, current, plane, window, seconds, labels[0], out, as_json)
         return
     lines = [along_feature(names, current, name) for name in dict.fromkeys(feature)]
     for path, held in ways:

@@ -28,8 +28,9 @@ DECIMALS = 9
 NEAR = 1e-4
 #: Digits of a number that are written out.
 MOST_DIGITS = 400
-#: Points are held without gaps: more numbers than this are more than a search can use.
-MOST_NUMBERS = 2**30
+#: Points are held without gaps, and a search has matrices of the features' number: more than
+#: this are more than it can use.
+MOST_NUMBERS, MOST_FEATURES = 2**30, 1000
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,11 @@ class Problem:
     def of(cls, tuning: TuningSet, spread: Floats | None = None) -> Problem:
         """Take what matters from a tuning set whose metric is a sum over its groups."""
         features, start = tuning.candidates.features, tuning.candidates.start
-        if features.candidates * len(features.names) > MOST_NUMBERS:
+        size = len(features.names)
+        if size > MOST_FEATURES or features.candidates * size > MOST_NUMBERS:
             raise TunesmithError(
                 f"an exact search needs too much memory for {features.candidates} candidates "
-                f"with {len(features.names)} features; keep fewer features"
+                f"with {size} features; keep fewer, at most {MOST_FEATURES} features"
             )
         if spread is None:
             spread = ListHypotheses(tuning).spread()

@@ -157,7 +157,7 @@ def certified_table(result: Certified) -> Group:
     proof = result.certificate
     shown = (result.score, result.found_score, proof["bound"], proof["gap"])
     table.add_row(*(_shown(value) for value in shown))
-    text = f"{_proof(proof)}, in {proof['seconds']:.1f} s"
+    text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
     return Group(table, Text(text))
