@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 import tunesmith as ts
 from tunesmith.data.candidates import Texts
 from tunesmith.inference.lists import best
-from tunesmith.search.problem import Problem
+from tunesmith.search.problem import NEAR, Problem
 
 #: Lists and their references.
 FILES = {
@@ -77,7 +77,8 @@ def choice_of(problem: Problem, tuning: ts.TuningSet, weights: ts.Weights) -> np
     for k, winner in enumerate(winners):
         points = np.arange(problem.start[k], problem.start[k + 1])
         away = features[:, problem.candidate[points]] - features[:, [winner]]
-        chosen[k] = points[(away**2).sum(axis=0).argmin()]
-        if (tuning.stats[problem.candidate[chosen[k]]] != tuning.stats[winner]).any():
+        distance = (away**2).sum(axis=0)
+        chosen[k] = points[distance.argmin()]
+        if distance.min() > NEAR * NEAR:
             raise SystemExit("nothing in the problem stands for a winner")
     return chosen

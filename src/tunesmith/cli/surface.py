@@ -129,7 +129,7 @@ def run(
     measures = [METRICS.create(spec) for spec in labels]
     if plane is not None and len(measures) > 1:
         raise UsageError("a map shows one metric; give one --metric, and a map for each")
-    if not time_limit > 0.0:
+    if time_limit is not None and not time_limit > 0.0:
         raise UsageError(f"the time limit is {time_limit:g}; give seconds above 0")
     if out is not None:
         kind_of(out)
