@@ -1,7 +1,7 @@
 """Figures 2, 5, 6 and 7 and tables 1 and 2 of Galley and Quirk (EMNLP 2011).
 
 python experiments/lp_mert.py --quick                  # 15 minutes on 2 cores
-python experiments/lp_mert.py                          # hours
+python experiments/lp_mert.py                          # about 20 hours
 python experiments/lp_mert.py --quick --parts gaps --count 3
 python experiments/lp_mert.py --quick --parts table2 --sizes 512,1024
 
@@ -74,7 +74,7 @@ PROTOCOLS = {
         gap_limits=(60.0,),
         lazy=4,
         widths2=(2, 3, 4, 5, 6, 7, 8, 10, 12, 14),
-        hull_limit=20.0,
+        hull_limit=60.0,
         widths6=(2, 3, 5, 7, 9),
         sizes6=(1, 2, 4, 8, 16, 32, 64),
         cosines=COSINES,

@@ -199,8 +199,10 @@ def table_table1(rows: Sequence[dict[str, Any]]) -> str:
         )
     lines += ["", "| length | tested comb. | total comb. |", "|---|---|---|"]
     largest = max(row["size"] for row in rows)
-    done = [dict_of(row) for row in rows if row["size"] == largest and row["ended"]]
-    lines[-3:-3] = ["", f"S = {largest}, the mean of the {len(done)} sets where it ended:"]
+    done = [dict_of(row) for row in rows if row["ended"]]
+    # Sentences whose candidates are all as good have no part in a search.
+    done = [counts for counts in done if largest in counts]
+    lines[-3:-3] = ["", f"S = {largest}, the mean of {len(done)} sets where it ended:"]
     lengths = sorted({length for counts in done for length in counts}, reverse=True)
     for length in lengths:
         taken, total = np.mean([counts.get(length, (0, 0)) for counts in done], axis=0)
