@@ -67,6 +67,8 @@ def sweep(rows: Sequence[dict[str, Any]], which: str, label: str, path: Path) ->
         sizes = sorted({row["size"] for row in rows if row["data"] == name})
         for k, size in enumerate(sizes):
             same = [r for r in rows if (r["data"], r["size"], r["optimal"]) == (name, size, True)]
+            if not same:
+                continue
             same.sort(key=lambda row: places.index(row[which]))
             x, y = [places.index(row[which]) for row in same], [row["seconds"] for row in same]
             colour, mark = COLOURS[k % len(COLOURS)], MARKS[k % len(MARKS)]
