@@ -43,6 +43,8 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/metrics.py
 	$(BIN)/python benchmarks/speech.py
+	$(BIN)/python benchmarks/extreme.py
+	$(BIN)/python benchmarks/plane.py
 
 kernels:  ## forget compiled kernels: after a change to one that other files call
 	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
