@@ -204,3 +204,10 @@ def test_help(cli: Run) -> None:
     shown = cli("tune", "--tuner", "lp-mert", "--help").out
     for option in ("--search", "--time-limit", "--test-limit", "--memory-limit", "--cosine"):
         assert option in shown
+
+
+def test_one_metric(cli: Run, data: list[object], weights: Path) -> None:
+    options = ["--weights", weights, "--metric", "ter", "--metric", "wer"]
+    found = cli("certify", *data, *options)
+    assert found.code == 2
+    assert "give --metric once" in found.err

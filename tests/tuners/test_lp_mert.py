@@ -419,3 +419,14 @@ def test_it_conforms():
     check_tuner(LPMERT(search="lazy", test_limit=50))
     check_tuner(LPMERT)
     check_tuner(LPMERT(test_limit=1))
+
+
+def test_a_certificate_says_that_features_were_dropped():
+    tuning = tuning_set([[[0.0, 1.0], [1.0, 0.0]]], [[0.0, 1.0]])
+    assert "within" not in LPMERT().fit(tuning).certificate
+    assert LPMERT().fit(tuning, keep="f0").certificate["within"] == "the kept features"
+
+
+def test_a_search_that_does_not_exist():
+    with pytest.raises(UsageError, match="give cones, lazy or beam"):
+        LPMERT(search="x")

@@ -33,13 +33,13 @@ def run(
     references: References = [],  # noqa: B006  (typer's way; never changed)
     scores: Scores = [],  # noqa: B006
     metric: Annotated[
-        str,
+        list[str],
         typer.Option(
             help="Metric with its options: one that is a sum over sentences, as sentence-bleu, "
             "ter, wer, cer or column:NAME. path/to/file.py:Name runs that file.",
             metavar="NAME",
         ),
-    ] = "sentence-bleu",
+    ] = ["sentence-bleu"],  # noqa: B006
     time_limit: Annotated[
         float, typer.Option(help="Seconds; the bound is the tighter the more.", metavar="NUMBER")
     ] = SECONDS,
@@ -56,6 +56,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Prove how much better than given weights any others can be."""
+    from tunesmith.errors import UsageError
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.tuning import TuningSet
@@ -64,7 +65,9 @@ def run(
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)
     check_options(time_limit, tolerance)
-    measure = METRICS.create(metric)
+    if len(metric) > 1:
+        raise UsageError("a certificate is about one metric; give --metric once")
+    measure = METRICS.create(metric[0])
     measure.check_sum("a certificate")
     held = read_weights(weights).weights
     found = read_candidates(candidates, references, format_name, scores, [measure])

@@ -163,7 +163,7 @@ class Tuner(ABC):
             dev=best.dev,
             path=None if len(found) == 1 else [one.entry(one is best) for one in found],
             history=_history(stages, tuning.metric, first),
-            certificate=best.certificate,
+            certificate=_within(best.certificate, task.zeros),
             line_searches=sum(stage.line_searches for stage in stages)
             + (0 if first is None else first.line_searches),
             seconds=seconds,
@@ -288,6 +288,14 @@ def _recorded() -> Iterator[list[str]]:
         warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
         if issubclass(warning.category, UserWarning):
             said.append(str(warning.message))
+
+
+def _within(certificate: dict[str, Any] | None, dropped: Weights) -> dict[str, Any] | None:
+    """Say that a certificate speaks of the kept features alone, if others were dropped."""
+    if certificate is None or not len(dropped):
+        return certificate
+    parts = [certificate["within"]] if "within" in certificate else []
+    return certificate | {"within": " and ".join([*parts, "the kept features"])}
 
 
 def check_sum(tuning: TuningSet, what: str) -> None:

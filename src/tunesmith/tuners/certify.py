@@ -40,6 +40,8 @@ class Certified:
     ----------
     score
         What the weights reach, on the metric's customary scale.
+    oracle_score
+        What the best choice of candidates reaches, whether or not weights lead to it.
     certificate
         ``best`` is that score; no weights at all do better than ``bound``, if they put their
         winners ahead by the tolerance. ``optimal`` tells whether that proves the weights the
@@ -51,6 +53,7 @@ class Certified:
 
     metric: str
     score: float
+    oracle_score: float
     certificate: dict[str, Any]
     found_score: float
     found_weights: Weights
@@ -65,6 +68,7 @@ class Certified:
             "signature": self.signature,
             "metric": self.metric,
             "score": self.score,
+            "oracle_score": self.oracle_score,
             "certificate": self.certificate,
             "found": {"score": self.found_score, "weights": dict(self.found_weights)},
             "seed": self.seed,
@@ -139,6 +143,7 @@ def certify(
     return Certified(
         tuning.metric.name,
         score,
+        tuning.oracle().score,
         certificate(problem, score, found, limits.passed),
         reached,
         given.updated(Weights(names, best)),

@@ -27,8 +27,6 @@ from tunesmith.tuners.mert import MERT
 
 #: Groups up to which a search is let run without a limit.
 MOST_GROUPS = {"cones": 24, "lazy": 10}
-#: Seconds of a time limit from which on MERT has all its restarts.
-ENOUGH_FOR_MERT = 30.0
 #: Whole numbers above this are no sensible limits.
 LARGEST = 2**40
 
@@ -51,7 +49,7 @@ class LPMERT(Tuner):
         None, "seconds after which the best found so far is taken [default: none]"
     )
     test_limit: int | None = option(
-        None, "tested choices of candidates after which it is taken [default: none]"
+        None, "about so many tested choices of candidates after which it is taken [default: none]"
     )
     memory_limit: float = option(
         1000.0, "megabytes for what is left to search; with more it goes depth first"
@@ -68,6 +66,8 @@ class LPMERT(Tuner):
     needs_sum = True
 
     def __post_init__(self) -> None:
+        if self.search not in ("cones", "lazy", "beam"):
+            raise UsageError(f"search is '{self.search}'; give cones, lazy or beam")
         for name in ("time_limit", "test_limit", "memory_limit", "beam"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= LARGEST:
@@ -93,14 +93,18 @@ class LPMERT(Tuner):
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Search, within the limits."""
         problem = Problem.of(tuning)
-        compile_kernels(problem, self.tolerance)
+        if self.search != "beam":
+            compile_kernels(problem, self.tolerance)
+        if self.search == "lazy":
+            few = problem.part(np.arange(min(problem.size, 2)))
+            lazy_search(few, tolerance=self.tolerance, limits=Limits(tests=4))
         limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
         choices = [self.own_start(tuning) if start is None else start]
         record = _Record(problem)
         found, searches = None, 0
         if problem.size > 0:
             if self.search == "beam" or problem.size > ONE_TREE:
-                climb = MERT(restarts=self._restarts).tune(tuning, start, rng)
+                climb = MERT().tune(tuning, start, rng)
                 choices.append(climb.weights)
                 searches = climb.line_searches
             vectors = [problem.vector(weights) for weights in choices]
@@ -116,12 +120,6 @@ class LPMERT(Tuner):
         if self._is_restricted:
             proof["within"] = f"a cosine of {self.cosine} to the starting weights"
         return Outcome(weights, record.history, searches, proof)
-
-    @property
-    def _restarts(self) -> int | None:
-        """How often MERT begins; with little time, hardly ever."""
-        limit = self.time_limit
-        return None if limit is None or limit >= ENOUGH_FOR_MERT else 1
 
     @property
     def _is_restricted(self) -> bool:

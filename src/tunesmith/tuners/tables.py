@@ -121,12 +121,17 @@ def _summary(result: TuneResult) -> Text:
     scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
     proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
     searches = f"{result.line_searches} line searches in " if result.line_searches else ""
-    return Text(
-        f"{result.tuner}: {searches}{result.seconds:.2f} s, "
-        f"seed {result.seed}, {result.threads} threads"
+    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
+    return _line(
+        f"{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, {threads}"
         + (f"\nruns: {scores}" if scores else "")
         + proof
     )
+
+
+def _line(text: str) -> Text:
+    """Return text that stays on its lines, however narrow the terminal is."""
+    return Text(text, no_wrap=True, overflow="ignore")
 
 
 def _proof(certificate: dict[str, Any]) -> str:
@@ -152,15 +157,15 @@ def _proof(certificate: dict[str, Any]) -> str:
 def certified_table(result: Certified) -> Group:
     """Lay out what weights reach, what others do, and what none can."""
     table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
-    for column in ("these weights", "best found", "bound", "gap"):
+    for column in ("these weights", "best found", "bound", "gap", "oracle"):
         table.add_column(column, justify="right")
     proof = result.certificate
-    shown = (result.score, result.found_score, proof["bound"], proof["gap"])
+    shown = (result.score, result.found_score, proof["bound"], proof["gap"], result.oracle_score)
     table.add_row(*(_shown(value) for value in shown))
     text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
-    return Group(table, Text(text))
+    return Group(table, _line(text))
 
 
 def as_text(result: TuneResult | Certified) -> str:
