@@ -86,4 +86,4 @@ def run(
     else:
         from rich.console import Console
 
-        Console().print(result)
+        Console().print(result, crop=False)

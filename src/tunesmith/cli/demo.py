@@ -55,7 +55,7 @@ def run(
         start = read_weights(data / "weights.initial").weights
     session.say(f"tuning {sets['tune'].candidates!r} with MERT, 20 restarts ...")
     result = MERT().fit(sets["tune"], start, sets["test"], seed)
-    Console().print(demo_tables(result, sets["test"].oracle()))
+    Console().print(demo_tables(result, sets["test"].oracle()), crop=False)
     typer.echo(
         "200 sentences are few: what is gained on them need not arrive on others. "
         "Tune on 1000 or more."

@@ -233,7 +233,7 @@ def run(
     elif out != "-":
         from rich.console import Console
 
-        Console().print(result)
+        Console().print(result, crop=False)
 
 
 def _check_files(

@@ -70,8 +70,10 @@ class LPMERT(Tuner):
             raise UsageError(f"search is '{self.search}'; give cones, lazy or beam")
         for name in ("time_limit", "test_limit", "memory_limit", "beam"):
             value = getattr(self, name)
-            if value is not None and not 0 < value <= LARGEST:
-                raise UsageError(f"{name} is {value}; give more than 0, and at most {LARGEST}")
+            if value is not None and not value > 0:
+                raise UsageError(f"{name} is {value}; give more than 0")
+            if value is not None and value > LARGEST:
+                raise UsageError(f"{name} is {value}; give less, or leave it out")
         check_tolerance(self.tolerance)
         if self.cosine is not None and not -1.0 <= self.cosine < 1.0:
             raise UsageError(f"cosine is {self.cosine:g}; give -1 to less than 1")

@@ -171,5 +171,5 @@ def certified_table(result: Certified) -> Group:
 def as_text(result: TuneResult | Certified) -> str:
     """Return the table without colours."""
     out = io.StringIO()
-    Console(file=out, width=100, no_color=True).print(result)
+    Console(file=out, width=100, no_color=True).print(result, crop=False)
     return out.getvalue().rstrip()
