@@ -26,7 +26,7 @@ from tunesmith.report.curves import Span, curve_along
 from tunesmith.report.surface import Line, label_of
 from tunesmith.report.surface_panels import whole_window
 from tunesmith.search.line import surface
-from tunesmith.search.plane import Found, Slice, search_slice
+from tunesmith.search.plane import PlaneFound, Slice, search_slice
 
 SCHEMA = "tunesmith.map/1"
 
@@ -239,7 +239,7 @@ def _mark(hypotheses: ListHypotheses, weights: Floats, axes: tuple[int, int]) ->
 
 def _best(
     hypotheses: ListHypotheses, current: Floats, axes: tuple[int, int], limit: float | None
-) -> tuple[Found, Mark | None]:
+) -> tuple[PlaneFound, Mark | None]:
     """Search the plane; nothing that is found is worse than the current weights."""
     until = np.inf if limit is None else time.perf_counter() + limit
     spread = hypotheses.spread()

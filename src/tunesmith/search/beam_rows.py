@@ -16,9 +16,7 @@ from tunesmith.search.active_set import (
     add_row,
     reset,
 )
-
-#: Points nearer to each other than this differ by the rounding of the input alone.
-ALIKE = 1e-4
+from tunesmith.search.problem import NEAR
 
 
 @kernel
@@ -81,7 +79,7 @@ def examine_rows(
         square = 0.0
         for d in range(size):
             square += row[d] * row[d]
-        if square >= ALIKE * ALIKE:
+        if square >= NEAR * NEAR:
             block[:, listed] = row
             which[listed] = others[i]
             listed += 1

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
-from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.dive import (
     BEST,
@@ -29,7 +28,7 @@ from tunesmith.search.dive import (
     new_tree,
 )
 from tunesmith.search.dive import TESTS as SO_FAR
-from tunesmith.search.extreme import TOLERANCE, lists_of
+from tunesmith.search.extreme import TOLERANCE, lists_of, undecided
 from tunesmith.search.found import Limits
 from tunesmith.search.incumbent import Incumbent, assess, climbed
 from tunesmith.search.problem import Problem
@@ -198,9 +197,7 @@ class ConeSearch:
         self._fill_pool(tree, one)
         status, level = dive(self._lists, tree, tests)
         if status == FAILED:
-            raise TunesmithError(
-                "rounding prevents an answer whether a choice is attainable; raise the tolerance"
-            )
+            raise undecided()
         return tree, level if status == STOPPED else -1
 
     def _fill_pool(self, tree: Tree, one: _Open) -> None:

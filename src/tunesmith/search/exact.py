@@ -56,17 +56,26 @@ def exact_search(
     bound, tested = 0, 0
     if problem.size > ONE_TREE:
         blocks = BlockBound(problem, *about, known)
-        loss = min((one.loss for one in known), default=0)
-        blocks.run(_part(limits, SHARE), BLOCK, lambda: tell(loss, blocks.bound, blocks.tested))
+
+        def say() -> None:
+            if known:
+                tell(min(one.loss for one in known), blocks.bound, blocks.tested)
+
+        blocks.run(_part(limits, SHARE), BLOCK, say)
         if problem.size > NO_TREE:
-            blocks.run(limits, None, lambda: tell(loss, blocks.bound, blocks.tested))
+            blocks.run(limits, None, say)
         bound, tested = blocks.bound, blocks.tested
         known = [*known, *_spread_out(problem, tolerance, blocks, rng)]
     tree = ConeSearch(problem, *about, known)
     if problem.size <= NO_TREE and tree.to_beat > bound:
         if limits.tests is not None:
             limits = dataclasses.replace(limits, tests=limits.tests - tested)
-        tree.run(limits, lambda: tell(tree.to_beat, max(tree.bound, bound), tested + tree.tested))
+
+        def say_more() -> None:
+            if tree.best is not None:
+                tell(tree.best.loss, max(tree.bound, bound), tested + tree.tested)
+
+        tree.run(limits, say_more)
     return Found(
         None if tree.best is None else tree.best.vector,
         tree.to_beat,

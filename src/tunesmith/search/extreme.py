@@ -130,9 +130,7 @@ class Tester:
             self._blame,
         )
         if found == UNDECIDED:
-            raise TunesmithError(
-                "rounding prevents an answer whether a choice is attainable; raise the tolerance"
-            )
+            raise undecided()
         if found == INFEASIBLE:
             return Verdict(False, None, 0.0, np.flatnonzero(self._blame))
         length = float(np.sqrt((self._witness**2).sum()))
@@ -159,17 +157,23 @@ def lists_of(
     problem: Problem, tolerance: float, towards: Floats | None = None, cosine: float = -1.0
 ) -> Lists:
     """Return what kernels need to know of a problem."""
-    owner = np.repeat(np.arange(problem.size), np.diff(problem.start))
     aim, threshold = aimed(problem, towards, cosine)
     return Lists(
         problem.points,
         problem.start,
         problem.kin,
         problem.loss,
-        owner,
+        owners(problem),
         tolerance,
         aim,
         threshold,
+    )
+
+
+def undecided() -> TunesmithError:
+    """Return the error of a search in which a test has no answer."""
+    return TunesmithError(
+        "rounding prevents an answer whether a choice is attainable; raise the tolerance"
     )
 
 

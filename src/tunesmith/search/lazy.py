@@ -20,11 +20,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
-from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.active_set import FEASIBLE, UNDECIDED
-from tunesmith.search.extreme import TOLERANCE, lists_of, new_state
+from tunesmith.search.extreme import TOLERANCE, lists_of, new_state, undecided
 from tunesmith.search.found import Found, Limits
 from tunesmith.search.incumbent import Incumbent
 from tunesmith.search.lazy_cells import (
@@ -182,9 +181,7 @@ class _Range:
     def _keep(self, place: Ints, verdicts: Ints, found: list[Results]) -> None:
         """Add what is attainable to the results, in the order of the cells."""
         if (verdicts == UNDECIDED).any():
-            raise TunesmithError(
-                "rounding prevents an answer whether a choice is attainable; raise the tolerance"
-            )
+            raise undecided()
         good = np.flatnonzero(verdicts == FEASIBLE)
         good = good[np.argsort(place[good])]
         if self.lo == 0 and self.hi == self.search.problem.size and len(good):

@@ -121,7 +121,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Found:
+class PlaneFound:
     """The best of a slice.
 
     Attributes
@@ -151,7 +151,7 @@ def search_slice(
     where: Slice,
     tolerance: float = TOLERANCE,
     until: float = np.inf,
-) -> Found:
+) -> PlaneFound:
     """Return the best weights of a slice.
 
     Parameters
@@ -180,18 +180,18 @@ class _Search:
         order = np.random.default_rng(0).permutation(len(self.arcs))
         self.pieces = [order[k : k + PIECE] for k in range(0, len(order), PIECE)]
 
-    def run(self, until: float) -> Found:
+    def run(self, until: float) -> PlaneFound:
         if not len(self.arcs):
             inside = self.where.half if self.where.half.any() else np.eye(3)[0]
             only = self.hypotheses.point(self.where.weights(inside))
-            return Found(only, 1.0, True, 0, 0, 0)
+            return PlaneFound(only, 1.0, True, 0, 0, 0)
         found: list[Stretches] = []
         size = ROUND * thread_count()
         while len(found) < len(self.pieces) and time.perf_counter() < until:
             found += map_pieces(self._walk, self.pieces[len(found) : len(found) + size])
             progress("regions", len(found), len(self.pieces))
         point, radius = self._judge(found)
-        return Found(
+        return PlaneFound(
             point,
             radius,
             len(found) == len(self.pieces),

@@ -137,11 +137,10 @@ class LPMERT(Tuner):
         record: _Record,
     ) -> Found:
         """Search from some vectors on; the first is what a cosine is to."""
+        about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
         if self.search == "beam":
             begin = reassessed(problem, 0.0, [*first, np.ones(problem.dimensions)])[0]
-            about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
             return beam_search(problem, begin.vector, beam=self.beam, rng=rng, **about)
-        about = {"tolerance": self.tolerance, "limits": limits}
         if self._is_restricted:
             about |= {"towards": first[0], "cosine": self.cosine}
         starts = STARTS if problem.size <= ONE_TREE else 0

@@ -16,7 +16,8 @@ from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.combination import Combination
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
-from tunesmith.search.plane import TOLERANCE, Found, Slice, search_slice
+from tunesmith.search.extreme import check_tolerance
+from tunesmith.search.plane import TOLERANCE, PlaneFound, Slice, search_slice
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 
 #: As many features as one can see at once: their weights are a sphere.
@@ -52,8 +53,7 @@ class Plane(Tuner):
             )
         if self.time_limit is not None and not self.time_limit > 0.0:
             raise UsageError(f"time_limit is {self.time_limit:g}; give seconds above 0")
-        if not 1e-9 <= self.tolerance <= 0.1:
-            raise UsageError(f"tolerance is {self.tolerance:g}; give 1e-9 to 0.1")
+        check_tolerance(self.tolerance)
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error if there are too many features, or those named are not there."""
@@ -126,7 +126,9 @@ def _entry(point: Point, direction: str | None, lines: int) -> dict[str, Any]:
     return {"direction": direction, "gain": point.gain, "line_searches": lines}
 
 
-def _certificate(tuning: TuningSet, best: Point, found: Found, seconds: float) -> dict[str, Any]:
+def _certificate(
+    tuning: TuningSet, best: Point, found: PlaneFound, seconds: float
+) -> dict[str, Any]:
     """Return what no weights of the slice can do better than."""
     score = score_of(tuning.metric, best.gain)
     bound: float | None = score
