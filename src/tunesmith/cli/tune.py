@@ -174,7 +174,6 @@ def run(
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
     from tunesmith.tuners.combine import check_runs
-    from tunesmith.tuners.stages import check_one
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
@@ -189,8 +188,7 @@ def run(
         k.replace("_", "-"): str(v).lower() if isinstance(v, bool) else v for k, v in own.items()
     }
     algorithm = cls(**parse_options(cls, texts, f"tuner '{tuner}'"))
-    if not dev_candidates:
-        check_one(algorithm.settings(), "give --dev-candidates")
+    algorithm.check_choice(bool(dev_candidates), "give --dev-candidates")
     measure, *others = (METRICS.create(name) for name in metric)
     algorithm.check_metric(measure)
     check_runs(runs, combine)

@@ -27,7 +27,7 @@ from tunesmith.search.space import Space
 from tunesmith.tuners.beside import Beside, HeldOut
 from tunesmith.tuners.combine import check_normalise, check_runs
 from tunesmith.tuners.result import Combine, TuneResult
-from tunesmith.tuners.stages import Outcome, Stage, Task, check_one, chosen
+from tunesmith.tuners.stages import Evaluated, Outcome, Stage, Task, check_one, chosen
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -58,6 +58,15 @@ class Tuner(ABC):
     def settings(self) -> list[dict[str, Any]]:
         """Return the settings among which a development set chooses; there is one as a rule."""
         return [{}]
+
+    def check_choice(self, has_dev: bool, remedy: str) -> None:
+        """Raise an error if there are several settings, and nothing to choose among them by."""
+        if not has_dev:
+            check_one(self.settings(), remedy)
+
+    def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
+        """Return the best of several settings: on the development set, the first among equals."""
+        return chosen(found, metric)
 
     def prepared(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
@@ -127,8 +136,7 @@ class Tuner(ABC):
         """
         self.check(tuning)
         check_runs(runs, combine)
-        if dev is None:
-            check_one(self.settings(), "give dev")
+        self.check_choice(dev is not None, "give dev")
         held_out = HeldOut(dev, test)
         beside = [Beside.of(other, tuning, held_out) for other in others]
         rng = 1 if rng is None else rng
@@ -145,7 +153,7 @@ class Tuner(ABC):
         seconds = time.perf_counter() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
-        best = chosen(found, tuning.metric)
+        best = self.choose(found, tuning.metric)
         names = tuning.candidates.features.names
         oracle = tuning.oracle(begin=best_of(tuning.candidates, best.weights.aligned(names)))
         own = {"runs": runs, "combine": combine, "normalise": normalise}

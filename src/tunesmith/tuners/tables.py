@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 MOST = 40
 #: Scores that differ by less are the same.
 SAME = 1e-8
+#: What a path says of each setting beside the setting itself.
+OF_EVERY_SETTING = {
+    *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
+    *("line_searches", "seconds", "chosen"),
+}
 
 
 def result_table(result: TuneResult) -> Group:
@@ -29,7 +34,7 @@ def result_table(result: TuneResult) -> Group:
 def path_table(result: TuneResult) -> Table:
     """Lay out what each setting of a tuner came to."""
     path = result.path or []
-    settings = [name for name in ("strength", "length_scale") if name in path[0]]
+    settings = [name for name in path[0] if name not in OF_EVERY_SETTING]
     scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
     table = Table(title="path", title_justify="left", title_style="bold")
     heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
@@ -38,12 +43,16 @@ def path_table(result: TuneResult) -> Table:
     table.add_column("")
     for entry in path:
         table.add_row(
-            *(f"{entry[name]:g}" for name in settings),
+            *(_setting(entry[name]) for name in settings),
             *(_shown(entry[name]) for name in scores),
             str(entry["nonzero"]),
             "best on dev" if entry["chosen"] else "",
         )
     return table
+
+
+def _setting(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def demo_tables(result: TuneResult, test: Oracle) -> Group:

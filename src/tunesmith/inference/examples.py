@@ -1,0 +1,110 @@
+"""What a tuner asks of one sentence at a time, whatever form its candidates have.
+
+Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
+sections 3 and 4. On lists a derivation is a candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tunesmith.arrays import Floats, Ids, Stats
+from tunesmith.kernels import kernel
+from tunesmith.metrics.worth import Worth
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """One way to translate a sentence: a candidate.
+
+    Attributes
+    ----------
+    features : int32[n]
+        Indices of the features that it has, ascending.
+    values : float64[n]
+        Their values.
+    stats : [K]
+        Statistics of the metric.
+    worth
+        What it is worth within its example: B of the paper.
+    key
+        What tells it from the others of its example.
+    """
+
+    features: Ids = field(repr=False)
+    values: Floats = field(repr=False)
+    stats: Stats = field(repr=False)
+    worth: float
+    key: int
+
+    def score(self, weights: Floats) -> float:
+        """Return w·h."""
+        return float(sparse_score(self.features, self.values, weights))
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What the distribution exp(w·h / T) over the derivations of an example expects.
+
+    Attributes
+    ----------
+    worth
+        E[B].
+    features : int32[n], slope : float64[n]
+        Its derivative by the weights, (E[B h] − E[B] E[h]) / T (equation 11).
+    """
+
+    worth: float
+    features: Ids = field(repr=False)
+    slope: Floats = field(repr=False)
+
+
+class Example(Protocol):
+    """One sentence, with what its derivations are worth at this moment."""
+
+    def best(self, weights: Floats) -> Derivation:
+        """Return the derivation with the highest w·h: the 1-best."""
+        ...
+
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        """Return the derivation with the highest w·h + factor · B.
+
+        It is the fear derivation for −1, and the hope derivation for −μ (equation 9).
+        """
+        ...
+
+    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+        """Return the derivation that is worth most, among the so many with the highest w·h.
+
+        Among equals the one with the highest w·h. Max-BLEU and local updating (section 4).
+        """
+        ...
+
+    def reference(self, weights: Floats) -> Derivation | None:
+        """Return the best derivation of a reference translation, if there is one."""
+        ...
+
+    def risk(self, weights: Floats, temperature: float) -> Risk:
+        """Return the expected worth at a temperature, and its derivative."""
+        ...
+
+
+class Examples(Protocol):
+    """All sentences of a set."""
+
+    names: tuple[str, ...]
+    groups: int
+
+    def example(self, group: int, worth: Worth) -> Example:
+        """Return one sentence, valued as of now."""
+        ...
+
+
+@kernel
+def sparse_score(features: Ids, values: Floats, weights: Floats) -> float:
+    """Return the sum of values times the weights of their features."""
+    total = 0.0
+    for k in range(features.shape[0]):
+        total += values[k] * weights[features[k]]
+    return total

@@ -1,0 +1,43 @@
+"""How long candidates and their references are, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.metrics.tuning import TuningSet
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Words of all candidates, and of the references that they are compared with.
+
+    Attributes
+    ----------
+    candidates, references : float64[N]
+    """
+
+    candidates: Floats
+    references: Floats
+
+
+def lengths_of(tuning: TuningSet) -> Lengths | None:
+    """Return lengths as the metric counts them, otherwise as tokens; None if neither is known.
+
+    Of several references the mean length counts where the metric does not say which.
+    """
+    names = tuning.metric.stat_names
+    if {"length", "reference_length"} <= set(names):
+        own = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
+        return Lengths(*(np.asarray(column, np.float64) for column in own))
+    candidates = tuning.candidates
+    if not candidates.has_texts or candidates.references is None:
+        return None
+    references = candidates.references
+    ends = np.concatenate([[0], np.cumsum(references.texts.lengths)])
+    sums = np.diff(ends[references.group_start])
+    means = sums / np.maximum(references.counts, 1)
+    sizes = np.diff(candidates.start)
+    return Lengths(candidates.texts.lengths.astype(np.float64), np.repeat(means, sizes))

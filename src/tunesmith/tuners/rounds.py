@@ -1,0 +1,202 @@
+"""Tuners that learn in rounds over a set, from what single candidates are worth."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Stats
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.lists import best
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import Objective, objective_of
+from tunesmith.progress import progress
+from tunesmith.registry import option
+from tunesmith.tuners.base import Outcome, Tuner, score_of
+from tunesmith.tuners.stages import Evaluated
+
+PICKS = ("last", "best", "dev")
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round over the set came to.
+
+    Attributes
+    ----------
+    weights : float64[D]
+        What would be returned if it were the last round.
+    entry
+        What the history says of it, beside its number and its score.
+    """
+
+    weights: Floats
+    entry: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Tuner):
+    """What a tuner inherits that goes over a set in rounds; it needs :meth:`rounds`.
+
+    The metric is that of whole sets. What a single candidate is worth on the way is the
+    ``objective``: see :mod:`tunesmith.metrics.worth`.
+    """
+
+    objective: tuple[str, ...] = option(
+        (),
+        "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document; of "
+        "several a held-out set chooses",
+        "NAME",
+    )
+    pick: Literal["last", "best", "dev"] = option(
+        "last",
+        "which round's weights are returned: the last, the best on the tuning set (the start "
+        "among them), or the best on a held-out set",
+    )
+    choose_by: Literal["dev", "length"] = option(
+        "dev",
+        "what chooses among several objectives: a held-out set, or the output's length on the "
+        "tuning set, which should be that of the references",
+    )
+
+    #: Fields that hold several values, of which a held-out set chooses.
+    varied: ClassVar[tuple[str, ...]] = ("objective",)
+    #: The objective for metrics that are BLEU, and for others, where none is given.
+    usual: ClassVar[tuple[str, str]] = ("bleu+1", "metric")
+
+    def __post_init__(self) -> None:
+        given: str | Iterable[str] = self.objective
+        names = (given,) if isinstance(given, str) else tuple(given)
+        object.__setattr__(self, "objective", names)
+        if self.pick not in PICKS:
+            raise UnknownNameError("pick", self.pick, PICKS)
+        if self.choose_by not in ("dev", "length"):
+            raise UnknownNameError("choose-by", self.choose_by, ("dev", "length"))
+        for name in names:
+            objective_of(name)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"objective {twice} is given twice; give each once")
+        if self.choose_by == "length" and self.pick == "dev":
+            raise UsageError("choose-by length and pick dev do not go together; drop one of them")
+
+    @property
+    @abstractmethod
+    def round_count(self) -> int:
+        """The number of rounds at most."""
+
+    @abstractmethod
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Learn from ``start`` on; yield after every round."""
+
+    @property
+    def never_worse(self) -> bool:  # type: ignore[override]
+        """Whether the start is among what is picked from."""
+        return self.pick == "best"
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return what a held-out set chooses from: objectives and, if it picks them, rounds."""
+        rounds = {"round": range(self.round_count + 1)} if self.pick == "dev" else {}
+        return _products(self._several() | rounds)
+
+    def _several(self) -> dict[str, Sequence[Any]]:
+        """Return the options of which several values are tried."""
+        return {name: tried for name in self.varied if len(tried := getattr(self, name)) > 1}
+
+    def check_choice(self, has_dev: bool, remedy: str) -> None:
+        """Raise an error if there is nothing to choose by."""
+        super().check_choice(has_dev or self.choose_by == "length", remedy)
+
+    def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
+        """Return what is best on the development set, or of the best length."""
+        if self.choose_by == "dev":
+            return super().choose(found, metric)
+        return min(found, key=lambda one: abs((one.scores.length_ratio or 0.0) - 1.0))
+
+    def check_metric(self, metric: Metric) -> None:
+        """Raise an error if an objective cannot stand in for the metric."""
+        super().check_metric(metric)
+        for objective in self._objectives(metric):
+            objective.check(metric)
+        if self.choose_by == "length":
+            details = metric.details(np.ones(len(metric.stat_names)))
+            if "length_ratio" not in details:
+                raise UsageError(
+                    f"{metric.name} knows nothing of lengths; choose by dev, or tune for bleu"
+                )
+
+    def _objectives(self, metric: Metric) -> list[Objective]:
+        usual = self.usual[0 if isinstance(metric, BLEU) else 1]
+        return [objective_of(name) for name in self.objective or (usual,)]
+
+    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Return what the last of several settings leads to."""
+        *_, last = self.stages(tuning, start, rng)
+        return last
+
+    def stages(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Learn with each setting in turn, all from the start and with the same random numbers."""
+        begin = self.own_start(tuning) if start is None else start
+        child = rng.spawn(1)[0]
+        for setting in _products(self._several()):
+            one = dataclasses.replace(self, **{name: (value,) for name, value in setting.items()})
+            (objective,) = one._objectives(tuning.metric)
+            track = _Track(tuning, begin)
+            for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(child)):
+                track.add(done, self.round_count)
+            yield from track.outcomes(self.pick, self.round_count)
+
+
+def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return all combinations of values."""
+    return [dict(zip(several, v, strict=True)) for v in itertools.product(*several.values())]
+
+
+class _Track:
+    """The rounds with one objective."""
+
+    def __init__(self, tuning: TuningSet, begin: Floats) -> None:
+        self.tuning = tuning
+        self.points = [begin]
+        self.history = [self._entry(0, begin, {})]
+
+    def add(self, one: Round, count: int) -> None:
+        """Evaluate a round."""
+        entry = self._entry(len(self.points), one.weights, one.entry)
+        self.points.append(one.weights)
+        self.history.append(entry)
+        best = max(self.history, key=lambda e: float(e["gain"]))["gain"]
+        remark = f"best {score_of(self.tuning.metric, best):.2f}"
+        progress("tuning", len(self.points) - 1, count, remark)
+
+    def _entry(self, number: int, weights: Floats, more: dict[str, Any]) -> dict[str, Any]:
+        total: Stats = self.tuning.total(best(self.tuning.candidates, weights))
+        metric = self.tuning.metric
+        ratio = metric.details(total).get("length_ratio")
+        lengths = {} if ratio is None else {"length_ratio": ratio}
+        return {"gain": float(metric.gain(total)), "round": number, **lengths, **more}
+
+    def outcomes(self, pick: str, count: int) -> Iterator[Outcome]:
+        """Return the weights that are picked; for a held-out set to pick from, all of them."""
+        if pick == "dev":
+            for k in range(count + 1):
+                # A tuner that has ended earlier stays where it is.
+                weights = self.points[min(k, len(self.points) - 1)]
+                yield Outcome(weights, self.history[k : k + 1])
+            return
+        gains = [entry["gain"] for entry in self.history]
+        chosen = int(np.argmax(gains)) if pick == "best" else -1
+        yield Outcome(self.points[chosen], self.history)
