@@ -152,7 +152,8 @@ class Rounds(Tuner):
         begin = self.own_start(tuning) if start is None else start
         child = rng.spawn(1)[0]
         for setting in _products(self._several()):
-            one = dataclasses.replace(self, **{name: (value,) for name, value in setting.items()})
+            single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
+            one = dataclasses.replace(self, **single)
             (objective,) = one._objectives(tuning.metric)
             track = _Track(tuning, begin)
             for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(child)):
