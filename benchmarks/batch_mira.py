@@ -63,7 +63,7 @@ class Row:
 
     def show(self) -> None:
         """Print medians, and the least and greatest score."""
-        line = f"{self.name:32} {median(self.user):8.2f} {median(self.wall):8.2f}"
+        line = f"{self.name:36} {median(self.user):8.2f} {median(self.wall):8.2f}"
         if self.scores:
             low, high = min(self.scores), max(self.scores)
             line += f"  {median(self.scores):6.2f} ({low:.2f} to {high:.2f})"
@@ -120,8 +120,8 @@ def measure(options: argparse.Namespace, task: Task, folder: Path) -> None:
             reading.time(lambda s=seed: run_kbmira(options, task, folder, 0, s))
             kbmira.time(lambda s=seed: run_kbmira(options, task, folder, options.passes, s))
             kbmira.scores.append(score(tuning, weights_of(task, folder / "kbmira.out")))
-    print(f"{'':32} {'user s':>8} {'wall s':>8}    BLEU")
-    print(f"{'start':32} {'':17}  {score(tuning, task.start):6.2f}")
+    print(f"{'':36} {'user s':>8} {'wall s':>8}    BLEU")
+    print(f"{'start':36} {'':17}  {score(tuning, task.start):6.2f}")
     ours.show()
     alone.show()
     if options.moses:
