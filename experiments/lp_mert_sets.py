@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csc_array
 
 import tunesmith as ts
 from tunesmith.data.candidates import Texts
@@ -38,33 +36,11 @@ def _no_texts(count: int) -> Texts:
     return Texts(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
 
 
-def part(tuning: ts.TuningSet, groups: Sequence[int] | np.ndarray) -> ts.TuningSet:
-    """Return the tuning set of some of the groups."""
-    lists = tuning.candidates
-    rows = np.concatenate([np.arange(lists.start[g], lists.start[g + 1]) for g in groups])
-    features = ts.Features(
-        lists.features.dense_names,
-        np.ascontiguousarray(lists.features.dense[:, rows]),
-        (),
-        csc_array((len(rows), 0)),
-    )
-    candidates = replace(
-        lists,
-        ids=tuple(lists.ids[g] for g in groups),
-        start=np.cumsum([0, *np.diff(lists.start)[groups]]),
-        features=features,
-        texts=_no_texts(len(rows)),
-        sources=None,
-    )
-    return ts.TuningSet(candidates, tuning.metric, tuning.stats[rows])
-
-
 def drawn(tuning: ts.TuningSet, size: int, count: int, seed: int = 1) -> list[ts.TuningSet]:
     """Return random parts of a tuning set; the first ones do not depend on how many there are."""
     rng = np.random.default_rng([seed, size])
     return [
-        part(tuning, np.sort(rng.permutation(tuning.candidates.groups)[:size]))
-        for _ in range(count)
+        tuning.part(np.sort(rng.permutation(tuning.candidates.groups)[:size])) for _ in range(count)
     ]
 
 

@@ -44,7 +44,7 @@ def with_features(tuning: ts.TuningSet, count: int) -> ts.TuningSet:
 def figure2(big: ts.TuningSet, widths: Sequence[int], limit: float, keep: Keep) -> None:
     """Find all points of the largest list that can win, by QuickHull and by tests."""
     largest = int(np.argmax(np.diff(big.candidates.start)))
-    group = sets.part(big, [largest])
+    group = big.part([largest])
     hull: dict[str, Any] = {"hull_seconds": None, "hull_vertices": None}
     too_long = False
     for width in widths:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import statistics
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scipy.sparse import csc_array
-
 import tunesmith as ts
-from tunesmith.data.candidates import CandidateSet, References, Texts
-from tunesmith.data.features import Features
 from tunesmith.inference.lists import best
 
 #: The 14 dense features; the others are sparse.
@@ -69,43 +65,13 @@ def read(shared: Path) -> Sets:
     lists = [here / "run1.nbest.gz", here / "run2.nbest.gz"]
     tune = ts.read(lists, texts / "val.ref")
     test = ts.read(here / "test.nbest.gz", texts / "test.ref")
-    halves = part(test, 0, HALF), part(test, HALF, test.groups)
+    halves = (test.with_groups(g) for g in (range(HALF), range(HALF, test.groups)))
     weights = {
         name: weight
         for kind in ("dense", "sparse")
         for name, weight in ts.read_weights(here / f"weights.run2.{kind}").weights.items()
     }
     return Sets(ts.TuningSet(tune), *map(ts.TuningSet, halves), ts.Weights.from_dict(weights))
-
-
-def part(candidates: CandidateSet, first: int, last: int) -> CandidateSet:
-    """Return some of the groups."""
-    lo, hi = candidates.start[first], candidates.start[last]
-    features, references = candidates.features, candidates.references
-    if references is None:
-        raise ValueError("there are no references")
-    begin, end = references.group_start[first], references.group_start[last]
-    return replace(
-        candidates,
-        ids=candidates.ids[first:last],
-        start=candidates.start[first : last + 1] - lo,
-        features=Features(
-            features.dense_names,
-            features.dense[:, lo:hi],
-            features.sparse_names,
-            csc_array(features.sparse[lo:hi]),
-        ),
-        texts=_texts(candidates.texts, lo, hi),
-        references=References(
-            references.group_start[first : last + 1] - begin,
-            _texts(references.texts, begin, end),
-        ),
-    )
-
-
-def _texts(texts: Texts, lo: int, hi: int) -> Texts:
-    first, last = texts.start[lo], texts.start[hi]
-    return Texts(texts.start[lo : hi + 1] - first, texts.ids[first:last])
 
 
 def uniform(names: Sequence[str]) -> dict[str, float]:

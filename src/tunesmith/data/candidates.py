@@ -42,10 +42,25 @@ class Texts:
         """The number of tokens of each text."""
         return np.diff(self.start)
 
+    def some(self, texts: Ints) -> Texts:
+        """Return some of the texts, in the order given."""
+        lengths = self.lengths[texts]
+        return Texts(_offsets(lengths), self.ids[_runs(self.start[texts], lengths)])
+
     @classmethod
     def empty(cls) -> Texts:
         """No texts."""
         return cls(np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
+def _offsets(sizes: Ints) -> Ints:
+    """Return where runs of some sizes begin, one after the other."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _runs(begins: Ints, sizes: Ints) -> Ints:
+    """Return the numbers from each beginning on, so many of each, one run after the other."""
+    return np.repeat(begins - _offsets(sizes)[:-1], sizes) + np.arange(sizes.sum())
 
 
 def pack_texts(texts: Sequence[Ids]) -> Texts:
@@ -179,6 +194,30 @@ class CandidateSet:
         names = self.features.names
         selection.check(names)
         return replace(self, features=self.features.only(selection.kept(names)))
+
+    def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:
+        """Return some of the groups, in the order given, each with all its candidates."""
+        wanted = np.asarray(groups, np.int64)
+        if len(np.unique(wanted)) < len(wanted):
+            raise TunesmithError("a group is asked for twice; name each once")
+        sizes = np.diff(self.start)[wanted]
+        rows = _runs(self.start[wanted], sizes)
+        references = None
+        if self.references is not None:
+            held = self.references
+            counts = held.counts[wanted]
+            own = _runs(held.group_start[wanted], counts)
+            references = References(_offsets(counts), held.texts.some(own))
+        return replace(
+            self,
+            ids=tuple(self.ids[g] for g in wanted),
+            start=_offsets(sizes),
+            features=self.features.of(rows),
+            texts=self.texts.some(rows),
+            references=references,
+            columns={name: values[rows] for name, values in self.columns.items()},
+            sources=None if self.sources is None else tuple(self.sources[g] for g in wanted),
+        )
 
     def chosen(self, candidates: Ints) -> CandidateSet:
         """Return the same groups with one candidate each, and without features."""

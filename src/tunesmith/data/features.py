@@ -10,10 +10,12 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.arrays import Floats, Ids
+from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.memory import own_pages
 from tunesmith.data.products import add_rows, combinations_of, scores_of
 from tunesmith.errors import TunesmithError, UsageError, nearest
+from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,13 @@ class Features:
             csc_array(self.sparse[:, columns]),
             {name: gap for name, gap in self.gaps.items() if name in wanted},
         )
+
+    def of(self, rows: Ints) -> Features:
+        """Return the features of some candidates, in the order given."""
+        dense = np.empty((len(self.dense), len(rows)))
+        map_pieces(lambda d: _gather(self.dense[d], rows, dense[d]), list(range(len(dense))))
+        sparse = csc_array(self.sparse[rows])
+        return Features(self.dense_names, dense, self.sparse_names, sparse)
 
     def column(self, index: int) -> tuple[Ids, Floats]:
         """Return the candidates on which a sparse feature fires, and its values there."""
@@ -195,6 +204,12 @@ class Selection:
                     )
         if names and not self.kept(names):
             raise UsageError(f"{keep} and drop leave no feature; drop fewer")
+
+
+@kernel
+def _gather(values: Floats, rows: Ints, found: Floats) -> None:
+    for i in range(rows.shape[0]):
+        found[i] = values[rows[i]]
 
 
 def _rows(block: Floats, rows: Sequence[int]) -> Floats:

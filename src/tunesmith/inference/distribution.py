@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.inference.expectation import deviations
-from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces
 
 #: A candidate with less of its group's probability does not count.
 LIKELY = 1e-5
@@ -54,7 +51,7 @@ class Distribution:
         chances = self.chances[rows]
         sums = np.add.reduceat(chances, start[:-1])
         return Distribution(
-            _of(self.features, rows), start, chances / np.repeat(sums, np.diff(start))
+            self.features.of(rows), start, chances / np.repeat(sums, np.diff(start))
         )
 
 
@@ -69,17 +66,3 @@ def covariance(distributions: Sequence[Distribution], vectors: Floats) -> Floats
     for k, one in enumerate(distributions):
         scores[k], _ = deviations(one.chances, scores[k], one.start)
     return features.combine(scores)
-
-
-def _of(features: Features, rows: Ints) -> Features:
-    """Return the features of some candidates, ascending."""
-    dense = np.empty((len(features.dense), len(rows)))
-    map_pieces(lambda d: _gather(features.dense[d], rows, dense[d]), list(range(len(dense))))
-    sparse = csc_array(features.sparse[rows])
-    return Features(features.dense_names, dense, features.sparse_names, sparse)
-
-
-@kernel
-def _gather(values: Floats, rows: Ints, found: Floats) -> None:
-    for i in range(rows.shape[0]):
-        found[i] = values[rows[i]]

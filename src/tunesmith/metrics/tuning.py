@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -60,6 +61,15 @@ class TuningSet:
     def score(self, chosen: Ints) -> float:
         """Score one candidate per group, on the customary scale."""
         return checked_score(self.metric, self.metric.score(self.total(chosen)))
+
+    def part(self, groups: Sequence[int] | Ints) -> TuningSet:
+        """Return some of the groups; nothing is counted again."""
+        start = self.candidates.start
+        rows = [np.arange(start[g], start[g + 1]) for g in groups]
+        stats = self.stats[np.concatenate([np.zeros(0, np.int64), *rows])]
+        found = TuningSet(self.candidates.with_groups(groups), self.metric, stats)
+        object.__setattr__(found, "given", self.given)
+        return found
 
     def signature(self) -> str:
         """Return the metric's signature, with the number of references."""
