@@ -78,6 +78,8 @@ class TuneResult:
         The scores on a test set, which had no influence.
     prior
         The weights that a penalty drew towards.
+    reason
+        Why it is the chosen setting, where more than a score decided.
     """
 
     tuner: str
@@ -104,6 +106,7 @@ class TuneResult:
     runs: list[dict[str, Any]] | None = None
     test: Scores | None = None
     prior: Weights | None = None
+    reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""

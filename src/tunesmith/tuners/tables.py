@@ -38,17 +38,28 @@ def path_table(result: TuneResult) -> Table:
     scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
     table = Table(title="path", title_justify="left", title_style="bold")
     heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
-    for name in [*settings, *scores, "nonzero"]:
-        table.add_column(heads.get(name, name.replace("_", " ")), justify="right")
+    lengths = any(entry["length_ratio"] is not None for entry in path)
+    more = ["length ratio"] if lengths else []
+    for name in [*settings, *scores, *more, "nonzero", "seconds"]:
+        side: Any = "left" if isinstance(path[0].get(name), str) else "right"
+        table.add_column(heads.get(name, name.replace("_", " ")), justify=side)
     table.add_column("")
     for entry in path:
         table.add_row(
             *(_setting(entry[name]) for name in settings),
             *(_shown(entry[name]) for name in scores),
+            *([_ratio(entry["length_ratio"])] if lengths else []),
             str(entry["nonzero"]),
-            "best on dev" if entry["chosen"] else "",
+            f"{entry['seconds']:.1f}",
+            "chosen" if entry["chosen"] else "",
         )
+    if result.reason is not None:
+        table.caption, table.caption_justify = Text(f"chosen is {result.reason}"), "left"
     return table
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.4f}"
 
 
 def _setting(value: float | str) -> str:
@@ -105,7 +116,7 @@ def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str
         _shown(scores.initial_score),
         _shown(scores.score),
         oracle,
-        "" if scores.length_ratio is None else f"{scores.length_ratio:.4f}",
+        _ratio(scores.length_ratio),
     ]
 
 
