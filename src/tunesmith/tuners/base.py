@@ -68,6 +68,10 @@ class Tuner(ABC):
         """Return the best of several settings: on the development set, the first among equals."""
         return chosen(found, metric)
 
+    def reason(self, best: Evaluated) -> str | None:
+        """Say why a setting was chosen, where it was not the score on the development set."""
+        return None
+
     def prepared(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> tuple[Tuner, Outcome | None]:
@@ -184,6 +188,7 @@ class Tuner(ABC):
             runs=None if runs == 1 else best.stage.entries(task),
             test=best.test,
             prior=ready.drawn_towards,
+            reason=self.reason(best) if len(found) > 1 else None,
         )
 
     def _task(

@@ -124,6 +124,14 @@ class Rounds(Tuner):
             return super().choose(found, metric)
         return min(found, key=lambda one: abs((one.scores.length_ratio or 0.0) - 1.0))
 
+    def reason(self, best: Evaluated) -> str | None:
+        """Say that lengths have decided, if they have."""
+        if self.choose_by == "dev":
+            return None
+        ratio = best.scores.length_ratio or 0.0
+        which = ", ".join(map(str, best.stage.setting.values()))
+        return f"{which}: its output is {ratio:.4f} times as long as the references"
+
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if an objective cannot stand in for the metric."""
         super().check_metric(metric)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Weights that a table shows; the largest come first where there are more.
 MOST = 40
+#: Settings that a table shows, about.
+MOST_SETTINGS = 20
 #: Scores that differ by less are the same.
 SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
@@ -34,28 +36,40 @@ def result_table(result: TuneResult) -> Group:
 def path_table(result: TuneResult) -> Table:
     """Lay out what each setting of a tuner came to."""
     path = result.path or []
-    settings = [name for name in path[0] if name not in OF_EVERY_SETTING]
+    settings = sorted(
+        (name for name in path[0] if name not in OF_EVERY_SETTING), key="length_scale".__eq__
+    )
     scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
     table = Table(title="path", title_justify="left", title_style="bold")
     heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
-    lengths = any(entry["length_ratio"] is not None for entry in path)
-    more = ["length ratio"] if lengths else []
-    for name in [*settings, *scores, *more, "nonzero", "seconds"]:
+    # What algorithms and objectives differ in; strengths of a penalty in neither, as a rule.
+    differ = bool({"tuner", "objective"} & {*settings})
+    lengths = differ and any(entry["length_ratio"] is not None for entry in path)
+    more = [*(["length ratio"] if lengths else []), "nonzero", *(["seconds"] if differ else [])]
+    for name in [*settings, *scores, *more]:
         side: Any = "left" if isinstance(path[0].get(name), str) else "right"
         table.add_column(heads.get(name, name.replace("_", " ")), justify=side)
     table.add_column("")
-    for entry in path:
+    chosen = "best on dev" if result.reason is None else "chosen"
+    for entry in _some(path):
         table.add_row(
             *(_setting(entry[name]) for name in settings),
             *(_shown(entry[name]) for name in scores),
             *([_ratio(entry["length_ratio"])] if lengths else []),
             str(entry["nonzero"]),
-            f"{entry['seconds']:.1f}",
-            "chosen" if entry["chosen"] else "",
+            *([f"{entry['seconds']:.1f}"] if differ else []),
+            chosen if entry["chosen"] else "",
         )
     if result.reason is not None:
         table.caption, table.caption_justify = Text(f"chosen is {result.reason}"), "left"
     return table
+
+
+def _some(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what there is room for: of many settings each so many-th, and what was chosen."""
+    step = -(-len(path) // MOST_SETTINGS)
+    last = len(path) - 1
+    return [e for k, e in enumerate(path) if k % step == 0 or k == last or e["chosen"]]
 
 
 def _ratio(ratio: float | None) -> str:
