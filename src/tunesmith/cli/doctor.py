@@ -22,6 +22,7 @@ EXTRAS = {
     "yaml": "formats",
     "zstandard": "formats",
     "sacrebleu": "tokenizers",
+    "sklearn": "sklearn",
 }
 
 
