@@ -1,0 +1,265 @@
+"""Tuners that learn from one sentence after the other.
+
+Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
+Algorithm 1, section 3, and section 4 for the derivations that weights are moved towards.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids
+from tunesmith.data.features import Selection
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.inference.examples import Derivation, Example, Examples
+from tunesmith.inference.list_examples import ListExamples
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.kernels import kernel
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import Objective
+from tunesmith.registry import option
+from tunesmith.tuners.rounds import Round, Rounds
+from tunesmith.tuners.stages import Outcome
+
+REFERENCES = ("bold", "max-bleu", "local", "hope")
+#: Learning rates beyond this are of features that are next to constant.
+GREATEST_RATE = 1e300
+
+#: What is added to the weights, times their learning rates: features and values.
+Change: TypeAlias = tuple[Ids, Floats]
+#: Finds the change for an example, of its reference derivation and its 1-best.
+Update: TypeAlias = Callable[[Example, Derivation, Derivation, "Learned"], Change | None]
+
+
+class Learned:
+    """Weights under way, and their average over all sentences so far.
+
+    The average is that of Daumé (2006, page 19): a change counts for all sentences that come
+    after it, so that only weights that change need be touched.
+
+    Attributes
+    ----------
+    weights, rates : float64[D]
+        What has been learnt, and how fast each weight learns.
+    sentences
+        How many have been seen.
+    """
+
+    def __init__(self, weights: Floats, rates: Floats) -> None:
+        self.weights = weights
+        self.rates = rates
+        self.sentences = 0
+        self._late = np.zeros(len(weights))
+
+    def add(self, change: Change | None) -> None:
+        """Change the weights, or leave them for this sentence."""
+        if change is not None:
+            add_change(*change, self.rates, self.sentences, self.weights, self._late)
+        self.sentences += 1
+
+    def average(self) -> Floats:
+        """Return the mean of the weights after each sentence."""
+        return self.weights - self._late / max(1, self.sentences)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Online(Rounds):
+    """What a tuner inherits that learns from one sentence after the other: Algorithm 1.
+
+    It needs :meth:`begin`. Sentences come in random order, another one in each epoch; what is
+    returned is the average of the weights after each sentence.
+
+    Features of very different sizes would learn at very different speeds: a feature that is c
+    times as large moves its weight c times as far, which changes scores c² times as much
+    (section 3.3). With ``scale`` the learning rate of a dense feature is divided by the square
+    of its deviation within sentences, as if all were of the same size.
+    """
+
+    epochs: int = option(10, "how often to go over all sentences")
+    rate: float = option(0.01, "the learning rate")
+    feature_rate: tuple[str, ...] = option(
+        (), "the learning rate of features whose names match; the last that matches counts",
+        "PATTERN=RATE",
+    )  # fmt: skip
+    scale: bool = option(True, "learn as if all dense features were of the same size")
+    initial: tuple[str, ...] = option(
+        (), "the weight of features whose names match to begin with, where no weights are given; "
+        "others begin with 0", "PATTERN=VALUE",
+    )  # fmt: skip
+    average: bool = option(True, "return the average of the weights after each sentence")
+    reference: Literal["bold", "max-bleu", "local", "hope"] = option(
+        "hope",
+        "what weights are moved towards: the reference itself where it is among the candidates, "
+        "what is worth most, the same among the best few, or what is worth much and scores well",
+    )
+    local_best: int = option(10, "how many of the best local chooses from")
+    mu: float = option(-1.0, "how much hope prefers a candidate for its worth: the less the more")
+    mu_decay: float = option(1.0, "what mu is multiplied by after each epoch")
+
+    usual = ("document", "document")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("epochs", "local_best"):
+            if getattr(self, name) < 1:
+                flag = name.replace("_", "-")
+                raise UsageError(f"{flag} is {getattr(self, name)}; give 1 or more")
+        if not (math.isfinite(self.rate) and self.rate > 0.0):
+            raise UsageError(f"rate is {self.rate:g}; give a number above 0")
+        if self.reference not in REFERENCES:
+            raise UnknownNameError("reference", self.reference, REFERENCES)
+        if not (math.isfinite(self.mu) and self.mu <= 0.0):
+            raise UsageError(f"mu is {self.mu:g}; give 0 or less")
+        if not 0.0 < self.mu_decay <= 1.0:
+            raise UsageError(f"mu-decay is {self.mu_decay:g}; give more than 0 and at most 1")
+        for name in ("feature_rate", "initial"):
+            object.__setattr__(self, name, _texts(getattr(self, name)))
+        for pattern, rate in _pairs("feature-rate", self.feature_rate):
+            if rate < 0.0:
+                raise UsageError(f"the learning rate of '{pattern}' is {rate:g}; give 0 or more")
+        _pairs("initial", self.initial)
+
+    @property
+    def round_count(self) -> int:
+        """The number of epochs."""
+        return self.epochs
+
+    @abstractmethod
+    def begin(self, width: int) -> Update:
+        """Return what finds the change for each example of a run over so many features."""
+
+    def after(self, change: Change, learned: Learned) -> None:
+        """Take note of a change that has been made."""
+
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:
+        """Raise an error if a pattern matches no feature."""
+        super().check_features(names, strict)
+        for flag, texts in (("feature-rate", self.feature_rate), ("initial", self.initial)):
+            for pattern, _ in _pairs(flag, texts):
+                Selection.of(pattern).check(names, flag)
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return what ``initial`` says, and 0 for all other features."""
+        names = tuning.candidates.features.names
+        return _matched(names, "initial", self.initial, 0.0)
+
+    def stages(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Learn with each setting in turn."""
+        if start is not None and self.initial:
+            raise UsageError("initial goes without starting weights; drop one of them")
+        return super().stages(tuning, start, rng)
+
+    def rates(self, tuning: TuningSet) -> Floats:
+        """Return the learning rate of each feature."""
+        features = tuning.candidates.features
+        rates = _matched(features.names, "feature-rate", self.feature_rate, self.rate)
+        if self.scale:
+            sizes = ListHypotheses(tuning).spread()
+            sizes[len(features.dense_names) :] = 1.0
+            rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
+        return rates
+
+    def examples(self, tuning: TuningSet) -> Examples:
+        """Return the sentences of a set, one at a time."""
+        return ListExamples(tuning)
+
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
+        examples = self.examples(tuning)
+        worth = objective.begin(tuning, "examples")
+        update = self.begin(len(examples.names))
+        # What overflows is found at the end of the epoch, and told as one error.
+        with np.errstate(all="ignore"):
+            learned = Learned(start, self.rates(tuning))
+        for epoch in range(self.epochs):
+            mu = self.mu * self.mu_decay**epoch
+            total = np.zeros_like(worth.stats[0])
+            changes = 0
+            with np.errstate(all="ignore"):
+                for group in rng.permutation(examples.groups).tolist():
+                    example = examples.example(group, worth)
+                    best = example.best(learned.weights)
+                    target = self._target(example, learned.weights, mu)
+                    change = None
+                    if target is not None:
+                        change = update(example, target, best, learned)
+                    learned.add(change)
+                    if change is not None:
+                        changes += 1
+                        self.after(change, learned)
+                    worth.add(best.stats)
+                    total += best.stats
+                weights = learned.average() if self.average else learned.weights.copy()
+            _check_finite(weights, learned.weights, examples.names, epoch)
+            worth.end_round(total)
+            yield Round(weights, {"changes": changes})
+
+    def _target(self, example: Example, weights: Floats, mu: float) -> Derivation | None:
+        """Return the reference derivation d_i (section 4), if there is one."""
+        if self.reference == "hope":
+            return example.augmented(weights, -mu)
+        if self.reference == "local":
+            return example.most_worth(weights, self.local_best)
+        if self.reference == "max-bleu":
+            return example.most_worth(weights)
+        return example.reference(weights)
+
+
+def _check_finite(weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
+    wrong = np.flatnonzero(~(np.isfinite(weights) & np.isfinite(last)))
+    if len(wrong):
+        raise TunesmithError(
+            f"the weight of {names[wrong[0]]} is not finite after epoch {epoch + 1}; give a lower "
+            "--rate, or make the feature smaller"
+        )
+
+
+def _texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
+    if isinstance(given, Mapping):
+        return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
+    """Take apart what patterns and numbers a user gives; names may contain the sign."""
+    found = []
+    for text in texts:
+        pattern, _, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value = math.nan
+        if not pattern or not math.isfinite(value):
+            raise UsageError(f"{flag} '{text}' is no pattern and number; write 'LM*=1'")
+        found.append((pattern, value))
+    return found
+
+
+def _matched(names: tuple[str, ...], flag: str, texts: Iterable[str], usual: float) -> Floats:
+    """Return a number for each name: of the last pattern that matches, or the usual one."""
+    found = dict.fromkeys(names, usual)
+    for pattern, value in _pairs(flag, texts):
+        found |= dict.fromkeys(Selection.of(pattern).kept(names), value)
+    return np.array(list(found.values()), np.float64)
+
+
+@kernel
+def add_change(
+    features: Ids, values: Floats, rates: Floats, sentences: int, weights: Floats, late: Floats
+) -> None:
+    """Add a change to weights, and to what their average lacks of it."""
+    for k in range(features.shape[0]):
+        feature = features[k]
+        step = rates[feature] * values[k]
+        weights[feature] += step
+        late[feature] += sentences * step
