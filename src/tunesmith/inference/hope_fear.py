@@ -1,0 +1,293 @@
+"""Kernels: passes over lists that step from a fear candidate towards a hope candidate.
+
+Cherry and Foster, "Batch tuning strategies for statistical machine translation" (NAACL 2012),
+section 3. A group's hope candidate is that of the greatest w·h + B, its fear candidate that of
+the greatest w·h − B, where B is what a candidate is worth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.kernels import kernel
+
+#: The order of BLEU whose root these kernels draw.
+ORDER = 4
+
+
+class Lists(NamedTuple):
+    """Features of lists, as passes read them.
+
+    Attributes
+    ----------
+    start : int64[S + 1]
+        Where groups begin.
+    dense : float64[D_dense, N]
+        A contiguous row a feature: scores of neighbours are computed side by side.
+    sparse_start : int64[N + 1], sparse_features : int32[nnz], sparse_values : float64[nnz]
+        The sparse features of each candidate; their indices count on after the dense ones.
+    """
+
+    start: Ints
+    dense: Floats
+    sparse_start: Ints
+    sparse_features: Ids
+    sparse_values: Floats
+
+    @staticmethod
+    def of(candidates: CandidateSet) -> Lists:
+        """Turn the sparse block round; the dense one stays as it is."""
+        features = candidates.features
+        rows = csr_array(features.sparse)
+        return Lists(
+            candidates.start,
+            features.dense,
+            rows.indptr.astype(np.int64),
+            (rows.indices + len(features.dense)).astype(np.int32),
+            rows.data,
+        )
+
+
+class Learned(NamedTuple):
+    """Weights on their way, changed in place.
+
+    Attributes
+    ----------
+    weights : float64[D]
+        As of now.
+    late : float64[D]
+        The sum of all changes, each times its number: what an average has less than the weights.
+    steps : int64[1]
+        How many changes there were.
+    """
+
+    weights: Floats
+    late: Floats
+    steps: Ints
+
+    @staticmethod
+    def begin(weights: Floats) -> Learned:
+        """Return a copy of weights that has not changed yet."""
+        return Learned(weights.copy(), np.zeros(len(weights)), np.zeros(1, np.int64))
+
+    def average(self) -> Floats:
+        """Return the mean of the first weights and those after each change.
+
+        Daumé's way: the k-th change is missing in the k vectors before it.
+        """
+        mean: Floats = self.weights - self.late / (self.steps[0] + 1.0)
+        return mean
+
+
+class Difference(NamedTuple):
+    """Room for the features of one candidate minus those of another.
+
+    Attributes
+    ----------
+    features : int32[n], values : float64[n]
+    """
+
+    features: Ids
+    values: Floats
+
+
+@kernel
+def fixed_pass(order: Ints, lists: Lists, values: Floats, c: float, learned: Learned) -> None:
+    """Go over groups in an order; candidates are worth ``values`` [N]."""
+    start = lists.start
+    scores = np.empty(np.max(start[1:] - start[:-1]))
+    away = _room(lists)
+    for at in range(order.shape[0]):
+        first, last = start[order[at]], start[order[at] + 1]
+        own = scores[: last - first]
+        _score(lists, learned.weights, first, own)
+        hope, fear = _hope_fear(own, values[first:last])
+        gap = values[first + hope] - values[first + fear]
+        _step(lists, first + hope, first + fear, gap, c, learned, away)
+
+
+@kernel
+def document_pass(
+    order: Ints,
+    begin: int,
+    lists: Lists,
+    stats: Stats,
+    length_scale: float,
+    decay: float,
+    adds_hope: bool,
+    document: Floats,
+    c: float,
+    learned: Learned,
+) -> Number:
+    """Go over groups, whose candidates are worth what they add to BLEU of a document.
+
+    Parameters
+    ----------
+    order, begin
+        Groups in an order, and which to begin with.
+    stats : [K, N]
+        Statistics of BLEU, a row a statistic.
+    length_scale
+        What reference lengths are multiplied by.
+    decay, document : float64[K]
+        ``DocumentWorth``'s; the document is changed.
+    adds_hope
+        Whether the hope candidate is added to the document, or the one of the best score.
+
+    Returns
+    -------
+    The number of groups done when the document has less than one match of some order: there
+    smoothing begins, which is not done here. Otherwise the number of all groups.
+    """
+    start = lists.start
+    longest = np.max(start[1:] - start[:-1])
+    scores, values = np.empty(longest), np.empty(longest)
+    away = _room(lists)
+    for at in range(begin, order.shape[0]):
+        if np.min(document[2 : 2 + ORDER]) < 1.0:
+            return at
+        first, last = start[order[at]], start[order[at] + 1]
+        own, worth = scores[: last - first], values[: last - first]
+        _score(lists, learned.weights, first, own)
+        _document_values(stats, first, length_scale, document, worth)
+        hope, fear = _hope_fear(own, worth)
+        chosen = first + (hope if adds_hope else np.argmax(own))
+        _step(lists, first + hope, first + fear, worth[hope] - worth[fear], c, learned, away)
+        for k in range(document.shape[0]):
+            document[k] = decay * (document[k] + stats[k, chosen])
+    return order.shape[0]
+
+
+@kernel
+def _room(lists: Lists) -> Difference:
+    """Return room for the difference of any two candidates."""
+    start = lists.sparse_start
+    most = lists.dense.shape[0] + 2 * np.max(start[1:] - start[:-1])
+    return Difference(np.empty(most, np.int32), np.empty(most))
+
+
+@kernel
+def _score(lists: Lists, weights: Floats, first: int, scores: Floats) -> None:
+    """Compute w·h of a group, with the bits of ``Features.dot``."""
+    dense, sparse_start = lists.dense, lists.sparse_start
+    last = first + scores.shape[0]
+    scores[:] = 0.0
+    for d in range(dense.shape[0]):
+        w, row = weights[d], dense[d, first:last]
+        for i in range(scores.shape[0]):
+            scores[i] += w * row[i]
+    if sparse_start[first] == sparse_start[last]:
+        return
+    features, values = lists.sparse_features, lists.sparse_values
+    for i in range(scores.shape[0]):
+        total = scores[i]
+        for k in range(sparse_start[first + i], sparse_start[first + i + 1]):
+            total += weights[features[k]] * values[k]
+        scores[i] = total
+
+
+@kernel
+def _document_values(
+    stats: Stats, first: int, length_scale: float, document: Floats, values: Floats
+) -> None:
+    """Compute n · (BLEU(b̄ + b) − BLEU(b̄)) of a group: equation 3 of "Hope and fear".
+
+    No order lacks a match. Of matches over n-grams, each multiplied over all orders, the fourth
+    root is drawn: a compiler turns this into vector instructions, unlike logarithms.
+    """
+    last = first + values.shape[0]
+    d0, d1 = document[0], document[1]
+    d2, d3, d4, d5 = document[2], document[3], document[4], document[5]
+    d6, d7, d8, d9 = document[6], document[7], document[8], document[9]
+    s0, s1 = stats[0, first:last], stats[1, first:last]
+    s2, s3 = stats[2, first:last], stats[3, first:last]
+    s4, s5 = stats[4, first:last], stats[5, first:last]
+    s6, s7 = stats[6, first:last], stats[7, first:last]
+    s8, s9 = stats[8, first:last], stats[9, first:last]
+    for i in range(values.shape[0]):
+        matches = (d2 + s2[i]) * (d3 + s3[i]) * (d4 + s4[i]) * (d5 + s5[i])
+        totals = (d6 + s6[i]) * (d7 + s7[i]) * (d8 + s8[i]) * (d9 + s9[i])
+        values[i] = np.sqrt(np.sqrt(matches / totals))
+    now = np.sqrt(np.sqrt((d2 * d3 * d4 * d5) / (d6 * d7 * d8 * d9)))
+    if d0 < length_scale * d1:
+        now *= np.exp(1.0 - length_scale * d1 / d0)
+    for i in range(values.shape[0]):
+        length, reference = d0 + s0[i], length_scale * (d1 + s1[i])
+        bleu = values[i]
+        if length < reference:
+            bleu *= np.exp(1.0 - reference / length)
+        values[i] = d0 * (bleu - now)
+
+
+@kernel
+def _hope_fear(scores: Floats, values: Floats) -> tuple[int, int]:
+    """Return where scores plus values are greatest, and where scores minus values are."""
+    hope = fear = 0
+    most, worst = scores[0] + values[0], scores[0] - values[0]
+    for i in range(1, scores.shape[0]):
+        if scores[i] + values[i] > most:
+            most, hope = scores[i] + values[i], i
+        if scores[i] - values[i] > worst:
+            worst, fear = scores[i] - values[i], i
+    return hope, fear
+
+
+@kernel
+def _step(
+    lists: Lists, hope: int, fear: int, gap: float, c: float, learned: Learned, away: Difference
+) -> None:
+    """Step as far as the margin of hope over fear falls short of the gap between their values.
+
+    η = min(C, (B(hope) − B(fear) − w·d) / ‖d‖²), w ← w + η d, where d = h(hope) − h(fear).
+    """
+    if not gap > 0.0:
+        return
+    n = _subtract(lists, hope, fear, away)
+    weights, late = learned.weights, learned.late
+    features, values = away.features[:n], away.values[:n]
+    margin, square = 0.0, 0.0
+    for k in range(n):
+        margin += weights[features[k]] * values[k]
+        square += values[k] * values[k]
+    loss = gap - margin
+    # Differences beyond all bounds, or without a size, say nothing.
+    if not (loss > 0.0 and 0.0 < square < np.inf):
+        return
+    learned.steps[0] += 1
+    step, number = min(c, loss / square), float(learned.steps[0])
+    for k in range(n):
+        change = step * values[k]
+        weights[features[k]] += change
+        late[features[k]] += number * change
+
+
+@kernel
+def _subtract(lists: Lists, hope: int, fear: int, away: Difference) -> Number:
+    """Write down the features of one candidate minus those of another; return how many."""
+    dense, ids, values = lists.dense, lists.sparse_features, lists.sparse_values
+    n = dense.shape[0]
+    for d in range(n):
+        away.features[d] = d
+        away.values[d] = dense[d, hope] - dense[d, fear]
+    i, j = lists.sparse_start[hope], lists.sparse_start[fear]
+    last_i, last_j = lists.sparse_start[hope + 1], lists.sparse_start[fear + 1]
+    while i < last_i or j < last_j:
+        if j == last_j or (i < last_i and ids[i] < ids[j]):
+            feature, value = ids[i], values[i]
+            i += 1
+        elif i == last_i or ids[j] < ids[i]:
+            feature, value = ids[j], -values[j]
+            j += 1
+        else:
+            feature, value = ids[i], values[i] - values[j]
+            i += 1
+            j += 1
+        away.features[n] = feature
+        away.values[n] = value
+        n += 1
+    return n

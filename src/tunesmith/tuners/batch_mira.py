@@ -1,0 +1,206 @@
+"""Batch MIRA: Cherry and Foster, "Batch tuning strategies for statistical machine translation".
+
+NAACL 2012, section 3: one step a sentence, from its fear candidate towards its hope candidate,
+in many passes over the same lists.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeGuard
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints, inner
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.examples import Derivation, Examples
+from tunesmith.inference.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
+from tunesmith.inference.list_examples import ListExamples
+from tunesmith.inference.lists import best
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import (
+    DocumentObjective,
+    DocumentWorth,
+    MetricObjective,
+    Objective,
+    Worth,
+)
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.rounds import Round, Rounds
+
+#: The document's decay unless the user says otherwise: about the last 1000 sentences count.
+DECAY = 0.999
+
+
+@TUNERS.register("batch-mira")
+@dataclass(frozen=True, kw_only=True)
+class BatchMIRA(Rounds):
+    """Passes over the lists, with a step of limited size from fear to hope for each sentence.
+
+    What a candidate is worth is, unless another objective is given, what it adds to the score
+    of a document of the sentences before; for averages over sentences it is its own score. The
+    weights after a pass are the average over all steps so far.
+    """
+
+    passes: int = option(60, "how often to go over all sentences")
+    c: float = option(0.01, "the greatest step: what a difference of features is multiplied by")
+    decay: float = option(
+        DECAY, "what is left of the document after each sentence; for the usual objective"
+    )
+    background: Literal["hope", "model"] = option(
+        "hope", "which candidate goes into the document: hope, or the best by the model"
+    )
+    average: bool = option(True, "take the average of the weights after each step")
+    pick: Literal["last", "best", "dev"] = option(
+        "best",
+        "which pass's weights are returned: the last, the best on the tuning set (the start "
+        "among them), or the best on a held-out set",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.passes < 1:
+            raise UsageError(f"passes is {self.passes}; give 1 or more")
+        if not 0.0 < self.c < np.inf:
+            raise UsageError(f"c is {self.c:g}; give a number above 0")
+        if not 0.0 <= self.decay <= 1.0:
+            raise UsageError(f"decay is {self.decay:g}; give 0 to 1")
+        if self.objective and self.decay != DECAY:
+            raise UsageError(
+                "decay belongs to the usual objective; with others write it there, as "
+                f"document:decay={self.decay:g}"
+            )
+        if self.background not in ("hope", "model"):
+            raise UnknownNameError("background", self.background, ("hope", "model"))
+
+    @property
+    def round_count(self) -> int:
+        """The number of passes."""
+        return self.passes
+
+    def _objectives(self, metric: Metric) -> list[Objective]:
+        if self.objective:
+            return super()._objectives(metric)
+        # In a document an average over sentences changes as the sentence's own score does.
+        return [MetricObjective() if metric.is_sum else DocumentObjective(self.decay)]
+
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Go over all sentences, each time in another order."""
+        worth = objective.begin(tuning, "examples")
+        learned = Learned.begin(start)
+        go = self._way(tuning, worth)
+        for _ in range(self.passes):
+            before = int(learned.steps[0])
+            go(rng.permutation(tuning.candidates.groups), learned)
+            weights = learned.average() if self.average else learned.weights.copy()
+            yield Round(weights, {"updates": int(learned.steps[0]) - before})
+            if objective.changes_by_round and not isinstance(worth, DocumentWorth):
+                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+
+    def _way(self, tuning: TuningSet, worth: Worth) -> Pass:
+        """Return the quickest way to go over a set."""
+        adds_hope = self.background == "hope"
+        if type(worth).add is Worth.add:
+            return _FixedPass(tuning, worth, self.c)
+        if isinstance(worth, DocumentWorth) and _is_plain(metric := worth.metric):
+            return _DocumentPass(tuning, worth, metric, self.c, adds_hope)
+        return ExamplePass(ListExamples(tuning), worth, self.c, adds_hope)
+
+
+class Pass(Protocol):
+    """A way to go over the sentences of a set."""
+
+    def __call__(self, order: Ints, learned: Learned) -> None:
+        """Go over sentences in an order."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExamplePass:
+    """Sentence by sentence, whatever they are worth and whatever form they have."""
+
+    examples: Examples
+    worth: Worth
+    c: float
+    adds_hope: bool
+
+    def __call__(self, order: Ints, learned: Learned) -> None:
+        """Go over sentences in an order."""
+        for group in order:
+            self.step(int(group), learned)
+
+    def step(self, group: int, learned: Learned) -> None:
+        """Learn from one sentence.
+
+        η = min(C, (B(hope) − B(fear) − w·d) / ‖d‖²), w ← w + η d, where d = h(hope) − h(fear).
+        """
+        example = self.examples.example(group, self.worth)
+        hope, fear = (example.augmented(learned.weights, sign) for sign in (1.0, -1.0))
+        added = hope if self.adds_hope else example.best(learned.weights)
+        gap = hope.worth - fear.worth
+        if gap > 0.0:
+            self._towards(hope, fear, gap, learned)
+        self.worth.add(added.stats)
+
+    def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: Learned) -> None:
+        away = np.zeros(len(learned.weights))
+        away[hope.features] += hope.values
+        away[fear.features] -= fear.values
+        loss = gap - inner(learned.weights, away)
+        square = inner(away, away)
+        if loss > 0.0 and 0.0 < square < np.inf:
+            learned.steps[0] += 1
+            change = min(self.c, loss / square) * away
+            learned.weights[:] += change
+            learned.late[:] += learned.steps[0] * change
+
+
+class _FixedPass:
+    """By a kernel, where values stay as they are during a pass."""
+
+    def __init__(self, tuning: TuningSet, worth: Worth, c: float) -> None:
+        self._lists = Lists.of(tuning.candidates)
+        self._worth = worth
+        self._c = c
+
+    def __call__(self, order: Ints, learned: Learned) -> None:
+        edges = itertools.pairwise(self._lists.start.tolist())
+        values = np.concatenate([self._worth.values(*edge) for edge in edges])
+        fixed_pass(order, self._lists, values, self._c, learned)
+
+
+class _DocumentPass:
+    """By a kernel, for BLEU of a document."""
+
+    def __init__(
+        self, tuning: TuningSet, worth: DocumentWorth, metric: BLEU, c: float, adds_hope: bool
+    ) -> None:
+        self._lists = Lists.of(tuning.candidates)
+        self._stats = np.ascontiguousarray(tuning.stats.T)
+        self._scale = metric.reference_length_scale
+        self._worth = worth
+        self._slow = ExamplePass(ListExamples(tuning), worth, c, adds_hope)
+
+    def __call__(self, order: Ints, learned: Learned) -> None:
+        done, worth, slow = 0, self._worth, self._slow
+        while done < len(order):
+            done = document_pass(
+                *(order, done, self._lists, self._stats, self._scale),
+                *(worth.decay, slow.adds_hope, worth.document, slow.c, learned),
+            )
+            if done < len(order):
+                # The document lacks a match of some order: the metric knows what stands for it.
+                slow.step(int(order[done]), learned)
+                done += 1
+
+
+def _is_plain(metric: Metric) -> TypeGuard[BLEU]:
+    """Tell whether kernels know a metric."""
+    return type(metric) is BLEU and metric.order == ORDER and metric.smoothing != "add-k"
