@@ -1,0 +1,170 @@
+"""Pairwise ranking optimisation (PRO): tuning as ranking.
+
+Hopkins and May, "Tuning as ranking" (EMNLP 2011), as sections 3.1 of Nakov, Guzmán and Vogel,
+"Optimizing for sentence-level BLEU+1 yields short translations" (COLING 2012) and "A tale about PRO
+and monsters" (ACL 2013) describe it; with the fixes of both.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import UsageError
+from tunesmith.inference.lists import best
+from tunesmith.metrics.lengths import Lengths, lengths_of
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import Objective, objective_of
+from tunesmith.objectives.acceptance import ACCEPTANCES
+from tunesmith.objectives.gathering import Describer, Steps, gather, has_monsters
+from tunesmith.objectives.pairs import SAMPLERS
+from tunesmith.objectives.ranking import LEARNERS, difference_vectors
+from tunesmith.objectives.selection import SELECTIONS
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.rounds import Round, Rounds
+
+#: Selections where none are given: the papers' threshold, and what the monsters paper advises.
+DIFFERENCE, LENGTH = "difference:least=0.05", "length:most=10"
+#: Rounds with an objective that changes by rounds.
+SEVERAL = 5
+
+
+@TUNERS.register("pro")
+@dataclass(frozen=True)
+class PRO(Rounds):
+    """Pairwise ranking optimisation: a classifier learns which of two candidates is better.
+
+    In each round pairs are sampled from every group, selected and accepted, and a ranker learns
+    from them; each of the four steps can be replaced by a class of one's own,
+    ``path/to/file.py:Name``. On the same lists one round is enough, unless the objective changes
+    by rounds. The new weights do not depend on the old ones but by ``interpolation``.
+
+    Table 1 of the length paper, and the fixes of the monsters paper, are settings of ``select``
+    and ``accept``: plain PRO is ``select=("difference",)``; without threshold and with random
+    acceptance it is ``select=("all",), accept="random"``. A BLEU+1 cut-off of 10 points is
+    ``difference:most=0.1``.
+    """
+
+    sample: str = option("uniform:pairs=5000", "which pairs of a group are looked at", "NAME")
+    select: tuple[str, ...] = option(
+        (),
+        "which of them may be learnt from: difference:least=,most=; length:most=; "
+        "outliers:of=,deviations=; stochastic:of=; all. Several are combined "
+        f"[default: {DIFFERENCE}, and {LENGTH} where lengths are known]",
+        "NAME",
+    )
+    accept: str = option(
+        "greatest:pairs=50", "which of those are learnt from: greatest, random, all", "NAME"
+    )
+    learn: str = option("logistic", "the ranker: logistic, hinge, sklearn", "NAME")
+    strength: tuple[float, ...] = option(
+        (1.0,),
+        "what the square of the weights costs the ranker; of several a held-out set chooses",
+        "X",
+    )
+    iterations: int | None = option(
+        None,
+        "rounds of all four steps "
+        f"[default: 1, {SEVERAL} if the objective changes by rounds: scaled, document]",
+    )
+    interpolation: float = option(
+        1.0,
+        "how much of the new weights is taken, the rest being the old ones (the papers' Ψ; 0.1 "
+        "is usual in a loop with a decoder)",
+    )
+
+    varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
+    usual: ClassVar[tuple[str, str]] = ("bleu+1", "metric")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: str | Iterable[str] = self.select
+        object.__setattr__(self, "select", (given,) if isinstance(given, str) else tuple(given))
+        number: float | Iterable[float] = self.strength
+        numbers = tuple(number) if isinstance(number, Iterable) else (number,)
+        object.__setattr__(self, "strength", numbers)
+        self._steps(None)
+        LEARNERS.create(self.learn)
+        if not numbers:
+            raise UsageError("there is no strength; give a number above 0")
+        for strength in numbers:
+            if not 0.0 < strength < np.inf:
+                raise UsageError(f"strength is {strength:g}; give a number above 0")
+            if numbers.count(strength) > 1:
+                raise UsageError(f"strength {strength:g} is given twice; give each once")
+        if self.iterations is not None and self.iterations < 1:
+            raise UsageError(f"iterations is {self.iterations}; give 1 or more")
+        if not 0.0 < self.interpolation <= 1.0:
+            raise UsageError(
+                f"interpolation is {self.interpolation:g}; give a number above 0, 1 at most"
+            )
+
+    @property
+    def round_count(self) -> int:
+        """The number of rounds; 1 where a second would only sample anew."""
+        if self.iterations is not None:
+            return self.iterations
+        changes = any(objective_of(name).changes_by_round for name in self.objective)
+        return SEVERAL if changes else 1
+
+    def _steps(self, lengths: Lengths | None) -> Steps:
+        """Return the first three steps; the usual ones where none are given."""
+        names = self.select or ((DIFFERENCE,) if lengths is None else (DIFFERENCE, LENGTH))
+        return Steps(
+            SAMPLERS.create(self.sample),
+            [(name, SELECTIONS.create(name)) for name in names],
+            ACCEPTANCES.create(self.accept),
+        )
+
+    def check(self, tuning: TuningSet) -> None:
+        """Raise an error if a selection needs lengths, and they are not known."""
+        super().check(tuning)
+        lengths = lengths_of(tuning)
+        for name, selection in self._steps(lengths).selections:
+            if selection.needs_lengths and lengths is None:
+                raise UsageError(
+                    f"selection {name} needs lengths, which {tuning.metric.name} does not know; "
+                    "give references and texts, or leave it out"
+                )
+
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Gather pairs, and learn from them."""
+        worth = objective.begin(tuning, "pairs")
+        describer = Describer(tuning)
+        steps = self._steps(describer.lengths)
+        learner = LEARNERS.create(self.learn)
+        (strength,) = self.strength
+        weights = start
+        warned = False
+        for number in range(1, self.round_count + 1):
+            pairs = gather(tuning, worth, steps, describer.lengths, rng)
+            entry = describer.describe(pairs)
+            if not warned and has_monsters(entry, tuning.metric):
+                _warn_of_monsters(number, entry)
+                warned = True
+            if len(pairs):
+                features = tuning.candidates.features
+                vectors = difference_vectors(features, pairs.better, pairs.worse)
+                new = learner.learn(vectors, strength)
+                weights = self.interpolation * new + (1.0 - self.interpolation) * weights
+            yield Round(weights, entry)
+            if objective.changes_by_round:
+                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+
+
+def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:
+    """Say that negatives are unsuitable for learning, and what helps."""
+    warnings.warn(
+        f"monsters in round {number}: negatives have {entry['negative_length']:.0f} words, "
+        f"references {entry['reference_length']:.0f}, and score {entry['negative_score']:.1f}, "
+        f"positives {entry['positive_score']:.1f}; add --select length:most=10",
+        stacklevel=3,
+    )
