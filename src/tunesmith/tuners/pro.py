@@ -64,8 +64,9 @@ class PRO(Rounds):
     )
     learn: str = option("logistic", "the ranker: logistic, hinge, sklearn", "NAME")
     strength: tuple[float, ...] = option(
-        (1.0,),
-        "what the square of the weights costs the ranker; of several a held-out set chooses",
+        (100.0,),
+        "what the square of the weights costs the ranker; of several a held-out set chooses "
+        "[default: 100]",
         "X",
     )
     iterations: int | None = option(

@@ -30,7 +30,9 @@ OF_EVERY_SETTING = {
 def result_table(result: TuneResult) -> Group:
     """Lay out scores and weights."""
     path = [] if result.path is None else [path_table(result)]
-    return Group(score_table(result), *path, weight_table(result), _summary(result))
+    rounds = _rounds_with_pairs(result)
+    pairs = [pairs_table(result, rounds)] if rounds else []
+    return Group(score_table(result), *path, *pairs, weight_table(result), _summary(result))
 
 
 def path_table(result: TuneResult) -> Table:
@@ -78,6 +80,47 @@ def _ratio(ratio: float | None) -> str:
 
 def _setting(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
+
+
+def pairs_table(result: TuneResult, rounds: list[dict[str, Any]]) -> Table:
+    """Lay out what a ranker learnt from, as Table 1 of "A tale about PRO and monsters" does."""
+    score = "BLEU+1" if result.metric.partition(":")[0] == "bleu" else "score"
+    columns = {
+        "run": "run",
+        "round": "round",
+        "pairs_per_sentence": "pairs a sentence",
+        "positive_length": "length pos",
+        "negative_length": "neg",
+        "reference_length": "ref",
+        "positive_score": f"{score} pos",
+        "negative_score": "neg",
+    }
+    shown = rounds[-MOST_SETTINGS:]
+    title = "pairs: averages over positives and negatives"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    known = [key for key in columns if any(key in entry for entry in shown)]
+    for key in known:
+        table.add_column(columns[key], justify="right")
+    for entry in shown:
+        table.add_row(*(_mean(key, entry[key]) if key in entry else "" for key in known))
+    if len(shown) < len(rounds):
+        table.caption = f"the last {len(shown)} of {len(rounds)}"
+    return table
+
+
+def _rounds_with_pairs(result: TuneResult) -> list[dict[str, Any]]:
+    """Return the rounds of the setting that was chosen, if its history tells of pairs."""
+    chosen = next((entry for entry in result.path or [] if entry["chosen"]), {})
+    # A round that was picked belongs to those before it.
+    setting = {k: v for k, v in chosen.items() if k not in {*OF_EVERY_SETTING, "round"}}
+    rounds = [entry for entry in result.history if "pairs" in entry]
+    return [e for e in rounds if all(e.get(key, v) == v for key, v in setting.items())]
+
+
+def _mean(key: str, value: float) -> str:
+    if key.endswith("score"):
+        return _shown(value)
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def demo_tables(result: TuneResult, test: Oracle) -> Group:
