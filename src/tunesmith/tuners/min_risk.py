@@ -1,0 +1,313 @@
+"""Minimum risk: the expected metric under the model's distribution over the candidates.
+
+Smith and Eisner, "Minimum risk annealing for training log-linear models" (COLING/ACL 2006);
+Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012),
+Appendix A. The distribution is P ∝ exp(w·h / T); the lower the temperature T, the nearer is what
+it expects to the metric of the best candidates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import minimize
+
+from tunesmith.arrays import Floats, inner
+from tunesmith.data.features import Features
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.inference.examples import Examples
+from tunesmith.inference.list_examples import ListExamples
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import Objective
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.online import Learned
+from tunesmith.tuners.rounds import Round, Rounds
+
+METHODS = ("batch", "online")
+#: Options that have a default for each method, None where a method has no use for them.
+DEFAULTS: dict[str, dict[str, float | None]] = {
+    "batch": {"temperature": 2.0, "cooling": 0.6, "rate": None},
+    "online": {"temperature": 1.0, "cooling": 1.0, "rate": 0.01},
+}
+#: The strength of the penalty where none is given.
+STRENGTH = 0.1
+#: More than any metric needs, and far from what a number can hold.
+STRONGEST = 1e100
+#: Sharper distributions are the winners alone.
+SHARPEST = 1e300
+
+
+@TUNERS.register("min-risk")
+@dataclass(frozen=True)
+class MinRisk(Rounds):
+    """Minimum risk: the expected metric is maximised, at lower and lower temperatures.
+
+    ``batch`` maximises the metric of the statistics that the distributions of all sentences
+    expect, minus strength / 2 · Σ ((w − w0) · size / σ)², by L-BFGS; each round is at one
+    temperature and begins where the last has ended. A dense feature's size is its deviation
+    within sentences, a sparse one's the root mean square of its values where it is on, so that
+    rare features do not cost less; w0 are the starting weights and σ is the deviation of their
+    scores. The metric is in units of how much candidates differ in their worth to it, about
+    10 points of BLEU. So one strength means the same for all weights and metrics.
+
+    ``online`` is Chiang's: for one sentence after the other a step along the gradient of the
+    expected worth (equation 11); what is returned is the average of the weights after each
+    sentence. Features learn as if all were of the same size.
+
+    Temperatures are in units of σ: what a number means does not depend on the weights' scale.
+    """
+
+    method: Literal["batch", "online"] = option(
+        "batch", "the expected metric of the whole set, or the worth of one sentence after another"
+    )
+    epochs: int = option(10, "rounds over the set, each at one temperature")
+    temperature: float | None = option(
+        None,
+        "temperature of the first round, in units of the deviation of the scores at the start "
+        "[default: batch 2, online 1]",
+    )
+    cooling: float | None = option(
+        None,
+        "what the temperature is multiplied by after each round [default: batch 0.6, online 1]",
+    )
+    strength: tuple[float, ...] = option(
+        (),
+        "batch: how much squared distances from the starting weights count; of several a held-out "
+        "set chooses [default: 0.1]",
+    )
+    steps: int = option(30, "batch: steps of L-BFGS at each temperature at most")
+    rate: float | None = option(None, "online: the learning rate [default: 0.01]")
+    average: bool = option(True, "online: return the average of the weights after each sentence")
+
+    varied = ("objective", "strength")
+    usual = ("document", "document")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in METHODS:
+            raise UnknownNameError("method", self.method, METHODS)
+        object.__setattr__(self, "strength", _strengths(self.strength))
+        for name in ("epochs", "steps"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
+        for name in ("temperature", "rate"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0.0):
+                raise UsageError(f"{name} is {value:g}; give a number above 0")
+        if self.cooling is not None and not 0.0 < self.cooling <= 1.0:
+            raise UsageError(f"cooling is {self.cooling:g}; give more than 0 and at most 1")
+        online = {"rate": self.rate is not None, "average": not self.average}
+        batch = {"strength": self.strength, "steps": self.steps != 30}
+        wrong = batch if self.method == "online" else online | {"objective": self.objective}
+        for name, is_given in wrong.items():
+            if is_given:
+                other = METHODS[1 - METHODS.index(self.method)]
+                raise UsageError(f"{name} goes with the method {other}; give --method {other}")
+
+    @property
+    def round_count(self) -> int:
+        """The number of temperatures."""
+        return self.epochs
+
+    def temperatures(self) -> list[float]:
+        """Return the temperature of each round."""
+        first, cooling = self._number("temperature"), self._number("cooling")
+        return [first * cooling**k for k in range(self.epochs)]
+
+    def _number(self, name: str) -> float:
+        given = getattr(self, name)
+        found = DEFAULTS[self.method][name] if given is None else given
+        assert found is not None  # what a method does not use it does not ask for
+        return float(found)
+
+    def check_metric(self, metric: Metric) -> None:
+        """Raise an error if the metric of expected statistics has no gradient."""
+        super().check_metric(metric)
+        if self.method == "online":
+            return
+        try:
+            metric.check_slope()
+        except TunesmithError:
+            raise TunesmithError(
+                f"metric '{metric.name}' has no gradient; use --method online, or give it a slope"
+            ) from None
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return weights of the features' sizes; sparse features begin with 0."""
+        own = super().own_start(tuning)
+        own[len(tuning.candidates.features.dense_names) :] = 0.0
+        return own
+
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Learn by the method."""
+        if self.method == "batch":
+            return self._batch(tuning, start)
+        return self._online(tuning, objective, start, rng)
+
+    def _batch(self, tuning: TuningSet, start: Floats) -> Iterator[Round]:
+        """Find the best weights at each temperature, from those at the last one on."""
+        strength = self.strength[0] if self.strength else STRENGTH
+        risk = ExpectedGain(ListHypotheses(tuning), start, strength)
+        weights = start
+        for temperature in self.temperatures():
+            weights, steps = risk.greatest(weights, temperature, self.steps)
+            gain = risk.gain(weights, temperature)
+            yield Round(weights, {"temperature": temperature, "smoothed": gain, "steps": steps})
+
+    def _online(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Go over the sentences in random order; yield after every epoch."""
+        hypotheses = ListHypotheses(tuning)
+        unit = _deviation(hypotheses, start)
+        with np.errstate(over="ignore"):
+            rates = self._number("rate") * np.square(unit / sizes_of(hypotheses))
+        learned = Learned(start, np.minimum(rates, SHARPEST))
+        examples: Examples = ListExamples(tuning)
+        worth = objective.begin(tuning, "examples")
+        for temperature in self.temperatures():
+            total = np.zeros_like(worth.stats[0])
+            expected = 0.0
+            for group in rng.permutation(examples.groups).tolist():
+                example = examples.example(group, worth)
+                best = example.best(learned.weights)
+                risk = example.risk(learned.weights, temperature * unit)
+                learned.add((risk.features, risk.slope))
+                worth.add(best.stats)
+                total += best.stats
+                expected += risk.worth
+            worth.end_round(total)
+            weights = learned.average() if self.average else learned.weights.copy()
+            entry = {"temperature": temperature, "worth": expected / examples.groups}
+            yield Round(weights, entry)
+
+
+class ExpectedGain:
+    """The gain of expected statistics, minus a penalty on the distance from weights.
+
+    Parameters
+    ----------
+    hypotheses
+        What distributions are over.
+    centre : float64[D]
+        w0, which also says what scores are usual.
+    strength
+        Of the penalty.
+
+    Attributes
+    ----------
+    unit
+        What the gain is divided by: the deviation of what candidates are worth to it, were all
+        sentences changed at once.
+    deviation
+        The deviation σ of the scores at w0, the unit of temperatures.
+    scale : float64[D]
+        What weights are multiplied by to become variables whose curvature is about the same.
+    """
+
+    def __init__(self, hypotheses: ListHypotheses, centre: Floats, strength: float) -> None:
+        self.hypotheses = hypotheses
+        self.centre = centre
+        self.strength = strength
+        point = hypotheses.point(centre)
+        (flat,) = hypotheses.expected([point], [0.0])
+        self.unit = flat.worth * hypotheses.groups or 1.0
+        self.deviation = _deviation(hypotheses, centre)
+        self.costs = sizes_of(hypotheses) / self.deviation
+        # The curvature of the gain goes with the squared spread, that of the penalty is its
+        # strength times the squared size.
+        spread = hypotheses.spread() / self.deviation
+        self.scale = np.hypot(spread, math.sqrt(strength) * self.costs)
+
+    def _sharpness(self, temperature: float) -> float:
+        return min(1.0 / max(temperature * self.deviation, 1.0 / SHARPEST), SHARPEST)
+
+    def gain(self, weights: Floats, temperature: float) -> float:
+        """Return the gain of the expected statistics, in natural units."""
+        point = self.hypotheses.point(weights)
+        (expected,) = self.hypotheses.expected([point], [self._sharpness(temperature)])
+        return expected.gain
+
+    def value(self, weights: Floats, temperature: float) -> tuple[float, Floats]:
+        """Return the gain over its unit minus the penalty, and the derivative by the weights."""
+        point = self.hypotheses.point(weights)
+        (expected,) = self.hypotheses.expected([point], [self._sharpness(temperature)])
+        away = self.costs * (weights - self.centre)
+        value = expected.gain / self.unit - 0.5 * self.strength * inner(away, away)
+        return value, expected.gradient / self.unit - self.strength * self.costs * away
+
+    def greatest(self, begin: Floats, temperature: float, steps: int) -> tuple[Floats, int]:
+        """Climb from some weights on; return the end, and how many steps led there."""
+        from threadpoolctl import threadpool_limits
+
+        best = begin
+        highest = -math.inf
+
+        def loss(variables: Floats) -> tuple[float, Floats]:
+            nonlocal best, highest
+            weights = variables / self.scale
+            value, slope = self.value(weights, temperature)
+            slope = slope / self.scale
+            if not (math.isfinite(value) and np.isfinite(slope).all()):
+                raise _TooFarError
+            if value > highest:
+                best, highest = weights, value
+            return -value, -slope
+
+        options: Any = {"maxiter": steps, "maxcor": 10}
+        # Sums of BLAS would depend on the number of threads.
+        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):
+            try:
+                found = minimize(
+                    loss, begin * self.scale, jac=True, method="L-BFGS-B", options=options
+                )
+            except (_TooFarError, TunesmithError):
+                return best, steps  # what was good before the numbers became too large
+        return best, int(found.nit)
+
+
+class _TooFarError(Exception):
+    """A step has led to where numbers are no longer finite."""
+
+
+def sizes_of(hypotheses: ListHypotheses) -> Floats:
+    """Return each feature's size: the spread of dense ones, of sparse ones that where they are on.
+
+    The spread of a feature that is seldom on is small. In units of it a change of the weight
+    would count little, and whatever tells a few candidates from others would be learnt by heart.
+    """
+    features: Features = hypotheses.features
+    sizes = hypotheses.spread()
+    split = len(features.dense_names)
+    squares = np.asarray(features.sparse.multiply(features.sparse).sum(axis=0), np.float64).ravel()
+    counts = np.diff(features.sparse.indptr)
+    usual = np.sqrt(squares / np.maximum(counts, 1))
+    sizes[split:] = np.where(usual > 0.0, usual, 1.0)
+    return sizes
+
+
+def _deviation(hypotheses: ListHypotheses, weights: Floats) -> float:
+    """Return the deviation of scores; where all are equal any scale will do."""
+    return hypotheses.deviation(hypotheses.point(weights)) or 1.0
+
+
+def _strengths(given: float | Iterable[float]) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(x) for x in (given if isinstance(given, Iterable) else (given,)))
+    except (TypeError, ValueError):
+        raise UsageError(f"strength is {given!r}; give numbers") from None
+    for number in numbers:
+        if not 0.0 <= number <= STRONGEST:
+            raise UsageError(f"strength is {number:g}; give 0 or more")
+        if numbers.count(number) > 1:
+            raise UsageError(f"strength {number:g} is given twice; give each once")
+    return numbers
