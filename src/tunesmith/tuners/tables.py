@@ -50,7 +50,7 @@ def path_table(result: TuneResult) -> Table:
     more = [*(["length ratio"] if lengths else []), "nonzero", *(["seconds"] if differ else [])]
     for name in [*settings, *scores, *more]:
         side: Any = "left" if isinstance(path[0].get(name), str) else "right"
-        table.add_column(heads.get(name, name.replace("_", " ")), justify=side)
+        table.add_column(heads.get(name, name.replace("_", " ")), justify=side, no_wrap=True)
     table.add_column("")
     chosen = "best on dev" if result.reason is None else "chosen"
     for entry in _some(path):

@@ -1,0 +1,258 @@
+"""Several algorithms on one set, of which a held-out set chooses."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.weights import Weights
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.lists import best as best_of
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.progress import progress
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner
+from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.min_risk import MinRisk
+from tunesmith.tuners.pro import PRO
+from tunesmith.tuners.result import TuneResult
+from tunesmith.tuners.stages import Evaluated
+
+#: Up to so many features there are few.
+FEW = 50
+#: Lengths that PRO tries: the advice of the length paper is to try them.
+LENGTHS = ("bleu+1", "brevity-smoothed", "brevity-smoothed-grounded")
+#: Strengths of a penalty on many weights.
+STRENGTHS = (0.1, 0.01)
+#: Scores that differ by less, as a share of the scale, are about the same: 0.1 BLEU.
+ABOUT = 1e-3
+#: Of so many groups one is held out where there is no held-out set.
+EVERY = 4
+#: Fewer groups than these are too few to hold some out.
+LEAST = 8
+
+
+@TUNERS.register("auto")
+@dataclass(frozen=True)
+class Auto(Tuner):
+    """Run the algorithms that suit the features and the metric; a held-out set chooses.
+
+    MERT where features are few, penalised MERT where they are many; PRO with several ways to
+    count length, batch MIRA and minimum risk for both. Of those that are about as good as the
+    best on the held-out set, it takes the one whose output on the tuning set is nearest to the
+    references in length, as Nakov, Guzmán and Vogel (2012) advise. Without a held-out set a
+    quarter of the groups chooses, and the chosen algorithm is run again on all of them.
+    """
+
+    contender: tuple[str, ...] = option(
+        (), "algorithm to try, as pro:objective=scaled, instead of the usual ones", "NAME"
+    )
+
+    def __post_init__(self) -> None:
+        given: str | Iterable[str] = self.contender
+        object.__setattr__(self, "contender", (given,) if isinstance(given, str) else tuple(given))
+        twice = next((name for name in self.contender if self.contender.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"contender {twice} is given twice; give each once")
+        for name in self.contender:
+            _checked(name)
+
+    never_worse = False
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return the contenders; before there are data, what would be tried on many features."""
+        return [{"tuner": name} for name in self._ready or self._contenders(None, (), 0)]
+
+    @property
+    def _ready(self) -> dict[str, Tuner]:
+        """The contenders for some data, after they have been seen."""
+        found: dict[str, Tuner] = getattr(self, "_made", {})
+        return found
+
+    def _contenders(
+        self, start: Mapping[str, float] | None, dense: Sequence[str], width: int
+    ) -> dict[str, Tuner]:
+        """Return what is tried on a set with some dense features among all."""
+        if self.contender:
+            return {name: TUNERS.create(name) for name in self.contender}
+        found: dict[str, Tuner] = {}
+        if width <= FEW:
+            found["mert"] = MERT()
+        else:
+            towards: dict[str, Any] = {"core": tuple(dense)} if start is None else {"prior": start}
+            for strength in STRENGTHS if start is not None or 0 < len(dense) <= FEW else ():
+                found[f"mert, l2-prior {strength:g}"] = MERT(
+                    directions="gradient", penalty="l2-prior", strength=(strength,), **towards
+                )
+            found["mert, l0"] = MERT(directions="gradient", penalty="l0", strength=(0.0003,))
+        for name in LENGTHS:
+            found[f"pro, {name}"] = PRO(objective=(name,))
+        return found | {"pro": PRO(), "batch-mira": BatchMIRA(), "min-risk": MinRisk()}
+
+    def _able(self, metric: Metric, contenders: Mapping[str, Tuner]) -> dict[str, Tuner]:
+        """Return those that can tune for a metric; an error if there is none."""
+        found, errors = {}, []
+        for name, tuner in contenders.items():
+            try:
+                tuner.check_metric(metric)
+            except TunesmithError as error:
+                errors.append(error)
+            else:
+                found[name] = tuner
+        if not found:
+            raise errors[0]
+        if self.contender:
+            return found
+        # PRO's own objective is one of the lengths for BLEU, and for others the only one.
+        lengths = {f"pro, {name}" for name in LENGTHS}
+        unwanted = {"pro"} if isinstance(metric, BLEU) else lengths
+        return {name: tuner for name, tuner in found.items() if name not in unwanted}
+
+    def check_choice(self, has_dev: bool, remedy: str) -> None:
+        """Do not ask for a held-out set: a part can be held out."""
+
+    def check_metric(self, metric: Metric) -> None:
+        """Raise an error if no contender can tune for a metric."""
+        self._able(metric, self._contenders(None, (), 0))
+
+    def prepared(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> tuple[Auto, Outcome | None]:
+        """Decide who is tried."""
+        if self._ready:
+            return self, None
+        features = tuning.candidates.features
+        given = None if start is None else Weights(features.names, start)
+        made = self._contenders(given, features.dense_names, len(features.names))
+        return self._with(self._able(tuning.metric, made)), None
+
+    def _with(self, contenders: Mapping[str, Tuner]) -> Auto:
+        ready = dataclasses.replace(self)
+        object.__setattr__(ready, "_made", dict(contenders))
+        return ready
+
+    def stages(
+        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Run each contender; one that fails stays at the start."""
+        contenders = self._ready
+        generators = rng.spawn(len(contenders))
+        for k, (name, tuner) in enumerate(contenders.items()):
+            progress("contenders", k, len(contenders), name)
+            try:
+                tuner.check(tuning)
+                yield tuner.tune(tuning, start, generators[k])
+            except TunesmithError as error:
+                warnings.warn(f"{name}: {error}", stacklevel=2)
+                yield Outcome(self.own_start(tuning) if start is None else start)
+        progress("contenders", len(contenders), len(contenders), "")
+
+    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Run all contenders; without a held-out set the best on the set itself is taken."""
+        ready, _ = self.prepared(tuning, start, rng)
+        sign = 1.0 if tuning.metric.higher_is_better else -1.0
+        return max(
+            ready.stages(tuning, start, rng),
+            key=lambda o: sign * tuning.score(best_of(tuning.candidates, o.weights)),
+        )
+
+    def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
+        """Return what is best, or about as good and nearer to the references in length."""
+        return found[_choice([one.entry(False) for one in found], metric)]
+
+    def fit(
+        self,
+        tuning: TuningSet,
+        start: Mapping[str, float] | None = None,
+        dev: TuningSet | None = None,
+        rng: np.random.Generator | int | None = None,
+        strict: bool = False,
+        **about: Any,
+    ) -> TuneResult:
+        """Tune weights on a set; see :meth:`Tuner.fit`.
+
+        Without ``dev``, a quarter of the groups chooses, and the chosen algorithm is run again on
+        all of them.
+        """
+        groups = tuning.candidates.groups
+        if dev is not None or groups < LEAST or self._ready:
+            result = super().fit(tuning, start, dev, rng, strict, **about)
+            return dataclasses.replace(result, reason=_reason(result, tuning.metric))
+        order = np.random.default_rng(groups).permutation(groups)
+        held, rest = np.sort(order[: groups // EVERY]), np.sort(order[groups // EVERY :])
+        first = super().fit(tuning.part(rest), start, tuning.part(held), rng, strict, **about)
+        return self._again(first, tuning, start, rng, strict, about)
+
+    def _again(
+        self,
+        first: TuneResult,
+        tuning: TuningSet,
+        start: Mapping[str, float] | None,
+        rng: np.random.Generator | int | None,
+        strict: bool,
+        about: dict[str, Any],
+    ) -> TuneResult:
+        """Run on all groups what a part of them has chosen."""
+        name = next(entry["tuner"] for entry in first.path or [] if entry["chosen"])
+        features = tuning.candidates.features
+        given = None if start is None else Weights.from_dict(start)
+        made = self._contenders(given, features.dense_names, len(features.names))
+        result = Tuner.fit(
+            self._with({name: made[name]}), tuning, start, None, rng, strict, **about
+        )
+        part = tuning.candidates.groups // EVERY
+        why = f"{_reason(first, tuning.metric)}; dev: {part} groups held out, then run on all"
+        seconds = first.seconds + result.seconds
+        return dataclasses.replace(result, path=first.path, reason=why, seconds=seconds)
+
+
+def _choice(path: Sequence[Mapping[str, Any]], metric: Metric) -> int:
+    """Return the number of the setting to take.
+
+    Of those that are about as good as the best, the one whose length ratio on the tuning set is
+    nearest to 1; the best itself where lengths are not known.
+    """
+    sign = 1.0 if metric.higher_is_better else -1.0
+    key = "score" if path[0]["dev_score"] is None else "dev_score"
+    scores = [sign * entry[key] for entry in path]
+    best = int(np.argmax(scores))
+    if path[best]["length_ratio"] is None:
+        return best
+    near = [k for k, score in enumerate(scores) if score >= scores[best] - ABOUT * metric.scale]
+    return min(near, key=lambda k: (abs(path[k]["length_ratio"] - 1.0), -scores[k]))
+
+
+def _reason(result: TuneResult, metric: Metric) -> str | None:
+    """Say why what was chosen was."""
+    path = result.path
+    if path is None:
+        return None
+    sign = 1.0 if metric.higher_is_better else -1.0
+    key, where = ("score", "tune") if path[0]["dev_score"] is None else ("dev_score", "dev")
+    chosen = next(entry for entry in path if entry["chosen"])
+    best = max(path, key=lambda entry: sign * float(entry[key]))
+    if chosen is best:
+        return f"{chosen['tuner']}: best on {where}"
+    return (
+        f"{chosen['tuner']}: within {ABOUT * metric.scale:g} of {best['tuner']}, the best on "
+        f"{where}, and nearer to the references' length on tune ({chosen['length_ratio']:.3f} "
+        f"against {best['length_ratio']:.3f})"
+    )
+
+
+def _checked(name: str) -> None:
+    """Raise an error if an algorithm cannot be tried."""
+    tuner = TUNERS.create(name)
+    if tuner.name == Auto.name:
+        raise UsageError("auto cannot be its own contender; name others")
+    if len(tuner.settings()) > 1:
+        raise UsageError(f"contender {name} has several settings; give each as one contender")
