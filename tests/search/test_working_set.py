@@ -228,9 +228,11 @@ def test_a_rate_of_zero_keeps_a_weight():
 
 def test_large_sets_and_vectors_find_room():
     rng = np.random.default_rng(0)
-    example = Brute(0.3 * rng.normal(size=(150, 60)), 3.0 * rng.normal(size=150))
-    weights, rates = rng.normal(size=60), np.full(60, 50.0)
-    target = int(np.argmax(example.worths))
+    # All others are as bad, and lie around it: most of them matter.
+    target, vectors = 3, rng.normal(size=(150, 60))
+    vectors[target] = 0.0
+    example = Brute(vectors, 10.0 * (np.arange(150) == target))
+    weights, rates = np.zeros(60), np.ones(60)
     working = WorkingSet(60, 1e-6, 10_000)
     small = WorkingSet(60, 1e-6, 10_000)
     for _ in range(2):  # once it has grown, the room is used again

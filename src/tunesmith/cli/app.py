@@ -161,7 +161,7 @@ HELP = {
     "certify": "Prove how much better than given weights any others can be.",
     "convert": "Convert candidates, or weights, from one format to another.",
     "synth": "Make candidates whose best weights are known.",
-    "list": "List tuners, metrics, formats and direction finders.",
+    "list": "List tuners, metrics, formats and the parts of tuners.",
     "doctor": "Check this installation.",
     "demo": "Tune on bundled lists and draw an error surface.",
 }

@@ -13,7 +13,10 @@ from tunesmith.errors import UnknownNameError
 from tunesmith.registry import Registry, options_of
 
 SCHEMA = "tunesmith.list/1"
-KINDS = ("tuners", "metrics", "formats", "weights-formats", "directions")
+KINDS = (
+    *("tuners", "metrics", "formats", "weights-formats", "directions"),
+    *("objectives", "samplers", "selections", "acceptances", "learners"),
+)
 
 
 def run(
@@ -24,13 +27,16 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List tuners, metrics, formats and direction finders, with their options."""
+    """List tuners, metrics, formats and the parts of tuners, with their options."""
     from tunesmith._version import __version__
+    from tunesmith.metrics.worth import PRESETS
 
     entries = []
     for name in KINDS if kind is None else (kind,):
         registry = _registry(name)
         entries += [{"kind": name, **_entry(registry, n)} for n in registry.names()]
+        if name == "objectives":
+            entries += [{"kind": name, **_preset(*preset)} for preset in PRESETS.items()]
     if as_json:
         found = {"schema": SCHEMA, "signature": f"list|version:tunesmith-{__version__}"}
         print_json({**found, "entries": entries})
@@ -59,14 +65,27 @@ def _shown(value: object) -> str:
 def _registry(kind: str) -> Registry[Any]:
     from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
     from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.worth import OBJECTIVES
+    from tunesmith.objectives.acceptance import ACCEPTANCES
+    from tunesmith.objectives.pairs import SAMPLERS
+    from tunesmith.objectives.ranking import LEARNERS
+    from tunesmith.objectives.selection import SELECTIONS
     from tunesmith.search.climb import DIRECTIONS
     from tunesmith.tuners.base import TUNERS
 
-    found: tuple[Registry[Any], ...] = (TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DIRECTIONS)
+    found: tuple[Registry[Any], ...] = (
+        *(TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DIRECTIONS),
+        *(OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
+    )
     registries = dict(zip(KINDS, found, strict=True))
     if kind not in registries:
         raise UnknownNameError("kind of thing", kind, registries)
     return registries[kind]
+
+
+def _preset(name: str, spec: str) -> dict[str, Any]:
+    """Return the entry of a short name for an objective with its options."""
+    return {"name": name, "usage": name, "help": f"the same as {spec}", "options": []}
 
 
 def _usage(cls: type[Any], name: str) -> str:

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, Stats
-from tunesmith.errors import UsageError
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
@@ -99,6 +99,10 @@ OBJECTIVES: Registry[Objective] = Registry(
 
 def objective_of(spec: str) -> Objective:
     """Make an objective of its name and switches, or of the name of a preset."""
+    if ":" not in spec and not spec.endswith(".py") and spec not in PRESETS:
+        known = [*OBJECTIVES.names(), *PRESETS]
+        if spec not in known:
+            raise UnknownNameError("objective", spec, known)
     return OBJECTIVES.create(PRESETS.get(spec, spec))
 
 

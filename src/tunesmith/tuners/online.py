@@ -84,14 +84,17 @@ class Online(Rounds):
     epochs: int = option(10, "how often to go over all sentences")
     rate: float = option(0.01, "the learning rate")
     feature_rate: tuple[str, ...] = option(
-        (), "the learning rate of features whose names match; the last that matches counts",
+        (),
+        "the learning rate of features whose names match; the last that matches counts",
         "PATTERN=RATE",
-    )  # fmt: skip
+    )
     scale: bool = option(True, "learn as if all dense features were of the same size")
     initial: tuple[str, ...] = option(
-        (), "the weight of features whose names match to begin with, where no weights are given; "
-        "others begin with 0", "PATTERN=VALUE",
-    )  # fmt: skip
+        (),
+        "the weight of features whose names match to begin with, where no weights are given; "
+        "others begin with 0",
+        "PATTERN=VALUE",
+    )
     average: bool = option(True, "return the average of the weights after each sentence")
     reference: Literal["bold", "max-bleu", "local", "hope"] = option(
         "hope",
