@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import Loss, candidate_set, tuning_set
 from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
-from tests.tuners.parts import part_of, reached, sign_of
+from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
 from tunesmith.io.weights import read_weights
@@ -57,7 +57,7 @@ def check(tuning, weights, found):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_weights_of_mert(lists, start, metric):
-    tuning = part_of(TuningSet(lists, metric), [3, 20, 77, 120])
+    tuning = TuningSet(lists, metric).part([3, 20, 77, 120])
     other = MERT(restarts=3).fit(tuning, start)
     truth = LPMERT().fit(tuning, start)
     for weights in (start, other.weights, truth.weights):
@@ -108,7 +108,7 @@ def test_many_sentences_have_a_bound_soon(monkeypatch, lists, start, metric):
 
 def test_the_bound_of_blocks(monkeypatch, lists, start):
     # What happens on many groups, where the truth is known.
-    tuning = part_of(TuningSet(lists, "sentence-bleu"), range(7))
+    tuning = TuningSet(lists, "sentence-bleu").part(range(7))
     truth = LPMERT().fit(tuning, start).score
     monkeypatch.setattr(exact, "ONE_TREE", 1)
     monkeypatch.setattr(exact, "NO_TREE", 1)
@@ -152,7 +152,7 @@ def test_nothing_to_choose(tuning, score):
 
 
 def test_names(start, lists):
-    tuning = part_of(TuningSet(lists, "wer"), [0, 1])
+    tuning = TuningSet(lists, "wer").part([0, 1])
     names = tuning.candidates.features.names
     with pytest.warns(UserWarning, match="extra"):
         found = certify(tuning, {**start, "extra": 2.0})
@@ -184,7 +184,7 @@ def test_what_is_refused(lists, start):
 
 
 def test_seeds_and_threads(lists, start):
-    tuning = part_of(TuningSet(lists, "sentence-bleu"), range(6))
+    tuning = TuningSet(lists, "sentence-bleu").part(range(6))
     found = []
     for count in (1, 2, 3):
         with threads(count):
@@ -200,7 +200,7 @@ def test_seeds_and_threads(lists, start):
 
 
 def test_as_table_and_object(lists, start):
-    tuning = part_of(TuningSet(lists, "wer"), range(4))
+    tuning = TuningSet(lists, "wer").part(range(4))
     found = certify(tuning, start)
     held = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert held["schema"] == "tunesmith.certify/1"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.builders import Loss, candidate_set, tuning_set
 from tests.search.exact_brute import random_tuning
-from tests.tuners.parts import part_of, reached, sign_of
+from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
 from tunesmith.io.weights import read_weights
@@ -49,7 +49,7 @@ def start(bundled):
 
 def drawn(tuning, size, seed=0):
     rng = np.random.default_rng([seed, size])
-    return part_of(tuning, np.sort(rng.permutation(tuning.candidates.groups)[:size]))
+    return tuning.part(np.sort(rng.permutation(tuning.candidates.groups)[:size]))
 
 
 def check_proof(tuning, result):

@@ -32,7 +32,7 @@ FEW = 50
 #: Lengths that PRO tries: the advice of the length paper is to try them.
 LENGTHS = ("bleu+1", "brevity-smoothed", "brevity-smoothed-grounded")
 #: Strengths of a penalty on many weights.
-STRENGTHS = (0.1, 0.01)
+STRENGTHS = (0.3, 0.03)
 #: Scores that differ by less, as a share of the scale, are about the same: 0.1 BLEU.
 ABOUT = 1e-3
 #: Of so many groups one is held out where there is no held-out set.
@@ -47,10 +47,11 @@ class Auto(Tuner):
     """Run the algorithms that suit the features and the metric; a held-out set chooses.
 
     MERT where features are few, penalised MERT where they are many; PRO with several ways to
-    count length, batch MIRA and minimum risk for both. Of those that are about as good as the
-    best on the held-out set, it takes the one whose output on the tuning set is nearest to the
-    references in length, as Nakov, Guzmán and Vogel (2012) advise. Without a held-out set a
-    quarter of the groups chooses, and the chosen algorithm is run again on all of them.
+    count length, batch MIRA and minimum risk for both; and the starting weights as they are. Of
+    those that are about as good as the best on the held-out set, it takes the one whose output on
+    the tuning set is nearest to the references in length, as Nakov, Guzmán and Vogel (2012)
+    advise. Without a held-out set a quarter of the groups chooses, and the chosen algorithm is run
+    again on all of them.
     """
 
     contender: tuple[str, ...] = option(
@@ -78,22 +79,23 @@ class Auto(Tuner):
         found: dict[str, Tuner] = getattr(self, "_made", {})
         return found
 
+    @property
+    def _failures(self) -> set[str]:
+        """The contenders that could not be run."""
+        found: set[str] = getattr(self, "_failed", set())
+        return found
+
     def _contenders(
         self, start: Mapping[str, float] | None, dense: Sequence[str], width: int
     ) -> dict[str, Tuner]:
         """Return what is tried on a set with some dense features among all."""
         if self.contender:
             return {name: TUNERS.create(name) for name in self.contender}
-        found: dict[str, Tuner] = {}
+        found: dict[str, Tuner] = {} if start is None else {"start": _Stay()}
         if width <= FEW:
             found["mert"] = MERT()
         else:
-            towards: dict[str, Any] = {"core": tuple(dense)} if start is None else {"prior": start}
-            for strength in STRENGTHS if start is not None or 0 < len(dense) <= FEW else ():
-                found[f"mert, l2-prior {strength:g}"] = MERT(
-                    directions="gradient", penalty="l2-prior", strength=(strength,), **towards
-                )
-            found["mert, l0"] = MERT(directions="gradient", penalty="l0", strength=(0.0003,))
+            found |= _penalised(start, dense)
         for name in LENGTHS:
             found[f"pro, {name}"] = PRO(objective=(name,))
         return found | {"pro": PRO(), "batch-mira": BatchMIRA(), "min-risk": MinRisk()}
@@ -138,6 +140,7 @@ class Auto(Tuner):
     def _with(self, contenders: Mapping[str, Tuner]) -> Auto:
         ready = dataclasses.replace(self)
         object.__setattr__(ready, "_made", dict(contenders))
+        object.__setattr__(ready, "_failed", set())
         return ready
 
     def stages(
@@ -152,7 +155,8 @@ class Auto(Tuner):
                 tuner.check(tuning)
                 yield tuner.tune(tuning, start, generators[k])
             except TunesmithError as error:
-                warnings.warn(f"{name}: {error}", stacklevel=2)
+                warnings.warn(f"{name} failed: {error}", stacklevel=2)
+                self._failures.add(name)
                 yield Outcome(self.own_start(tuning) if start is None else start)
         progress("contenders", len(contenders), len(contenders), "")
 
@@ -167,7 +171,8 @@ class Auto(Tuner):
 
     def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
         """Return what is best, or about as good and nearer to the references in length."""
-        return found[_choice([one.entry(False) for one in found], metric)]
+        fine = [one for one in found if one.stage.setting["tuner"] not in self._failures] or found
+        return fine[_choice([one.entry(False) for one in fine], metric)]
 
     def fit(
         self,
@@ -213,6 +218,28 @@ class Auto(Tuner):
         why = f"{_reason(first, tuning.metric)}; dev: {part} groups held out, then run on all"
         seconds = first.seconds + result.seconds
         return dataclasses.replace(result, path=first.path, reason=why, seconds=seconds)
+
+
+def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:
+    """Return MERT for many features: drawn to the start, or to what few dense ones come to."""
+    if start is None and not 0 < len(dense) <= FEW:
+        return {"mert, l0": MERT(directions="gradient", penalty="l0", strength=(1e-3,))}
+    towards: dict[str, Any] = {"core": tuple(dense)} if start is None else {"prior": start}
+    return {
+        f"mert, l2-prior {strength:g}": MERT(
+            directions="gradient", penalty="l2-prior", strength=(strength,), **towards
+        )
+        for strength in STRENGTHS
+    }
+
+
+class _Stay(Tuner):
+    """Keep the weights that are given: there may be none that are better."""
+
+    name = "start"
+
+    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        return Outcome(self.own_start(tuning) if start is None else start)
 
 
 def _choice(path: Sequence[Mapping[str, Any]], metric: Metric) -> int:

@@ -157,7 +157,7 @@ class Tuner(ABC):
         seconds = time.perf_counter() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
-        best = self.choose(found, tuning.metric)
+        best = ready.choose(found, tuning.metric)
         names = tuning.candidates.features.names
         oracle = tuning.oracle(begin=best_of(tuning.candidates, best.weights.aligned(names)))
         own = {"runs": runs, "combine": combine, "normalise": normalise}
@@ -188,7 +188,7 @@ class Tuner(ABC):
             runs=None if runs == 1 else best.stage.entries(task),
             test=best.test,
             prior=ready.drawn_towards,
-            reason=self.reason(best) if len(found) > 1 else None,
+            reason=ready.reason(best) if len(found) > 1 else None,
         )
 
     def _task(

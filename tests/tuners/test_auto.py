@@ -1,0 +1,109 @@
+"""Several algorithms, of which a held-out set chooses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.builders import tuning_set
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.io.read import read
+from tunesmith.io.weights import read_weights
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.column import Column
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tuners.auto import Auto, _choice
+
+CHEAP = ("mert:restarts=0,walks=0", "pro", "batch-mira:passes=3")
+
+
+@pytest.fixture(scope="module")
+def real(bundled):
+    return {
+        name: TuningSet(read(bundled / f"{name}.nbest.gz", bundled / f"{name}.ref"))
+        for name in ("tune", "test")
+    }
+
+
+@pytest.fixture(scope="module")
+def start(bundled):
+    return read_weights(bundled / "weights.initial").weights
+
+
+def test_a_held_out_set_chooses_and_the_table_says_why(real, start):
+    result = Auto(contender=CHEAP).fit(real["tune"], start, real["test"], 1)
+    assert [entry["tuner"] for entry in result.path] == list(CHEAP)
+    (chosen,) = [entry for entry in result.path if entry["chosen"]]
+    best = max(entry["dev_score"] for entry in result.path)
+    assert chosen["dev_score"] >= best - 0.1
+    assert result.dev.score == chosen["dev_score"]
+    assert result.score == chosen["score"]
+    assert result.tuner == "auto"
+    assert result.reason.startswith(chosen["tuner"])
+    assert f"chosen is {chosen['tuner']}" in str(result)
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_without_a_held_out_set_a_part_chooses_and_all_is_tuned_on(real, start):
+    result = Auto(contender=CHEAP).fit(real["tune"], start, rng=1)
+    (chosen,) = [entry for entry in result.path if entry["chosen"]]
+    alone = Auto(contender=(chosen["tuner"],)).fit(real["tune"], start, real["test"], 1)
+    assert alone.weights == result.weights
+    assert result.dev is None
+    assert "50 groups held out" in result.reason
+    # What is reported is of all groups, what chose is not.
+    assert result.score == alone.score
+    assert result.score != chosen["score"]
+
+
+def test_the_usual_contenders_depend_on_features_and_metric(real, start):
+    few = Auto().prepared(real["tune"], None, np.random.default_rng(1))[0].settings()
+    names = [entry["tuner"] for entry in few]
+    assert names[0] == "mert"
+    assert "start" not in names
+    assert {"pro, bleu+1", "pro, brevity-smoothed", "batch-mira"} <= {*names}
+    assert "pro" not in names
+    vectors = np.random.default_rng(1).normal(size=(10, 4, 60))
+    many = tuning_set(vectors, np.arange(40.0).reshape(10, 4))
+    for begin in (None, np.ones(60)):
+        ready = Auto().prepared(many, begin, np.random.default_rng(1))[0]
+        names = [entry["tuner"] for entry in ready.settings()]
+        assert "mert" not in names
+        assert ("start" in names) == (begin is not None)
+        assert "pro" in names
+        assert not any(name.startswith("pro,") for name in names)
+
+
+def entry(tuner, dev, ratio):
+    return {"tuner": tuner, "score": 0.0, "dev_score": dev, "length_ratio": ratio}
+
+
+def test_about_as_good_and_nearer_in_length_is_better():
+    path = [entry("a", 30.0, 0.97), entry("b", 29.95, 0.99), entry("c", 29.8, 1.0)]
+    assert _choice(path, BLEU()) == 1
+    assert _choice([entry("a", 30.0, 0.97), entry("b", 29.8, 1.0)], BLEU()) == 0
+    assert _choice([entry("a", 1.0, None), entry("b", 2.0, None)], Column(column="x")) == 1
+
+
+def test_one_that_fails_is_named_and_stays_at_the_start(real, start):
+    # No pair of candidates differs by so much.
+    names = ("pro:select=difference:least=5", "mert:restarts=0,walks=0")
+    with pytest.warns(UserWarning, match="pro:select=difference:least=5 failed: "):
+        result = Auto(contender=names).fit(real["tune"], start, real["test"], 1)
+    assert result.path[0]["score"] == result.initial_score
+    assert result.path[1]["chosen"]
+
+
+def test_what_cannot_be_tried(real):
+    with pytest.raises(UnknownNameError, match="tuner"):
+        Auto(contender=("prost",))
+    with pytest.raises(UsageError, match="twice"):
+        Auto(contender=("pro", "pro"))
+    with pytest.raises(UsageError, match="its own contender"):
+        Auto(contender=("auto",))
+    with pytest.raises(UsageError, match="several settings"):
+        Auto(contender=("pro:pick=dev",))
+    with pytest.raises(TunesmithError, match="sum over sentences"):
+        Auto(contender=("lp-mert",)).fit(real["tune"])
