@@ -169,6 +169,19 @@ class Rounds(Tuner):
             yield from track.outcomes(self.pick, self.round_count)
 
 
+def above_zero(name: str, given: float | Iterable[float]) -> tuple[float, ...]:
+    """Return the values of an option that takes several numbers above 0."""
+    numbers = (given,) if isinstance(given, int | float) else tuple(given)
+    if not numbers:
+        raise UsageError(f"there is no {name}; give a number above 0")
+    for number in numbers:
+        if not 0.0 < number < np.inf:
+            raise UsageError(f"{name} is {number:g}; give a number above 0")
+        if numbers.count(number) > 1:
+            raise UsageError(f"{name} {number:g} is given twice; give each once")
+    return numbers
+
+
 def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Return all combinations of values."""
     return [dict(zip(several, v, strict=True)) for v in itertools.product(*several.values())]
