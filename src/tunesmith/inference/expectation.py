@@ -20,6 +20,8 @@ PIECE = 1 << 15
 def pieces(start: Ints) -> list[tuple[int, int]]:
     """Cut groups into runs of about as many candidates, whatever the number of threads."""
     count = max(1, int(start[-1]) // PIECE)
+    if count == 1:
+        return [(0, len(start) - 1)]
     edges = np.unique(np.searchsorted(start, np.linspace(0, start[-1], count + 1)))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 

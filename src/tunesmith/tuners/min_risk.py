@@ -33,8 +33,8 @@ from tunesmith.tuners.rounds import Round, Rounds
 METHODS = ("batch", "online")
 #: Options that have a default for each method, None where a method has no use for them.
 DEFAULTS: dict[str, dict[str, float | None]] = {
-    "batch": {"temperature": 2.0, "cooling": 0.6, "rate": None},
-    "online": {"temperature": 1.0, "cooling": 1.0, "rate": 0.01},
+    "batch": {"temperature": 2.0, "cooling": 0.5, "rate": None},
+    "online": {"temperature": 1.0, "cooling": 0.85, "rate": 0.01},
 }
 #: The strength of the penalty where none is given.
 STRENGTH = 0.1
@@ -75,7 +75,7 @@ class MinRisk(Rounds):
     )
     cooling: float | None = option(
         None,
-        "what the temperature is multiplied by after each round [default: batch 0.6, online 1]",
+        "what the temperature is multiplied by after each round [default: batch 0.5, online 1]",
     )
     strength: tuple[float, ...] = option(
         (),
@@ -215,6 +215,9 @@ class ExpectedGain:
     """
 
     def __init__(self, hypotheses: ListHypotheses, centre: Floats, strength: float) -> None:
+        from threadpoolctl import ThreadpoolController
+
+        self._blas = ThreadpoolController()  # looking for libraries takes longer than a round
         self.hypotheses = hypotheses
         self.centre = centre
         self.strength = strength
@@ -247,8 +250,6 @@ class ExpectedGain:
 
     def greatest(self, begin: Floats, temperature: float, steps: int) -> tuple[Floats, int]:
         """Climb from some weights on; return the end, and how many steps led there."""
-        from threadpoolctl import threadpool_limits
-
         best = begin
         highest = -math.inf
 
@@ -265,7 +266,7 @@ class ExpectedGain:
 
         options: Any = {"maxiter": steps, "maxcor": 10}
         # Sums of BLAS would depend on the number of threads.
-        with threadpool_limits(1), np.errstate(over="ignore", invalid="ignore"):
+        with self._blas.limit(limits=1), np.errstate(over="ignore", invalid="ignore"):
             try:
                 found = minimize(
                     loss, begin * self.scale, jac=True, method="L-BFGS-B", options=options
