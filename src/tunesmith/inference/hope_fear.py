@@ -61,26 +61,29 @@ class Learned(NamedTuple):
     weights : float64[D]
         As of now.
     late : float64[D]
-        The sum of all changes, each times its number: what an average has less than the weights.
-    steps : int64[1]
-        How many changes there were.
+        The sum of all changes, each times the number of its sentence: what the weights have more
+        than their average, times the number of vectors that it is taken of.
+    counts : int64[2]
+        How many sentences were seen, and how many led to a step.
     """
 
     weights: Floats
     late: Floats
-    steps: Ints
+    counts: Ints
 
     @staticmethod
     def begin(weights: Floats) -> Learned:
         """Return a copy of weights that has not changed yet."""
-        return Learned(weights.copy(), np.zeros(len(weights)), np.zeros(1, np.int64))
+        return Learned(weights.copy(), np.zeros(len(weights)), np.zeros(2, np.int64))
 
     def average(self) -> Floats:
-        """Return the mean of the first weights and those after each change.
+        """Return the mean of the first weights and those after each sentence.
 
-        Daumé's way: the k-th change is missing in the k vectors before it.
+        Daumé's way: the change of the k-th sentence is missing in the k vectors before it. Were
+        only vectors counted that have changed, a change that is nothing but a rounding error
+        would count.
         """
-        mean: Floats = self.weights - self.late / (self.steps[0] + 1.0)
+        mean: Floats = self.weights - self.late / (self.counts[0] + 1.0)
         return mean
 
 
@@ -177,7 +180,15 @@ def _score(lists: Lists, weights: Floats, first: int, scores: Floats) -> None:
     dense, sparse_start = lists.dense, lists.sparse_start
     last = first + scores.shape[0]
     scores[:] = 0.0
-    for d in range(dense.shape[0]):
+    fours = dense.shape[0] - dense.shape[0] % 4
+    for d in range(0, fours, 4):
+        # One after the other, as of single rows, with a quarter of the traffic to the scores.
+        w0, w1, w2, w3 = weights[d], weights[d + 1], weights[d + 2], weights[d + 3]
+        r0, r1 = dense[d, first:last], dense[d + 1, first:last]
+        r2, r3 = dense[d + 2, first:last], dense[d + 3, first:last]
+        for i in range(scores.shape[0]):
+            scores[i] = (((scores[i] + w0 * r0[i]) + w1 * r1[i]) + w2 * r2[i]) + w3 * r3[i]
+    for d in range(fours, dense.shape[0]):
         w, row = weights[d], dense[d, first:last]
         for i in range(scores.shape[0]):
             scores[i] += w * row[i]
@@ -245,6 +256,7 @@ def _step(
 
     η = min(C, (B(hope) − B(fear) − w·d) / ‖d‖²), w ← w + η d, where d = h(hope) − h(fear).
     """
+    learned.counts[0] += 1
     if not gap > 0.0:
         return
     n = _subtract(lists, hope, fear, away)
@@ -258,8 +270,8 @@ def _step(
     # Differences beyond all bounds, or without a size, say nothing.
     if not (loss > 0.0 and 0.0 < square < np.inf):
         return
-    learned.steps[0] += 1
-    step, number = min(c, loss / square), float(learned.steps[0])
+    learned.counts[1] += 1
+    step, number = min(c, loss / square), float(learned.counts[0])
     for k in range(n):
         change = step * values[k]
         weights[features[k]] += change

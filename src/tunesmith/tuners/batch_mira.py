@@ -45,7 +45,7 @@ class BatchMIRA(Rounds):
 
     What a candidate is worth is, unless another objective is given, what it adds to the score
     of a document of the sentences before; for averages over sentences it is its own score. The
-    weights after a pass are the average over all steps so far.
+    weights after a pass are the average over all sentences so far.
 
     Steps are of one size whatever the weights' size, and lead away from small starting weights
     soon. A ``scale`` above 1 lets good ones lead for longer; those of a decoder, whose absolute
@@ -69,7 +69,7 @@ class BatchMIRA(Rounds):
     background: Literal["hope", "model"] = option(
         "hope", "which candidate goes into the document: hope, or the best by the model"
     )
-    average: bool = option(True, "take the average of the weights after each step")
+    average: bool = option(True, "take the average of the weights after each sentence")
     pick: Literal["last", "best", "dev"] = option(
         "best",
         "which pass's weights are returned: the last, the best on the tuning set (the start "
@@ -114,10 +114,10 @@ class BatchMIRA(Rounds):
         learned = Learned.begin(scale * start)
         go = self._way(tuning, worth)
         for _ in range(self.passes):
-            before = int(learned.steps[0])
+            before = int(learned.counts[1])
             go(rng.permutation(tuning.candidates.groups), learned)
             weights = (learned.average() if self.average else learned.weights) / scale
-            yield Round(weights, {"updates": int(learned.steps[0]) - before})
+            yield Round(weights, {"updates": int(learned.counts[1]) - before})
             if objective.changes_by_round and not isinstance(worth, DocumentWorth):
                 worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
 
@@ -163,6 +163,7 @@ class ExamplePass:
         hope, fear = (example.augmented(learned.weights, sign) for sign in (1.0, -1.0))
         added = hope if self.adds_hope else example.best(learned.weights)
         gap = hope.worth - fear.worth
+        learned.counts[0] += 1
         if gap > 0.0:
             self._towards(hope, fear, gap, learned)
         self.worth.add(added.stats)
@@ -174,10 +175,10 @@ class ExamplePass:
         loss = gap - inner(learned.weights, away)
         square = inner(away, away)
         if loss > 0.0 and 0.0 < square < np.inf:
-            learned.steps[0] += 1
+            learned.counts[1] += 1
             change = min(self.c, loss / square) * away
             learned.weights[:] += change
-            learned.late[:] += learned.steps[0] * change
+            learned.late[:] += learned.counts[0] * change
 
 
 class _FixedPass:
