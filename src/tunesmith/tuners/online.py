@@ -102,7 +102,7 @@ class Online(Rounds):
         "what is worth most, the same among the best few, or what is worth much and scores well",
     )
     local_best: int = option(10, "how many of the best local chooses from")
-    mu: float = option(-1.0, "how much hope prefers a candidate for its worth: the less the more")
+    mu: float = option(-1.0, "how much worth counts for hope, 0 or less: the lower the more")
     mu_decay: float = option(1.0, "what mu is multiplied by after each epoch")
 
     usual = ("document", "document")
