@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.sparse import csr_array, hstack, vstack
 
 from tunesmith.arrays import Floats, Ints, inner
@@ -72,6 +71,7 @@ class _Smooth(Learner):
 
     def learn(self, differences: csr_array[Any], strength: float) -> Floats:
         """Minimise 2 Σ loss(w·x) + strength / 2 · ‖w‖²."""
+        from scipy.optimize import minimize  # slow to import, and not always needed
         from threadpoolctl import threadpool_limits
 
         pairs, width = differences.shape

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from scipy.optimize import linprog
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.kernels import kernel
@@ -96,6 +95,8 @@ def _walls(points: Floats, start: Ints, half: Floats, inside: Floats) -> Floats:
 
 def _inscribed(rows: Floats) -> tuple[Floats, Ints]:
     """Return x, y in [-1, 1] with the greatest least a + b x + c y, and the rows that hold."""
+    from scipy.optimize import linprog  # slow to import, and not always needed
+
     found, held, solved = _exchange(rows)
     if solved:
         return found[1:], held

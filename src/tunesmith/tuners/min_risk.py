@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.data.features import Features
@@ -250,6 +249,8 @@ class ExpectedGain:
 
     def greatest(self, begin: Floats, temperature: float, steps: int) -> tuple[Floats, int]:
         """Climb from some weights on; return the end, and how many steps led there."""
+        from scipy.optimize import minimize  # slow to import, and not always needed
+
         best = begin
         highest = -math.inf
 
