@@ -208,6 +208,9 @@ def test_monsters_by_other_metrics():
     assert has_monsters(entry_of(90, 20, 30.0, 400.0), ts.TER())
     assert not has_monsters(entry_of(90, 20, 30.0, 60.0), ts.TER())
     assert not has_monsters(entry_of(20, 20, 30.0, 400.0), ts.TER())
+    # Of short sentences a few words are a large part.
+    assert not has_monsters(entry_of(8, 4, 50.0, 1.0), ts.BLEU())
+    assert has_monsters(entry_of(15, 4, 50.0, 1.0), ts.BLEU())
     # A score in another unit has no zero.
     assert not has_monsters(entry_of(90, 20, 5.0, 0.0), Mean())
     assert not has_monsters(entry_of(90, 20, 5.0, 0.0), Loss())

@@ -184,6 +184,27 @@ def test_the_learners_agree(real, start):
     assert ours == pytest.approx(theirs, rel=1e-2, abs=1e-3 * np.abs(ours).max())
 
 
+def test_held_out_lists_of_a_whole_system(shared_data):
+    """Moses' own weights, by its MERT, reach 52.69 and 50.78 on these lists."""
+    folder = shared_data / "catalogs-nbest"
+    tune, dev, test = (
+        ts.TuningSet(ts.read(folder / f"{name}.nbest.gz", folder / f"{name}.ref"))
+        for name in ("tune", "dev", "test")
+    )
+    usual, plain, smoothed = (
+        PRO(**about).fit(tune, dev=dev, test=test)
+        for about in (
+            {},
+            {"objective": "bleu+1", "select": "difference"},
+            {"objective": "brevity-smoothed"},
+        )
+    )
+    assert usual.dev.score > 52.69 - 0.3
+    assert usual.test.score > 50.78 - 0.3
+    assert plain.length_ratio < 1.0
+    assert abs(smoothed.length_ratio - 1.0) < abs(plain.length_ratio - 1.0)
+
+
 def test_seeds_and_threads(real, start):
     found = []
     for count, seed in ((1, 3), (2, 3), (2, 4)):

@@ -19,10 +19,11 @@ from tunesmith.objectives.acceptance import Acceptance
 from tunesmith.objectives.pairs import Pairs, Rivals, Sampler
 from tunesmith.objectives.selection import Selection
 
-#: Negatives are monsters if they are more than so many times as long as the references, and
-#: score less than this share of what the positives do. In Table 3 of the monsters paper this
-#: holds for all rows that it says have monsters, and for no other.
-LONG, LOW = 1.5, 0.2
+#: Negatives are monsters if they are more than so many times as long as the references, longer
+#: by more than so many words, and score less than this share of what the positives do. In
+#: Tables 3 and 4 of the monsters paper this holds for all rows that it says have monsters, and
+#: for no other.
+LONG, LONGER, LOW = 1.5, 10.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -172,5 +173,6 @@ def has_monsters(entry: dict[str, Any], metric: Metric) -> bool:
     scores = [entry["positive_score"], entry["negative_score"]]
     if not metric.higher_is_better:
         scores = [max(0.0, 100.0 - score) for score in scores]
-    is_long = bool(entry["negative_length"] > LONG * entry["reference_length"])
+    length, reference = entry["negative_length"], entry["reference_length"]
+    is_long: bool = length > max(LONG * reference, LONGER + reference)
     return is_long and scores[1] < LOW * scores[0]
