@@ -137,7 +137,8 @@ class ListExample:
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth, and its derivative."""
         scores = self._scores(weights)
-        chances = np.exp((scores - scores.max()) / temperature)
+        with np.errstate(over="ignore"):  # what is far behind has no chance
+            chances = np.exp((scores - scores.max()) / temperature)
         chances /= chances.sum()
         # From the likeliest value on: of sharp distributions no digit is lost.
         origin = float(self.values[np.argmax(chances)])

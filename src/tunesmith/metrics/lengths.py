@@ -8,6 +8,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.wer import CER
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,11 @@ class Lengths:
 def lengths_of(tuning: TuningSet) -> Lengths | None:
     """Return lengths as the metric counts them, otherwise as tokens; None if neither is known.
 
-    Of several references the mean length counts where the metric does not say which.
+    Of several references the mean length counts where the metric does not say which. A metric
+    of characters is not asked.
     """
     names = tuning.metric.stat_names
-    if {"length", "reference_length"} <= set(names):
+    if {"length", "reference_length"} <= set(names) and not isinstance(tuning.metric, CER):
         own = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
         return Lengths(*(np.asarray(column, np.float64) for column in own))
     candidates = tuning.candidates

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, Stats
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
@@ -114,7 +114,8 @@ class SentenceObjective(Objective):
     ``scaled`` multiplies the reference length by the ratio of lengths after the round before:
     the references' length over the candidates', so that a too short output is held against a
     longer reference in the next round. The paper's text asks for that; its formula, ``literal``,
-    has the ratio the other way round. In the first round it is 1.
+    has the ratio the other way round. In the first round it is 1. Where the metric scales
+    reference lengths, its scale counts too, for sentences and for ratios.
     """
 
     smoothing: Literal["add-one", "none", "add-alpha", "lin-och"] = option(
@@ -147,6 +148,8 @@ class SentenceObjective(Objective):
             for option in TEXT_OPTIONS
             if isinstance(metric, BLEU | SentenceBLEU)
         }
+        if self.brevity != "none" and about:
+            about["reference_length_scale"] = getattr(metric, "reference_length_scale", 1.0)
         own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         del own["scaled"]
         return SentenceBLEU(**own, **about)
@@ -156,6 +159,11 @@ class SentenceObjective(Objective):
         scorer = self._scorer(tuning.metric)
         counts = tuning.stats
         if not isinstance(tuning.metric, BLEU):
+            if tuning.candidates.references is None:
+                raise TunesmithError(
+                    "the objective counts n-grams, and there are no references; give "
+                    "--references, or use --objective metric or document"
+                )
             counts = scorer.ngram_counts(tuning.candidates)
         factor = 1.0
         if way == "examples":
@@ -175,11 +183,12 @@ class _SentenceWorth(Worth):
         return self._values[first:last]
 
     def end_round(self, total: Stats) -> None:
-        length, reference = float(total[0]), float(total[1])
+        own = self._scorer.reference_length_scale
+        length, reference = float(total[0]), own * float(total[1])
         if self._scaled == "none" or min(length, reference) <= 0:
             return
         ratio = reference / length if self._scaled == "inverse" else length / reference
-        scorer = dataclasses.replace(self._scorer, reference_length_scale=ratio)
+        scorer = dataclasses.replace(self._scorer, reference_length_scale=own * ratio)
         self._values = self._factor * scorer.sentence_scores(self.stats)
 
 
@@ -272,7 +281,7 @@ class DocumentWorth(Worth):
         if not self._counts_words:
             # With the sentence itself: so the differences of an average are the sentence's own.
             return self._unit * (self.sentences + 1.0)
-        words = float(self.document[0])
+        words = max(1.0, float(self.document[0]))  # where nothing is left, the sentence's own
         return words if self.way == "examples" else words / max(1.0, float(rows[:, 1].mean()))
 
     def add(self, stats: Stats) -> None:
