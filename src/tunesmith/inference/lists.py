@@ -104,9 +104,10 @@ class ListHypotheses:
             )
             sums = (member.T @ sparse).tocsc()
             shares = 1.0 / np.diff(self.start)
-            mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
-            sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
-            squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
+            with np.errstate(over="ignore", invalid="ignore"):  # no square of 1e300
+                mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
+                sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
+                squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
         varies = squares > ROUNDING * sizes_of_values
         spread = np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
         return np.where(varies, spread, 1.0)
