@@ -19,6 +19,7 @@ from tests.inference.test_expectation import METRICS, lists, matrix, of_groups
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.io.read import read
+from tunesmith.io.weights import read_weights
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import objective_of
 from tunesmith.parallel.local import threads
@@ -425,3 +426,11 @@ def test_a_metric_without_a_slope():
     with pytest.raises(TunesmithError, match="'mean' has no gradient; use --method online, or"):
         MinRisk().fit(tuning)
     assert MinRisk(method="online").fit(tuning, {"f0": -0.1}, rng=1).weights["f0"] > -0.1
+
+
+def test_real_lists(shared_data):
+    """At least what mert of Moses reached on the same lists from the same start."""
+    folder = shared_data / "m30k-de-en"
+    tuning = TuningSet(read(folder / "run5.nbest.gz", folder / "val.ref"))
+    start = read_weights(folder / "weights.run5.dense").weights
+    assert MinRisk().fit(tuning, start).score >= 41.03

@@ -74,7 +74,7 @@ class MinRisk(Rounds):
     )
     cooling: float | None = option(
         None,
-        "what the temperature is multiplied by after each round [default: batch 0.5, online 1]",
+        "what the temperature is multiplied by after each round [default: batch 0.5, online 0.85]",
     )
     strength: tuple[float, ...] = option(
         (),
