@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import tunesmith as ts
+from tunesmith.arrays import Stats
 from tunesmith.inference.lists import best
+from tunesmith.metrics.worth import OBJECTIVES as KNOWN
+from tunesmith.metrics.worth import DocumentObjective, DocumentWorth
+from tunesmith.metrics.worth import Way as LearningWay
 from tunesmith.tuners.base import TUNERS
 
 #: Dev is m30k's test set up to this sentence, Test the rest.
@@ -25,6 +29,24 @@ PLAIN: dict[str, Any] = {
 }
 #: What the paper's last columns show; the counts are those of BLEU.
 SENTENCE = ts.SentenceBLEU(smoothing="none")
+
+
+class _WinnersWorth(DocumentWorth):
+    def add(self, stats: Stats) -> None:
+        """Leave the positives out of the document."""
+
+
+@KNOWN.register("winners")
+@dataclass(frozen=True)
+class Winners(DocumentObjective):
+    """The paper's corpus-level BLEU, with a document of earlier rounds' winners alone.
+
+    Not in the paper. It tells what the positives in the document do.
+    """
+
+    def begin(self, tuning: ts.TuningSet, way: LearningWay) -> DocumentWorth:
+        """Return values with a document of an average candidate."""
+        return _WinnersWorth(tuning, self.decay, way)
 
 
 @dataclass(frozen=True)
@@ -80,7 +102,10 @@ OBJECTIVES = (
     pro("PRO, unclipped, scaled by r′/c′", 3, objective=("unclipped-scaled",), by_rounds=True),
 )
 SMOOTHED = OBJECTIVES[3]
-DOCUMENT = pro("PRO, corpus-BLEU", 4, objective=("document",), by_rounds=True)
+CORPUS = (
+    pro("PRO, corpus-BLEU", 4, objective=("document",), by_rounds=True),
+    pro("PRO, corpus-BLEU, winners only (ours)", 4, objective=("winners",), by_rounds=True),
+)
 WAYS = (
     PRO,
     pro("PRO, no threshold", 1, select=("all",)),
@@ -90,7 +115,7 @@ WAYS = (
     *OBJECTIVES[1:],
     Way("`mira`, sent-BLEU+1", (4,), "mira", {"objective": ("bleu+1",)}),
     Way("`batch-mira`, sent-BLEU+1", (4,), "batch-mira", {"objective": ("bleu+1",)}),
-    DOCUMENT,
+    *CORPUS,
     Way("`mira`", (4,), "mira", {"objective": ("document",)}),
     Way("`batch-mira`", (4,), "batch-mira"),
     Way("`mert`, 20 restarts", (4,), "mert", {"restarts": 20}),
