@@ -1,0 +1,190 @@
+"""Rampion: Gimpel and Smith, "Structured ramp loss minimization for machine translation".
+
+NAACL 2012, section 4: Algorithm 1, on lists that stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids
+from tunesmith.errors import UsageError
+from tunesmith.inference.examples import Derivation, Examples
+from tunesmith.inference.list_examples import ListExamples
+from tunesmith.kernels import kernel
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.worth import DocumentWorth, Objective, Worth
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.rounds import Round, Rounds, above_zero
+
+#: How much a step changes the margin between hope and fear, in the unit of what candidates are
+#: worth (words, for BLEU), where their features differ as much as on average.
+USUAL_STEP = 0.1
+#: Weights do not step beyond this: rates and features of any size leave them finite.
+GREATEST = 1e250
+
+
+@TUNERS.register("ramp")
+@dataclass(frozen=True, kw_only=True)
+class Ramp(Rounds):
+    """Rampion: the ramp loss, hope against fear, by convex steps.
+
+    The loss of a sentence is max (w·h − B) − max (w·h + B), where B is what a candidate is worth:
+    that of its fear candidate less that of its hope candidate. Each round fixes the hope
+    candidates of all sentences; what is left is convex, and a few passes of stochastic gradient
+    descent lower it, each step away from the fear candidate of the moment. A penalty draws
+    towards the starting weights w₀: of S sentences each adds
+    rate · (h(hope) − h(fear)) − rate · strength · (w − w₀) / S.
+
+    The paper's rate, 0.0001, suits its features and its cost. Unless one is given, the rate is
+    0.1 over the mean squared distance of hope and fear at the start, so that it means the same
+    for features of any size. The weights of a round are the average over its passes.
+    """
+
+    iterations: int = option(10, "how often hope candidates are chosen anew")
+    passes: int = option(5, "how often to go over all sentences for one choice of hope candidates")
+    rate: float | None = option(
+        None, "the learning rate [default: 0.1 over the mean squared distance of hope and fear]"
+    )
+    strength: tuple[float, ...] = option(
+        (1.0,),
+        "strength of the penalty that draws towards the starting weights; of several a held-out "
+        "set chooses",
+    )
+    scale: tuple[float, ...] = option(
+        (1.0,),
+        "what the starting weights are multiplied by, and the result divided by; of several a "
+        "held-out set chooses",
+    )
+    average: bool = option(True, "take the average of the weights over the passes of a round")
+
+    varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "scale")
+    usual: ClassVar[tuple[str, str]] = ("document:decay=0.999", "document:decay=0.999")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("iterations", "passes"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
+        for name in ("strength", "scale"):
+            object.__setattr__(self, name, above_zero(name, getattr(self, name)))
+        if self.rate is not None and not 0.0 < self.rate < np.inf:
+            raise UsageError(f"rate is {self.rate:g}; give a number above 0")
+
+    @property
+    def round_count(self) -> int:
+        """How often hope candidates are chosen."""
+        return self.iterations
+
+    def rounds(
+        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> Iterator[Round]:
+        """Choose hope candidates, and descend."""
+        (scale,) = self.scale
+        examples: Examples = ListExamples(tuning)
+        worth = objective.begin(tuning, "examples")
+        origin = scale * start
+        weights = origin.copy()
+        rate = self.rate
+        for _ in range(self.iterations):
+            hopes = _augmented(examples, worth, weights, 1.0)
+            if rate is None:
+                fears = _augmented(examples, worth, weights, -1.0)
+                rate = usual_rate(hopes, fears, len(weights))
+            mean = self._descend(examples, worth, hopes, origin, weights, rate, rng)
+            yield Round((mean if self.average else weights) / scale, {"rate": rate})
+            if objective.changes_by_round and not isinstance(worth, DocumentWorth):
+                winners = _augmented(examples, worth, weights, 0.0)
+                worth.end_round(np.sum([winner.stats for winner in winners], axis=0))
+
+    def _descend(
+        self,
+        examples: Examples,
+        worth: Worth,
+        hopes: Sequence[Derivation],
+        origin: Floats,
+        weights: Floats,
+        rate: float,
+        rng: np.random.Generator,
+    ) -> Floats:
+        """Go over all sentences a few times, change the weights, and return their average."""
+        (strength,) = self.strength
+        # All the way back to the origin is as far as a penalty draws.
+        back = min(1.0, rate * strength / examples.groups)
+        mean, number = np.zeros(len(weights)), 0
+        for _ in range(self.passes):
+            for group in rng.permutation(examples.groups):
+                hope = hopes[group]
+                fear = examples.example(int(group), worth).augmented(weights, -1.0)
+                own = (hope.features, hope.values, fear.features, fear.values)
+                descend(*own, rate, back, origin, weights)
+                number += 1
+                _take_in(weights, number, mean)
+                worth.add(hope.stats)
+        return mean
+
+
+def _augmented(
+    examples: Examples, worth: Worth, weights: Floats, factor: float
+) -> list[Derivation]:
+    """Return the hope, fear or best candidate of each sentence."""
+    groups = range(examples.groups)
+    return [examples.example(group, worth).augmented(weights, factor) for group in groups]
+
+
+def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], width: int) -> float:
+    """Return the rate with which a step changes the margin by so much on average."""
+    squares = []
+    away = np.zeros(width)
+    for hope, fear in zip(hopes, fears, strict=True):
+        away[hope.features] += hope.values
+        away[fear.features] -= fear.values
+        squares.append(float(np.square(away).sum()))
+        away[:] = 0.0
+    mean = float(np.mean(squares))
+    # Where nothing differs, or by more than can be told, nothing is learnt.
+    return min(USUAL_STEP / mean, np.finfo(np.float64).max) if 0.0 < mean < np.inf else 0.0
+
+
+@kernel
+def descend(
+    hope_features: Ids,
+    hope_values: Floats,
+    fear_features: Ids,
+    fear_values: Floats,
+    rate: float,
+    back: float,
+    origin: Floats,
+    weights: Floats,
+) -> None:
+    """Step from fear to hope, and a bit of the way back to the origin."""
+    for d in range(weights.shape[0]):
+        weights[d] -= back * (weights[d] - origin[d])
+    i, j = 0, 0
+    last_i, last_j = hope_features.shape[0], fear_features.shape[0]
+    while i < last_i or j < last_j:
+        if j == last_j or (i < last_i and hope_features[i] < fear_features[j]):
+            feature, value = hope_features[i], hope_values[i]
+            i += 1
+        elif i == last_i or fear_features[j] < hope_features[i]:
+            feature, value = fear_features[j], -fear_values[j]
+            j += 1
+        else:
+            feature, value = hope_features[i], hope_values[i] - fear_values[j]
+            i += 1
+            j += 1
+        moved = weights[feature] + rate * value
+        if abs(moved) < GREATEST:
+            weights[feature] = moved
+
+
+@kernel
+def _take_in(weights: Floats, number: int, mean: Floats) -> None:
+    """Add the so-manieth vector to a mean; what never changes keeps its last digit."""
+    for d in range(weights.shape[0]):
+        mean[d] += (weights[d] - mean[d]) / number
