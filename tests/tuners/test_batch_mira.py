@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import Loss, Mean, candidate_set
+from tests.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.hope_fear import Learned, Lists, document_pass
 from tunesmith.inference.lists import best
@@ -16,34 +17,6 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import objective_of
 from tunesmith.testing import tuner_checks
 from tunesmith.tuners.batch_mira import BatchMIRA
-
-WORDS = ["a", "b", "c", "d", "e", "f"]
-
-
-def text_problem(seed: int, metric: str = "bleu", groups: int = 5) -> TuningSet:
-    """Return noisy copies of references, with dense features and sparse ones."""
-    rng = np.random.default_rng(seed)
-    vectors, texts, references = [], [], []
-    for _ in range(groups):
-        reference = rng.choice(WORDS, rng.integers(5, 12))
-        references.append([" ".join(reference)])
-        rows = []
-        for _ in range(int(rng.integers(1, 6))):
-            keep = rng.random(len(reference)) < 0.85
-            texts.append(" ".join(reference[keep]))
-            sparse = rng.normal(size=6) * (rng.random(6) < 0.3)
-            rows.append([*rng.normal(size=5), *sparse])
-        vectors.append(rows)
-    return TuningSet(candidate_set(vectors, range(5, 11), texts, references), metric)
-
-
-def number_problem(seed: int, metric: type[Mean] = Mean) -> TuningSet:
-    """Return candidates with a number each."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 6, 6)
-    vectors = [rng.normal(size=(n, 4)) * (rng.random((n, 4)) < 0.7) for n in sizes]
-    stats = np.stack([rng.random(sizes.sum()), np.ones(sizes.sum())], axis=1)
-    return TuningSet(candidate_set(vectors, [3]), metric(), stats)
 
 
 def plain_loop(
@@ -174,6 +147,20 @@ def test_nothing_to_learn(values, vectors):
     tuning = two_candidates(values, vectors)
     for done in passes_of(BatchMIRA(passes=3), tuning, start, 1):
         assert done.tolist() == start.tolist()
+
+
+@given(
+    sizes=st.lists(st.sampled_from([1e-160, 1.0, 1e20, 1e150, 1e300]), min_size=4, max_size=4),
+    c=st.sampled_from([1e-300, 0.01, 1e100]),
+)
+@settings(max_examples=30)
+def test_weights_stay_finite(sizes, c):
+    rng = np.random.default_rng(3)
+    vectors = [rng.normal(size=(3, 4)) * sizes for _ in range(4)]
+    stats = np.stack([rng.random(12), np.ones(12)], axis=1)
+    tuning = TuningSet(candidate_set(vectors, [3]), Mean(), stats)
+    for done in passes_of(BatchMIRA(passes=3, c=c), tuning, np.ones(4), 1):
+        assert np.isfinite(done).all()
 
 
 def test_features_that_are_never_on_keep_their_weights():
