@@ -40,15 +40,27 @@ if TYPE_CHECKING:
     from tunesmith.report.map_files import write_map
     from tunesmith.report.surface import error_surface
     from tunesmith.report.surface_files import write_surface
+    from tunesmith.tuners.arow import AROW
+    from tunesmith.tuners.auto import Auto
     from tunesmith.tuners.base import Tuner, TuneResult
+    from tunesmith.tuners.batch_mira import BatchMIRA
     from tunesmith.tuners.certify import certify
     from tunesmith.tuners.lp_mert import LPMERT
     from tunesmith.tuners.mert import MERT
+    from tunesmith.tuners.min_risk import MinRisk
+    from tunesmith.tuners.mira import MIRA
+    from tunesmith.tuners.perceptron import Perceptron
     from tunesmith.tuners.plane import Plane
+    from tunesmith.tuners.pro import PRO
+    from tunesmith.tuners.ramp import Ramp
+    from tunesmith.tuners.sgd import SGD
 
 # Imported at first use, so that `import tunesmith` and `tunesmith --help` are quick.
 _HOME = {
+    "AROW": "tuners.arow",
+    "Auto": "tuners.auto",
     "BLEU": "metrics.bleu",
+    "BatchMIRA": "tuners.batch_mira",
     "CER": "metrics.wer",
     "CHRF": "metrics.chrf",
     "CandidateSet": "data.candidates",
@@ -59,9 +71,15 @@ _HOME = {
     "Harmonic": "metrics.combination",
     "LPMERT": "tuners.lp_mert",
     "MERT": "tuners.mert",
+    "MIRA": "tuners.mira",
     "Metric": "metrics.base",
+    "MinRisk": "tuners.min_risk",
     "Minimum": "metrics.combination",
+    "PRO": "tuners.pro",
+    "Perceptron": "tuners.perceptron",
     "Plane": "tuners.plane",
+    "Ramp": "tuners.ramp",
+    "SGD": "tuners.sgd",
     "SentenceBLEU": "metrics.sentence_bleu",
     "Sum": "metrics.combination",
     "TER": "metrics.ter",
@@ -89,7 +107,10 @@ _HOME = {
 }
 
 __all__ = [  # noqa: RUF022  (classes, then functions)
+    "AROW",
+    "Auto",
     "BLEU",
+    "BatchMIRA",
     "CER",
     "CHRF",
     "CandidateSet",
@@ -100,9 +121,15 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Harmonic",
     "LPMERT",
     "MERT",
+    "MIRA",
     "Metric",
+    "MinRisk",
     "Minimum",
+    "PRO",
+    "Perceptron",
     "Plane",
+    "Ramp",
+    "SGD",
     "SentenceBLEU",
     "Sum",
     "TER",
