@@ -268,7 +268,7 @@ def _step(
         square += values[k] * values[k]
     loss = gap - margin
     # Differences beyond all bounds, or without a size, say nothing.
-    if not (loss > 0.0 and 0.0 < square < np.inf):
+    if not (0.0 < loss < np.inf and 0.0 < square < np.inf):
         return
     learned.counts[1] += 1
     step, number = min(c, loss / square), float(learned.counts[0])

@@ -174,7 +174,7 @@ class ExamplePass:
         away[fear.features] -= fear.values
         loss = gap - inner(learned.weights, away)
         square = inner(away, away)
-        if loss > 0.0 and 0.0 < square < np.inf:
+        if 0.0 < loss < np.inf and 0.0 < square < np.inf:
             learned.counts[1] += 1
             change = min(self.c, loss / square) * away
             learned.weights[:] += change
