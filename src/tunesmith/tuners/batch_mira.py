@@ -49,7 +49,7 @@ class BatchMIRA(Rounds):
 
     Steps are of one size whatever the weights' size, and lead away from small starting weights
     soon. A ``scale`` above 1 lets good ones lead for longer; those of a decoder, whose absolute
-    values add up to 1, kept their score with about 60. From bad ones it never gets away.
+    values add up to 1, about kept their score with 64. From bad ones it may hardly get away.
     """
 
     passes: int = option(60, "how often to go over all sentences")
