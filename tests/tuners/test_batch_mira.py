@@ -176,16 +176,16 @@ def test_features_that_are_never_on_keep_their_weights():
 
 def test_scale_is_that_of_the_start():
     tuning, start = text_problem(5), np.random.default_rng(0).normal(size=11)
-    scaled = passes_of(BatchMIRA(passes=3, scale=(8.0,)), tuning, start, 2)
+    scaled = passes_of(BatchMIRA(passes=3, start_scale=(8.0,)), tuning, start, 2)
     plain = passes_of(BatchMIRA(passes=3), tuning, 8.0 * start, 2)
     assert [8.0 * done for done in scaled] == [pytest.approx(done, rel=1e-15) for done in plain]
 
 
 def test_a_held_out_set_chooses_steps_and_scales():
     tuning = text_problem(6)
-    tuner = BatchMIRA(passes=2, c=(0.01, 0.1), scale=(1.0, 4.0))
+    tuner = BatchMIRA(passes=2, c=(0.01, 0.1), start_scale=(1.0, 4.0))
     result = tuner.fit(tuning, dev=text_problem(7), rng=1)
-    assert [(one["c"], one["scale"]) for one in result.path] == [
+    assert [(one["c"], one["start_scale"]) for one in result.path] == [
         *((0.01, 1.0), (0.01, 4.0), (0.1, 1.0), (0.1, 4.0))
     ]
     with pytest.raises(TunesmithError, match="give dev"):
@@ -199,7 +199,7 @@ def test_a_held_out_set_chooses_steps_and_scales():
         ({"c": (0.0,)}, "c is 0; give a number above 0"),
         ({"c": ()}, "there is no c; give a number above 0"),
         ({"c": (1.0, 1.0)}, "c 1 is given twice; give each once"),
-        ({"scale": -1.0}, "scale is -1; give a number above 0"),
+        ({"start_scale": -1.0}, "start-scale is -1; give a number above 0"),
         ({"decay": 1.5}, "decay is 1.5; give 0 to 1"),
         ({"decay": 0.5, "objective": ("document",)}, "write it there, as document:decay=0.5"),
         ({"background": "fear"}, "background"),

@@ -161,7 +161,7 @@ def test_features_that_are_never_on_keep_their_weights():
 
 def test_scale_is_that_of_the_start():
     tuning, start = text_problem(5), np.random.default_rng(0).normal(size=11)
-    scaled = rounds_of(Ramp(iterations=2, scale=(8.0,)), tuning, start, 2)
+    scaled = rounds_of(Ramp(iterations=2, start_scale=(8.0,)), tuning, start, 2)
     plain = rounds_of(Ramp(iterations=2), tuning, 8.0 * start, 2)
     assert [8.0 * done for done in scaled] == [pytest.approx(done, rel=1e-15) for done in plain]
 
@@ -180,7 +180,7 @@ def test_a_held_out_set_chooses_the_strength():
         ({"passes": 0}, "passes is 0; give 1 or more"),
         ({"rate": 0.0}, "rate is 0; give a number above 0"),
         ({"strength": (-1.0,)}, "strength is -1; give a number above 0"),
-        ({"scale": (2.0, 2.0)}, "scale 2 is given twice; give each once"),
+        ({"start_scale": (2.0, 2.0)}, "start-scale 2 is given twice; give each once"),
     ],
 )
 def test_bad_options(options, message):

@@ -48,8 +48,9 @@ class BatchMIRA(Rounds):
     weights after a pass are the average over all sentences so far.
 
     Steps are of one size whatever the weights' size, and lead away from small starting weights
-    soon. A ``scale`` above 1 lets good ones lead for longer; those of a decoder, whose absolute
-    values add up to 1, about kept their score with 64. From bad ones it may hardly get away.
+    soon. A ``start_scale`` above 1 lets good ones lead for longer; those of a decoder, whose
+    absolute values add up to 1, about kept their score with 64. From bad ones it may hardly get
+    away.
     """
 
     passes: int = option(60, "how often to go over all sentences")
@@ -58,7 +59,7 @@ class BatchMIRA(Rounds):
         "the greatest step: what a difference of features is multiplied by at most; of several a "
         "held-out set chooses",
     )
-    scale: tuple[float, ...] = option(
+    start_scale: tuple[float, ...] = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
@@ -76,13 +77,13 @@ class BatchMIRA(Rounds):
         "among them), or the best on a held-out set",
     )
 
-    varied: ClassVar[tuple[str, ...]] = ("objective", "c", "scale")
+    varied: ClassVar[tuple[str, ...]] = ("objective", "c", "start_scale")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.passes < 1:
             raise UsageError(f"passes is {self.passes}; give 1 or more")
-        for name in ("c", "scale"):
+        for name in ("c", "start_scale"):
             object.__setattr__(self, name, above_zero(name, getattr(self, name)))
         if not 0.0 <= self.decay <= 1.0:
             raise UsageError(f"decay is {self.decay:g}; give 0 to 1")
@@ -110,7 +111,7 @@ class BatchMIRA(Rounds):
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
         worth = objective.begin(tuning, "examples")
-        (scale,) = self.scale
+        (scale,) = self.start_scale
         learned = Learned.begin(scale * start)
         go = self._way(tuning, worth)
         for _ in range(self.passes):

@@ -27,7 +27,7 @@ from tunesmith.objectives.ranking import LEARNERS, difference_vectors
 from tunesmith.objectives.selection import SELECTIONS
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.rounds import Round, Rounds
+from tunesmith.tuners.rounds import Round, Rounds, above_zero
 
 #: Selections where none are given: the papers' threshold, and what the monsters paper advises.
 DIFFERENCE, LENGTH = "difference:least=0.05", "length:most=10"
@@ -95,18 +95,9 @@ class PRO(Rounds):
         super().__post_init__()
         given: str | Iterable[str] = self.select
         object.__setattr__(self, "select", (given,) if isinstance(given, str) else tuple(given))
-        number: float | Iterable[float] = self.strength
-        numbers = tuple(number) if isinstance(number, Iterable) else (number,)
-        object.__setattr__(self, "strength", numbers)
+        object.__setattr__(self, "strength", above_zero("strength", self.strength))
         self._steps(None)
         LEARNERS.create(self.learn)
-        if not numbers:
-            raise UsageError("there is no strength; give a number above 0")
-        for strength in numbers:
-            if not 0.0 < strength < np.inf:
-                raise UsageError(f"strength is {strength:g}; give a number above 0")
-            if numbers.count(strength) > 1:
-                raise UsageError(f"strength {strength:g} is given twice; give each once")
         if self.iterations is not None and self.iterations < 1:
             raise UsageError(f"iterations is {self.iterations}; give 1 or more")
         if not 0.0 < self.interpolation <= 1.0:

@@ -47,8 +47,8 @@ class Ramp(Rounds):
     passes.
 
     The loss is that of the weights' own size: with small ones, fear is hardly more than what is
-    worth least. A ``scale`` above 1 lets good starting weights decide more; it did so on lists
-    with sparse features, where without it the result is worse than a good start.
+    worth least. A ``start_scale`` above 1 lets good starting weights decide more; it did so on
+    lists with sparse features, where without it the result is worse than a good start.
     """
 
     iterations: int = option(10, "how often hope candidates are chosen anew")
@@ -61,14 +61,14 @@ class Ramp(Rounds):
         "strength of the penalty that draws towards the starting weights; of several a held-out "
         "set chooses",
     )
-    scale: tuple[float, ...] = option(
+    start_scale: tuple[float, ...] = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
     )
     average: bool = option(True, "take the average of the weights over the passes of a round")
 
-    varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "scale")
+    varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "start_scale")
     usual: ClassVar[tuple[str, str]] = ("document:decay=0.999", "document:decay=0.999")
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Ramp(Rounds):
         for name in ("iterations", "passes"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
-        for name in ("strength", "scale"):
+        for name in ("strength", "start_scale"):
             object.__setattr__(self, name, above_zero(name, getattr(self, name)))
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
@@ -90,7 +90,7 @@ class Ramp(Rounds):
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Choose hope candidates, and descend."""
-        (scale,) = self.scale
+        (scale,) = self.start_scale
         examples: Examples = ListExamples(tuning)
         worth = objective.begin(tuning, "examples")
         origin = scale * start

@@ -171,6 +171,7 @@ class Rounds(Tuner):
 
 def above_zero(name: str, given: float | Iterable[float]) -> tuple[float, ...]:
     """Return the values of an option that takes several numbers above 0."""
+    name = name.replace("_", "-")
     numbers = (given,) if isinstance(given, int | float) else tuple(given)
     if not numbers:
         raise UsageError(f"there is no {name}; give a number above 0")
