@@ -91,6 +91,9 @@ TABLE4 = (
     pro("stochastic ΔLEN, rand", "stochastic:of=length", accept=RANDOM, mark="*"),
 )
 
+#: Where monsters are rare, and where they are everywhere.
+SIDES = (PLAIN, *(way for way in TABLE3 if way.mark == "†"), TABLE4[1])
+
 
 def evaluated(pool: Pool, weights: Floats) -> tuple[float, float]:
     """Return BLEU and the length ratio of what wins in the whole pool."""
@@ -99,9 +102,7 @@ def evaluated(pool: Pool, weights: Floats) -> tuple[float, float]:
     return pool.all.score(chosen), float(details["length_ratio"])
 
 
-def loop(
-    way: Way, tune: Pool, test: Pool, start: Floats, rounds: int, seed: int
-) -> dict[str, Any]:
+def loop(way: Way, tune: Pool, test: Pool, start: Floats, rounds: int, seed: int) -> dict[str, Any]:
     """Reveal, tune, and reveal again; return what every round came to, and the test scores."""
     tuner = way.made()
     names = tune.all.candidates.features.names
@@ -113,9 +114,7 @@ def loop(
         score, ratio = evaluated(tune, weights)
         with warnings.catch_warnings(record=True):
             warnings.simplefilter("always", UserWarning)
-            result = tuner.fit(
-                tune.revealed(seen), dict(zip(names, weights, strict=True)), rng=rng
-            )
+            result = tuner.fit(tune.revealed(seen), dict(zip(names, weights, strict=True)), rng=rng)
         entry = result.history[-1]
         found.append(
             {

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -22,8 +21,6 @@ from tunesmith.data.features import Features
 
 #: The number of phrases put into a candidate.
 COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 40)
-#: Kinds of phrases altogether.
-KINDS = 60
 #: Words of such a phrase; Moses' phrases have at most 7.
 FEWEST_WORDS, MOST_WORDS = 2, 7
 #: How many times as bad as in the lists it is.
@@ -96,13 +93,7 @@ class Pool:
         return found
 
 
-def read(shared: Path) -> CandidateSet:
-    """Read the real lists: those of several decoding rounds, merged."""
-    here = shared / "m30k-de-en"
-    return ts.read(here / "big.nbest.gz", here / "val.ref")
-
-
-def kinds_of(lists: ts.TuningSet, rng: np.random.Generator) -> Kinds:
+def kinds_of(lists: ts.TuningSet, count: int, rng: np.random.Generator) -> Kinds:
     """Make long phrases that are one to two times as bad as what the lists have.
 
     The language model's score of a word is that of one more word within a list; all other
@@ -110,9 +101,9 @@ def kinds_of(lists: ts.TuningSet, rng: np.random.Generator) -> Kinds:
     """
     features = lists.candidates.features
     language_model, word, phrase = (features.names.index(n) for n in (MODEL, WORDS, PHRASES))
-    words = rng.integers(FEWEST_WORDS, MOST_WORDS + 1, KINDS)
+    words = rng.integers(FEWEST_WORDS, MOST_WORDS + 1, count)
     average = features.dense.sum(axis=1) / features.dense[phrase].sum()
-    made = np.tile(average, (KINDS, 1))
+    made = np.tile(average, (count, 1))
     made[:, language_model] = words * _slope(lists, language_model)
     made *= rng.uniform(LEAST, MOST, made.shape)
     made[:, word], made[:, phrase] = -words, 1.0
@@ -138,18 +129,21 @@ class Maker:
     ----------
     lists
         The real candidates.
-    kinds
-        Kinds of phrases that a sentence gets: the fewer, the rarer are its long candidates.
+    kinds, kinds_of_sentence
+        Kinds of phrases altogether, and how many of them each sentence gets: the fewer, the
+        rarer are long candidates that some weights prefer.
     seed
         Of all that is random.
     """
 
-    def __init__(self, lists: ts.TuningSet, kinds: int, seed: int = 1) -> None:
+    def __init__(
+        self, lists: ts.TuningSet, kinds: int, kinds_of_sentence: int, seed: int = 1
+    ) -> None:
         rng = np.random.default_rng(seed)
         self.lists = lists
         self.seed = seed
-        self.kinds = kinds_of(lists, rng)
-        self.kinds_of_sentence = kinds
+        self.kinds = kinds_of(lists, kinds, rng)
+        self.kinds_of_sentence = kinds_of_sentence
         texts = lists.candidates.texts
         self._stock = {m: _phrases(texts, m, rng) for m in range(FEWEST_WORDS, MOST_WORDS + 1)}
 
@@ -180,7 +174,7 @@ class Maker:
     def _long(self, sentence: int, rows: Ints) -> tuple[list[Ids], Floats]:
         """Return texts and features [D, n] of the long candidates of a sentence."""
         rng = np.random.default_rng([self.seed, sentence])
-        own = rng.permutation(KINDS)[: self.kinds_of_sentence]
+        own = rng.permutation(len(self.kinds.words))[: self.kinds_of_sentence]
         chosen, counts = np.repeat(own, len(COUNTS)), np.tile(COUNTS, len(own))
         bases = rng.choice(rows, len(chosen))
         texts: list[Ids] = []
