@@ -1,7 +1,7 @@
 """Tables 1 to 4 of Nakov, Guzmán and Vogel (COLING 2012): PRO yields short translations.
 
-python experiments/pro_length.py --quick                 # at most 15 minutes on 2 cores
-python experiments/pro_length.py                         # about 2 hours
+python experiments/pro_length.py --quick                 # about 10 minutes on 2 cores
+python experiments/pro_length.py                         # 10 seeds, 25 rounds: hours
 python experiments/pro_length.py --quick --data catalogs-nbest --seeds 1 --tables 2,4
 python experiments/pro_length.py --tables ""             # nothing is run, the page is written
 

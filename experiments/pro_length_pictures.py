@@ -36,7 +36,8 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
                 tables.spread(same, "tune_ratio"),
                 fmt=mark,
                 color=colour,
-                markersize=7,
+                markersize=12 if way is ways.PRO else 7,
+                zorder=3 if way is ways.PRO else 2,
                 elinewidth=0.8,
                 label=way.label.replace("`", ""),
             )
@@ -44,8 +45,11 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
         axis.set_title(data)
         axis.set_xlabel("length ratio, Tune")
     axes[0].set_ylabel("BLEU, Test")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", fontsize=8)
+    keys: dict[str, Any] = {}
+    for axis in axes:
+        handles, labels = axis.get_legend_handles_labels()
+        keys |= dict(zip(labels, handles, strict=True))
+    figure.legend(keys.values(), keys.keys(), loc="outside right upper", fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path)
 

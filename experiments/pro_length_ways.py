@@ -27,6 +27,9 @@ PLAIN: dict[str, Any] = {
     "accept": "greatest:pairs=50",
     "strength": (100.0,),
 }
+#: Documents of about the last 10 sentences and the last 1000; the usual ones of `mira` and of
+#: `batch-mira`.
+SHORT, LONG = "document:decay=0.9", "document:decay=0.999"
 #: What the paper's last columns show; the counts are those of BLEU.
 SENTENCE = ts.SentenceBLEU(smoothing="none")
 
@@ -116,8 +119,10 @@ WAYS = (
     Way("`mira`, sent-BLEU+1", (4,), "mira", {"objective": ("bleu+1",)}),
     Way("`batch-mira`, sent-BLEU+1", (4,), "batch-mira", {"objective": ("bleu+1",)}),
     *CORPUS,
-    Way("`mira`", (4,), "mira", {"objective": ("document",)}),
-    Way("`batch-mira`", (4,), "batch-mira"),
+    Way("`mira`", (4,), "mira", {"objective": (SHORT,)}),
+    Way("`mira`, decay 0.999 (ours)", (4,), "mira", {"objective": (LONG,)}),
+    Way("`batch-mira`", (4,), "batch-mira", {"objective": (LONG,)}),
+    Way("`batch-mira`, decay 0.9 (ours)", (4,), "batch-mira", {"objective": (SHORT,)}),
     Way("`mert`, 20 restarts", (4,), "mert", {"restarts": 20}),
 )
 
