@@ -26,10 +26,14 @@ HALF = 500
 #: What is run, in the order of the tables.
 TUNERS_OF = {
     "catalogs": (
-        *("mert", "pro:objective=bleu+1", "pro:objective=brevity-smoothed", "batch-mira"),
+        *("mert", "pro", "pro:objective=bleu+1", "pro:objective=brevity-smoothed"),
+        *("batch-mira", "batch-mira:pick=last", "batch-mira:pick=last,c=0.003"),
         *("mira", "arow", "sgd", "perceptron", "min-risk", "ramp"),
     ),
-    "sparse": ("pro:objective=bleu+1", "batch-mira", "mira", "arow", "min-risk"),
+    "sparse": (
+        *("pro", "pro:objective=bleu+1", "pro:objective=brevity-smoothed", "batch-mira"),
+        *("batch-mira:pick=last,c=0.003", "mira", "arow", "sgd", "min-risk", "ramp"),
+    ),
 }
 TUNERS_OF["m30k"] = TUNERS_OF["catalogs"]
 
