@@ -31,7 +31,7 @@ from tunesmith.tuners.stages import Evaluated
 #: Up to so many features there are few.
 FEW = 50
 #: Lengths that PRO tries: the advice of the length paper is to try them.
-LENGTHS = ("bleu+1", "brevity-smoothed", "brevity-smoothed-grounded")
+LENGTHS = ("grounded", "bleu+1", "brevity-smoothed")
 #: Strengths of a penalty on many weights.
 STRENGTHS = (0.3, 0.03)
 #: A step of batch MIRA that fits the tuning set less than the usual one.
