@@ -32,15 +32,18 @@ NUMBERS, PAGE = RESULTS / "pro-monsters.json", RESULTS / "pro-monsters.md"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "pro-monsters.png"
 #: What is in the place of Moses' weight for words, -1, at the start: outputs are too short then.
 START = {pools.WORDS: 0.0}
-#: Kinds of long phrases altogether, and of a sentence.
-KINDS = {"rare": (60, 24), "riddled": (200, 100)}
-PARTS = ("tables", "sides", "control")
+#: Kinds of long phrases altogether, and of a sentence; the seed.
+POOLS = {"rare": (60, 24, 1), "riddled": (200, 100, 1)}
+#: Pools made as the first one, with other random numbers.
+OTHERS = {f"rare, seed {seed}": (60, 24, seed) for seed in (2, 3, 4)}
+PARTS = ("tables", "sides", "pools", "control")
 TABLES = {
     "table1": tables.table1,
     "table2": tables.table2,
     "table3": tables.table3,
     "table4": tables.table4,
     "sides": tables.sides,
+    "pools": tables.others,
 }
 
 
@@ -75,7 +78,7 @@ class Data:
     def pool(self, which: str, sentences: str) -> pools.Pool:
         """Return the pool of the sentences ``longest``, ``all`` (to tune on) or ``test``."""
         if (which, sentences) not in self._pools:
-            maker = pools.Maker(self.lists, *KINDS[which])
+            maker = pools.Maker(self.lists, *(POOLS | OTHERS)[which])
             tune, test = pools.split(self.lists)
             longest = pools.longest_half(self.lists, tune)
             chosen = {"longest": longest, "all": tune, "test": test}[sentences]
@@ -95,6 +98,10 @@ def runs(protocol: Protocol, parts: list[str]) -> Iterator[tuple[str, str, loops
     if "sides" in parts:
         for way in loops.SIDES:
             yield "riddled", "longest", way, protocol.seeds[0]
+    if "pools" in parts:
+        for pool in OTHERS:
+            for way in loops.SIDES:
+                yield pool, "longest", way, protocol.seeds[0]
     if "control" in parts:
         for label in fixes:
             for seed in protocol.control_seeds:

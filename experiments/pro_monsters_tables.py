@@ -95,12 +95,21 @@ def _fixes(rows: Sequence[Row], ways: Sequence[loops.Way]) -> str:
 
 def sides(rows: Sequence[Row]) -> str:
     """Show where outliers can be filtered: monsters rare, or everywhere."""
+    return _by_pool(rows, ("rare", "riddled"))
+
+
+def others(rows: Sequence[Row]) -> str:
+    """Show pools made in the same way with other random numbers."""
+    return _by_pool(rows, sorted({row["pool"] for row in rows} - {"rare", "riddled"}))
+
+
+def _by_pool(rows: Sequence[Row], pools: Sequence[str]) -> str:
     lines = [
         "| pool | PRO fix | long ones among what round 2 knows | Test BLEU | last "
         "| Tune BLEU, later rounds | length neg | BLEU+1 neg | rounds with the warning |",
         "|---" * 9 + "|",
     ]
-    for pool in ("rare", "riddled"):
+    for pool in pools:
         for way in loops.SIDES:
             for row in rows_of(rows, way.label, pool=pool)[:1]:
                 last = row["rounds"][-1]
