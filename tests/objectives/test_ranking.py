@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from tests.builders import candidate_set
-from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError
+from tunesmith.data.features import Features
+from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.objectives.ranking import (
     LEARNERS,
     Hinge,
@@ -99,6 +100,14 @@ def test_other_solvers_of_scikit_learn(solver):
     ours = Logistic().learn(csr_array(rows), 2.0)
     theirs = Sklearn(solver, 1e-8).learn(csr_array(rows), 2.0)
     assert ours == pytest.approx(theirs, rel=1e-3)
+    # What comes from candidates, whose own indices are long, as well.
+    long = csc_array(rows[:, 3:])
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    features = Features(("a", "b", "c"), rows[:, :3].T, ("d", "e"), long)
+    places = np.arange(100)
+    vectors = difference_vectors(features, places, places + 100)
+    ours = Logistic().learn(vectors, 2.0)
+    assert ours == pytest.approx(Sklearn(solver, 1e-8).learn(vectors, 2.0), rel=1e-3, abs=1e-5)
 
 
 @settings(max_examples=20)
@@ -175,6 +184,12 @@ def test_differences_that_overflow_are_an_error():
     candidates = candidate_set([[[0.0, 1.5e308], [1.0, -1.5e308]]])
     with pytest.raises(TunesmithError, match="differences of feature 'f1' are too large"):
         difference_vectors(candidates.features, np.array([0]), np.array([1]))
+
+
+@pytest.mark.parametrize("wrong", ["tolerance=-1", "tolerance=0", "steps=0"])
+def test_what_scikit_learn_cannot_do(wrong):
+    with pytest.raises(UsageError, match=rf"{wrong.partition('=')[0]} of learner 'sklearn' is .*;"):
+        LEARNERS.create(f"sklearn:{wrong}")
 
 
 def test_names_and_what_is_missing(monkeypatch):

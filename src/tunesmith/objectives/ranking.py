@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, hstack, vstack
 
 from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.data.features import Features
-from tunesmith.errors import MissingExtraError, TunesmithError
+from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import Registry, option
 
@@ -182,6 +182,12 @@ class Sklearn(Learner):
     steps: int = option(10_000, "steps of the solver at most")
 
     def __post_init__(self) -> None:
+        if not self.tolerance > 0.0:
+            raise UsageError(
+                f"tolerance of learner 'sklearn' is {self.tolerance:g}; give a number above 0"
+            )
+        if self.steps < 1:
+            raise UsageError(f"steps of learner 'sklearn' is {self.steps}; give 1 or more")
         try:
             import sklearn  # noqa: F401
         except ImportError:
@@ -240,6 +246,8 @@ def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_arr
         sparse = rows[better] - rows[worse]
     found: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
     found.eliminate_zeros()
+    if found.nnz < 2**31:  # half the memory; and all that liblinear takes
+        found.indices, found.indptr = (a.astype(np.int32) for a in (found.indices, found.indptr))
     bad = np.flatnonzero(~np.isfinite(found.data))
     if len(bad):
         name = features.names[found.indices[bad[0]]]
