@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
+import tunesmith as ts
 from tests.builders import Loss, Mean, candidate_set, tuning_set
 from tests.inference.test_expectation import lists
 from tests.metrics.corpora import corpora, make
@@ -389,3 +390,12 @@ def test_sentences_without_references():
         tuning = TuningSet(replace(candidates, columns={**candidates.columns, **held}), metric)
         with pytest.raises(TunesmithError, match="there are no references; give --references, or"):
             objective_of("bleu+1").begin(tuning, "pairs")
+
+
+def test_sentences_without_texts():
+    """References alone would give every candidate 0."""
+    candidates = ts.from_arrays(
+        [0, 0], {"f": [1.0, 2.0]}, references={0: ["a b"]}, columns={"x": [1.0, 2.0]}
+    )
+    with pytest.raises(TunesmithError, match="the candidates have no texts; give them, or"):
+        objective_of("bleu+1").begin(TuningSet(candidates, "column:x"), "pairs")

@@ -164,6 +164,11 @@ class SentenceObjective(Objective):
                     "the objective counts n-grams, and there are no references; give "
                     "--references, or use --objective metric or document"
                 )
+            if not tuning.candidates.has_texts:
+                raise TunesmithError(
+                    "the objective counts n-grams, and the candidates have no texts; give them, "
+                    "or use --objective metric or document"
+                )
             counts = scorer.ngram_counts(tuning.candidates)
         factor = 1.0
         if way == "examples":
