@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import io
+
 import pytest
+from rich.console import Console
 
 import tunesmith as ts
+from tunesmith.tuners.tables import path_table
 
 
 def row(metric: str) -> list[str]:
@@ -34,3 +38,21 @@ def test_bounds_and_digits(metric, expected):
 
 def test_an_oracle_from_below():
     assert row("bleu:order=1")[3].startswith("≥ ")
+
+
+def test_a_path_keeps_its_numbers_on_a_narrow_terminal():
+    candidates = ts.from_arrays(
+        [0, 0, 1, 1],
+        {"f": [1.0, 0.0, 1.0, 0.0]},
+        ["a b c d e", "a b c d x", "c d e f", "c d e f g"],
+        {0: ["a b c d e"], 1: ["c d e f g"]},
+    )
+    tuning = ts.TuningSet(candidates)
+    tuner = ts.PRO(objective=("brevity-smoothed-grounded", "sentence:smoothing=lin-och"))
+    result = tuner.fit(tuning, {"f": 0.0}, tuning, test=tuning)
+    out = io.StringIO()
+    Console(file=out, width=80, no_color=True).print(path_table(result))
+    shown = out.getvalue()
+    assert "…" not in shown
+    assert shown.count(f"{result.score:.2f}") >= 3
+    assert "best on dev" in shown

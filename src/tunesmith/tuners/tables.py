@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 MOST = 40
 #: Settings that a table shows, about.
 MOST_SETTINGS = 20
+#: Letters that are left of names where a table is narrow.
+NARROW = 10
 #: Scores that differ by less are the same.
 SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
@@ -47,11 +49,15 @@ def path_table(result: TuneResult) -> Table:
     # What algorithms and objectives differ in; strengths of a penalty in neither, as a rule.
     differ = bool({"tuner", "objective"} & {*settings})
     lengths = differ and any(entry["length_ratio"] is not None for entry in path)
-    more = [*(["length ratio"] if lengths else []), "nonzero", *(["seconds"] if differ else [])]
+    more = [*(["length\nratio"] if lengths else []), "nonzero", *(["seconds"] if differ else [])]
     for name in [*settings, *scores, *more]:
-        side: Any = "left" if isinstance(path[0].get(name), str) else "right"
-        table.add_column(heads.get(name, name.replace("_", " ")), justify=side, no_wrap=True)
-    table.add_column("")
+        head = heads.get(name, name.replace("_", " "))
+        # Where there is no room for all, names are folded, and numbers stay whole.
+        if isinstance(path[0].get(name), str):
+            table.add_column(head, min_width=NARROW, overflow="fold")
+        else:
+            table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     chosen = "best on dev" if result.reason is None else "chosen"
     for entry in _some(path):
         table.add_row(
