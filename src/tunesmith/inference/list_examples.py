@@ -25,7 +25,7 @@ class ListExamples:
         Where groups begin.
     dense : float64[N, D_dense]
         A contiguous row a candidate.
-    sparse_start : int32[N + 1], sparse_features : int32[nnz], sparse_values : float64[nnz]
+    sparse_start : int64[N + 1], sparse_features : int32[nnz], sparse_values : float64[nnz]
         The sparse features of each candidate; their indices count on after the dense ones.
     """
 
