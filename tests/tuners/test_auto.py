@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -94,6 +95,46 @@ def test_one_that_fails_is_named_and_stays_at_the_start(real, start):
         result = Auto(contender=names).fit(real["tune"], start, real["test"], 1)
     assert result.path[0]["score"] == result.initial_score
     assert result.path[1]["chosen"]
+    assert result.path[0]["failed"]
+    assert result.reason == "mert:restarts=0,walks=0: best on dev"
+    assert " failed " in str(result)
+
+
+def test_if_all_fail_the_last_error_is_told(real, start):
+    names = ("pro:select=difference:least=5", "pro:select=difference:least=6")
+    for dev in (None, real["test"]):
+        with pytest.raises(TunesmithError, match="difference:least=6"):
+            Auto(contender=names).fit(real["tune"], start, dev, 1)
+
+
+def test_one_contender_needs_nobody_to_choose(real, start):
+    for dev in (None, real["test"]):
+        result = Auto(contender=("pro",)).fit(real["tune"], start, dev, 1)
+        assert result.path is None
+        assert result.reason is None
+        assert result.score > result.initial_score
+
+
+def test_contenders_are_those_of_the_kept_features(bundled):
+    from tunesmith.data.features import Features
+
+    lists = read(bundled / "tune.nbest.gz", bundled / "tune.ref")
+    rng = np.random.default_rng(1)
+    own, more = lists.features, 60
+    dense = np.vstack([own.dense, rng.normal(size=(more, len(lists)))])
+    names = (*own.dense_names, *(f"S_{k}" for k in range(more)))
+    wide = dataclasses.replace(lists, features=Features(names, dense, (), own.sparse))
+    result = Auto().fit(TuningSet(wide).part(range(12)), drop="S_*", rng=1)
+    assert "mert" in [entry["tuner"] for entry in result.path]
+
+
+def test_warnings_are_given_once(real, start):
+    known = {**start, "unheard-of": 1.0}
+    with pytest.warns(UserWarning, match="unheard-of") as said:
+        result = Auto(contender=CHEAP[:2]).fit(real["tune"], known, rng=1)
+    texts = [str(one.message) for one in said]
+    assert len(texts) == len({*texts})
+    assert result.warnings == texts
 
 
 def test_what_cannot_be_tried(real):

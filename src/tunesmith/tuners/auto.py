@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,16 @@ class Auto(Tuner):
         return found
 
     @property
-    def _failures(self) -> set[str]:
-        """The contenders that could not be run."""
-        found: set[str] = getattr(self, "_failed", set())
+    def _race(self) -> _Race:
+        """What one run over the contenders is about."""
+        found: _Race = getattr(self, "_own_race", _Race())
         return found
+
+    def _with(self, race: _Race, contenders: Mapping[str, Tuner]) -> Auto:
+        ready = dataclasses.replace(self)
+        object.__setattr__(ready, "_own_race", race)
+        object.__setattr__(ready, "_made", dict(contenders))
+        return ready
 
     def _contenders(
         self, start: Mapping[str, float] | None, dense: Sequence[str], width: int
@@ -135,24 +142,19 @@ class Auto(Tuner):
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> tuple[Auto, Outcome | None]:
         """Decide who is tried."""
-        if self._ready:
-            return self, None
+        race = self._race
         features = tuning.candidates.features
         given = None if start is None else Weights(features.names, start)
         made = self._contenders(given, features.dense_names, len(features.names))
-        return self._with(self._able(tuning.metric, made)), None
-
-    def _with(self, contenders: Mapping[str, Tuner]) -> Auto:
-        ready = dataclasses.replace(self)
-        object.__setattr__(ready, "_made", dict(contenders))
-        object.__setattr__(ready, "_failed", set())
-        return ready
+        able = self._able(tuning.metric, made)
+        chosen = {name: able[name] for name in able if race.only in (None, name)}
+        return self._with(race, chosen), None
 
     def stages(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
-        """Run each contender; one that fails stays at the start."""
-        contenders = self._ready
+        """Run each contender; one that fails stays at the start, an error if all do."""
+        contenders, failed = self._ready, self._race.failed
         generators = rng.spawn(len(contenders))
         for k, (name, tuner) in enumerate(contenders.items()):
             progress("contenders", k, len(contenders), name)
@@ -160,8 +162,10 @@ class Auto(Tuner):
                 tuner.check(tuning)
                 yield tuner.tune(tuning, start, generators[k])
             except TunesmithError as error:
+                failed.add(name)
+                if not contenders.keys() - failed - {"start"}:
+                    raise
                 warnings.warn(f"{name} failed: {error}", stacklevel=2)
-                self._failures.add(name)
                 yield Outcome(self.own_start(tuning) if start is None else start)
         progress("contenders", len(contenders), len(contenders), "")
 
@@ -176,7 +180,8 @@ class Auto(Tuner):
 
     def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
         """Return what is best, or about as good and nearer to the references in length."""
-        fine = [one for one in found if one.stage.setting["tuner"] not in self._failures] or found
+        failed = self._race.failed
+        fine = [one for one in found if one.stage.setting["tuner"] not in failed]
         return fine[_choice([one.entry(False) for one in fine], metric)]
 
     def fit(
@@ -194,35 +199,58 @@ class Auto(Tuner):
         all of them.
         """
         groups = tuning.candidates.groups
-        if dev is not None or groups < LEAST or self._ready:
-            result = super().fit(tuning, start, dev, rng, strict, **about)
-            return dataclasses.replace(result, reason=_reason(result, tuning.metric))
-        order = np.random.default_rng(groups).permutation(groups)
-        held, rest = np.sort(order[: groups // EVERY]), np.sort(order[groups // EVERY :])
-        first = super().fit(tuning.part(rest), start, tuning.part(held), rng, strict, **about)
-        return self._again(first, tuning, start, rng, strict, about)
 
-    def _again(
-        self,
-        first: TuneResult,
-        tuning: TuningSet,
-        start: Mapping[str, float] | None,
-        rng: np.random.Generator | int | None,
-        strict: bool,
-        about: dict[str, Any],
-    ) -> TuneResult:
-        """Run on all groups what a part of them has chosen."""
-        name = next(entry["tuner"] for entry in first.path or [] if entry["chosen"])
-        features = tuning.candidates.features
-        given = None if start is None else Weights.from_dict(start)
-        made = self._contenders(given, features.dense_names, len(features.names))
-        result = Tuner.fit(
-            self._with({name: made[name]}), tuning, start, None, rng, strict, **about
+        def run(part: TuningSet, held: TuningSet | None, only: str | None = None) -> TuneResult:
+            race = _Race(only)
+            own = self._with(race, {})
+            return race.explained(Tuner.fit(own, part, start, held, rng, strict, **about), part)
+
+        if dev is not None or groups < LEAST:
+            return run(tuning, dev)
+        order = np.random.default_rng(groups).permutation(groups)
+        count = groups // EVERY
+        first = run(tuning.part(np.sort(order[count:])), tuning.part(np.sort(order[:count])))
+        if first.path is None:  # nobody to choose from
+            return run(tuning, None)
+        chosen = next(entry["tuner"] for entry in first.path if entry["chosen"])
+        with _said_once(first.warnings):
+            result = run(tuning, None, chosen)
+        return dataclasses.replace(
+            result,
+            path=first.path,
+            reason=f"{first.reason}; dev: {count} groups held out, then run on all",
+            seconds=first.seconds + result.seconds,
+            warnings=list(dict.fromkeys(first.warnings + result.warnings)),
         )
-        part = tuning.candidates.groups // EVERY
-        why = f"{_reason(first, tuning.metric)}; dev: {part} groups held out, then run on all"
-        seconds = first.seconds + result.seconds
-        return dataclasses.replace(result, path=first.path, reason=why, seconds=seconds)
+
+
+@dataclass(frozen=True)
+class _Race:
+    """One run over the contenders, or over one of them; and who could not be run."""
+
+    only: str | None = None
+    failed: set[str] = field(default_factory=set)
+
+    def explained(self, result: TuneResult, tuning: TuningSet) -> TuneResult:
+        """Add who failed, and why the chosen one was."""
+        if result.path is None:
+            return result
+        path = [
+            entry | ({"failed": True} if entry["tuner"] in self.failed else {})
+            for entry in result.path
+        ]
+        return dataclasses.replace(result, path=path, reason=_reason(path, tuning.metric))
+
+
+@contextlib.contextmanager
+def _said_once(before: Sequence[str]) -> Iterator[None]:
+    """Pass on warnings that have not been given before."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for one in caught:
+        if str(one.message) not in before:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:
@@ -263,15 +291,13 @@ def _choice(path: Sequence[Mapping[str, Any]], metric: Metric) -> int:
     return min(near, key=lambda k: (abs(path[k]["length_ratio"] - 1.0), -scores[k]))
 
 
-def _reason(result: TuneResult, metric: Metric) -> str | None:
+def _reason(path: Sequence[Mapping[str, Any]], metric: Metric) -> str:
     """Say why what was chosen was."""
-    path = result.path
-    if path is None:
-        return None
     sign = 1.0 if metric.higher_is_better else -1.0
     key, where = ("score", "tune") if path[0]["dev_score"] is None else ("dev_score", "dev")
     chosen = next(entry for entry in path if entry["chosen"])
-    best = max(path, key=lambda entry: sign * float(entry[key]))
+    fine = [entry for entry in path if not entry.get("failed")]
+    best = max(fine, key=lambda entry: sign * float(entry[key]))
     if chosen is best:
         return f"{chosen['tuner']}: best on {where}"
     return (

@@ -25,7 +25,7 @@ SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
 OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
-    *("line_searches", "seconds", "chosen"),
+    *("line_searches", "seconds", "chosen", "failed"),
 }
 
 
@@ -66,7 +66,7 @@ def path_table(result: TuneResult) -> Table:
             *([_ratio(entry["length_ratio"])] if lengths else []),
             str(entry["nonzero"]),
             *([f"{entry['seconds']:.1f}"] if differ else []),
-            chosen if entry["chosen"] else "",
+            chosen if entry["chosen"] else "failed" if entry.get("failed") else "",
         )
     if result.reason is not None:
         table.caption, table.caption_justify = Text(f"chosen is {result.reason}"), "left"
