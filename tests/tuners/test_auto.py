@@ -148,3 +148,12 @@ def test_what_cannot_be_tried(real):
         Auto(contender=("pro:pick=dev",))
     with pytest.raises(TunesmithError, match="sum over sentences"):
         Auto(contender=("lp-mert",)).fit(real["tune"])
+
+
+@pytest.mark.parametrize("names", [("pro",), ("pro", "batch-mira:passes=2,pick=last")])
+def test_a_generator_leads_where_its_seed_does(real, names):
+    few = real["tune"].part(range(40))
+    tuner = Auto(contender=names)
+    by_seed = tuner.fit(few, rng=7)
+    assert tuner.fit(few, rng=np.random.default_rng(7)).weights == by_seed.weights
+    assert tuner.fit(few, rng=8).weights != by_seed.weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -203,7 +204,9 @@ class Auto(Tuner):
         def run(part: TuningSet, held: TuningSet | None, only: str | None = None) -> TuneResult:
             race = _Race(only)
             own = self._with(race, {})
-            return race.explained(Tuner.fit(own, part, start, held, rng, strict, **about), part)
+            # A generator goes on from run to run, a seed does not: with both, runs begin alike.
+            numbers = rng if held is dev else copy.deepcopy(rng)
+            return race.explained(Tuner.fit(own, part, start, held, numbers, strict, **about), part)
 
         if dev is not None or groups < LEAST:
             return run(tuning, dev)
