@@ -32,10 +32,14 @@ NUMBERS, PAGE = RESULTS / "pro-monsters.json", RESULTS / "pro-monsters.md"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "pro-monsters.png"
 #: What is in the place of Moses' weight for words, -1, at the start: outputs are too short then.
 START = {pools.WORDS: 0.0}
-#: Kinds of long phrases altogether, and of a sentence; the seed.
-POOLS = {"rare": (60, 24, 1), "riddled": (200, 100, 1)}
+#: Kinds of long phrases altogether, and of a sentence; how bad they are; the seed.
+POOLS = {
+    "rare": (60, 24, (1.0, 2.0), 1),
+    "riddled: many kinds": (200, 100, (1.0, 2.0), 1),
+    "riddled: less bad": (60, 24, (0.8, 1.6), 1),
+}
 #: Pools made as the first one, with other random numbers.
-OTHERS = {f"rare, seed {seed}": (60, 24, seed) for seed in (2, 3, 4)}
+OTHERS = {f"rare, seed {seed}": (60, 24, (1.0, 2.0), seed) for seed in (2, 3, 4)}
 PARTS = ("tables", "sides", "pools", "control")
 TABLES = {
     "table1": tables.table1,
@@ -96,8 +100,9 @@ def runs(protocol: Protocol, parts: list[str]) -> Iterator[tuple[str, str, loops
             for seed in protocol.seeds if label in fixes else protocol.seeds[:1]:
                 yield "rare", "longest", way, seed
     if "sides" in parts:
-        for way in loops.SIDES:
-            yield "riddled", "longest", way, protocol.seeds[0]
+        for pool in list(POOLS)[1:]:
+            for way in loops.SIDES:
+                yield pool, "longest", way, protocol.seeds[0]
     if "pools" in parts:
         for pool in OTHERS:
             for way in loops.SIDES:

@@ -23,8 +23,6 @@ from tunesmith.data.features import Features
 COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 40)
 #: Words of such a phrase; Moses' phrases have at most 7.
 FEWEST_WORDS, MOST_WORDS = 2, 7
-#: How many times as bad as in the lists it is.
-LEAST, MOST = 1.0, 2.0
 #: Sentences with fewer real candidates are left out.
 FEWEST_REAL = 300
 MODEL, WORDS, PHRASES = "LM0", "WordPenalty0", "PhrasePenalty0"
@@ -93,8 +91,10 @@ class Pool:
         return found
 
 
-def kinds_of(lists: ts.TuningSet, count: int, rng: np.random.Generator) -> Kinds:
-    """Make long phrases that are one to two times as bad as what the lists have.
+def kinds_of(
+    lists: ts.TuningSet, count: int, worse: tuple[float, float], rng: np.random.Generator
+) -> Kinds:
+    """Make long phrases that are so many times as bad as what the lists have.
 
     The language model's score of a word is that of one more word within a list; all other
     features are those of the lists' average phrase, of however many words.
@@ -105,7 +105,7 @@ def kinds_of(lists: ts.TuningSet, count: int, rng: np.random.Generator) -> Kinds
     average = features.dense.sum(axis=1) / features.dense[phrase].sum()
     made = np.tile(average, (count, 1))
     made[:, language_model] = words * _slope(lists, language_model)
-    made *= rng.uniform(LEAST, MOST, made.shape)
+    made *= rng.uniform(*worse, made.shape)
     made[:, word], made[:, phrase] = -words, 1.0
     return Kinds(words, made)
 
@@ -132,17 +132,24 @@ class Maker:
     kinds, kinds_of_sentence
         Kinds of phrases altogether, and how many of them each sentence gets: the fewer, the
         rarer are long candidates that some weights prefer.
+    worse
+        How many times as bad as those of the lists they are, at least and at most.
     seed
         Of all that is random.
     """
 
     def __init__(
-        self, lists: ts.TuningSet, kinds: int, kinds_of_sentence: int, seed: int = 1
+        self,
+        lists: ts.TuningSet,
+        kinds: int,
+        kinds_of_sentence: int,
+        worse: tuple[float, float],
+        seed: int,
     ) -> None:
         rng = np.random.default_rng(seed)
         self.lists = lists
         self.seed = seed
-        self.kinds = kinds_of(lists, kinds, rng)
+        self.kinds = kinds_of(lists, kinds, worse, rng)
         self.kinds_of_sentence = kinds_of_sentence
         texts = lists.candidates.texts
         self._stock = {m: _phrases(texts, m, rng) for m in range(FEWEST_WORDS, MOST_WORDS + 1)}

@@ -95,12 +95,18 @@ def _fixes(rows: Sequence[Row], ways: Sequence[loops.Way]) -> str:
 
 def sides(rows: Sequence[Row]) -> str:
     """Show where outliers can be filtered: monsters rare, or everywhere."""
-    return _by_pool(rows, ("rare", "riddled"))
+    return _by_pool(rows, _pools(rows, "riddled"))
 
 
 def others(rows: Sequence[Row]) -> str:
     """Show pools made in the same way with other random numbers."""
-    return _by_pool(rows, sorted({row["pool"] for row in rows} - {"rare", "riddled"}))
+    return _by_pool(rows, _pools(rows, "rare, seed"))
+
+
+def _pools(rows: Sequence[Row], begin: str) -> list[str]:
+    """Return the first pool, and those whose names begin in some way."""
+    others = sorted({row["pool"] for row in rows if row["pool"].startswith(begin)})
+    return ["rare", *others]
 
 
 def _by_pool(rows: Sequence[Row], pools: Sequence[str]) -> str:
