@@ -53,3 +53,9 @@ def test_statistics_of_a_part_are_those_of_its_own(made):
 def test_no_group_stands_twice():
     with pytest.raises(TunesmithError, match="twice"):
         candidate_set([[[1.0]], [[2.0]]]).with_groups([1, 1])
+
+
+@pytest.mark.parametrize("groups", [[2], [-1], [0.5]])
+def test_groups_are_counted_from_0(groups):
+    with pytest.raises(TunesmithError, match="count them from 0"):
+        candidate_set([[[1.0]], [[2.0]]]).with_groups(groups)

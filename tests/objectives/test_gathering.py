@@ -101,13 +101,12 @@ def test_what_removed_most_is_named():
     worth = Given(tuning, [0.0, 0.01, 0.3])
     rng = np.random.default_rng(1)
     limits = "difference:least=0.05", "difference:least=0.5"
-    with pytest.raises(UsageError) as error:
-        gather(tuning, worth, steps_of(limits), None, rng)
-    assert "of 3 that differ, selection difference:least=0.5 removed 2; relax it" in str(
-        error.value
-    )
-    with pytest.raises(UsageError, match=r"selection difference:least=0.5 removed 3"):
-        gather(tuning, worth, steps_of(limits[::-1]), None, rng)
+    # Whichever comes first: the one that leaves nothing by itself is to blame.
+    for order in (limits, limits[::-1]):
+        with pytest.raises(
+            UsageError, match=r"of 3 that differ, selection difference:least=0.5 removes 3; relax"
+        ):
+            gather(tuning, worth, steps_of(order), None, rng)
 
 
 def test_nothing_differs():

@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, csr_array
 from tests.builders import candidate_set
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
+from tunesmith.objectives import ranking
 from tunesmith.objectives.ranking import (
     LEARNERS,
     Hinge,
@@ -198,3 +199,14 @@ def test_names_and_what_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'tunesmith\[sklearn\]'"):
         LEARNERS.create("sklearn")
+
+
+def test_more_pairs_than_memory_holds_are_refused(monkeypatch):
+    features = candidate_set([[[1.0, 2.0], [0.0, 3.0], [2.0, 0.0]]], [1]).features
+    better, worse = np.array([0, 1]), np.array([1, 2])
+    # A dense value a pair; sparse ones 1 + 1 and 1 + 0.
+    monkeypatch.setattr(ranking, "MOST_NUMBERS", 5)
+    assert ranking.difference_vectors(features, better, worse).shape == (2, 2)
+    monkeypatch.setattr(ranking, "MOST_NUMBERS", 4)
+    with pytest.raises(UsageError, match="2 accepted pairs have about 5 values, more than 4"):
+        ranking.difference_vectors(features, better, worse)

@@ -15,6 +15,7 @@ from tunesmith.io.weights import read_weights
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.column import Column
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.testing.tuners import tuner_checks
 from tunesmith.tuners.auto import Auto, _choice
 
 CHEAP = ("mert:restarts=0,walks=0", "pro", "batch-mira:passes=3")
@@ -146,8 +147,14 @@ def test_what_cannot_be_tried(real):
         Auto(contender=("auto",))
     with pytest.raises(UsageError, match="several settings"):
         Auto(contender=("pro:pick=dev",))
-    with pytest.raises(TunesmithError, match="sum over sentences"):
-        Auto(contender=("lp-mert",)).fit(real["tune"])
+    for names in (("lp-mert",), ("pro", "lp-mert")):
+        with pytest.raises(TunesmithError, match="sum over sentences"):
+            Auto(contender=names).fit(real["tune"])
+
+
+@pytest.mark.parametrize("check", tuner_checks(Auto(contender=CHEAP[:2])))
+def test_it_conforms(check):
+    check()
 
 
 @pytest.mark.parametrize("names", [("pro",), ("pro", "batch-mira:passes=2,pick=last")])

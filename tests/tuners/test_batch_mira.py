@@ -8,15 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import Loss, Mean, candidate_set
+from tests.builders import Loss, Mean, candidate_set, tuning_set
 from tests.tuners.problems import number_problem, text_problem
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.hope_fear import Learned, Lists, document_pass
 from tunesmith.inference.lists import best
+from tunesmith.io.read import read
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import objective_of
 from tunesmith.testing import tuner_checks
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.ramp import Ramp
 
 
 def plain_loop(
@@ -199,6 +201,8 @@ def test_a_held_out_set_chooses_steps_and_scales():
         ({"c": (0.0,)}, "c is 0; give a number above 0"),
         ({"c": ()}, "there is no c; give a number above 0"),
         ({"c": (1.0, 1.0)}, "c 1 is given twice; give each once"),
+        ({"start_scale": 1e200}, "start-scale is 1e[+]200; give less"),
+        ({"start_scale": 1e-200}, "start-scale is 1e-200; give more"),
         ({"start_scale": -1.0}, "start-scale is -1; give a number above 0"),
         ({"decay": 1.5}, "decay is 1.5; give 0 to 1"),
         ({"decay": 0.5, "objective": ("document",)}, "write it there, as document:decay=0.5"),
@@ -215,7 +219,10 @@ def test_conformance(check):
     check()
 
 
-@pytest.mark.parametrize("options", [{"pick": "last"}, {"background": "model", "average": False}])
+MODEL = {"objective": "document", "background": "model", "average": False}
+
+
+@pytest.mark.parametrize("options", [{"pick": "last"}, MODEL])
 def test_conformance_of_options(options):
     for check in tuner_checks(BatchMIRA(passes=20, **options)):
         check()
@@ -243,3 +250,24 @@ def test_at_least_as_good_as_kbmira(shared_data, name):
     learned = max(entry["score"] for entry in result.history if entry["round"])
     assert learned >= expected
     assert result.score == max(learned, result.initial_score)
+
+
+def test_options_of_a_document_are_refused_without_one(bundled):
+    lists = read(bundled / "tune.nbest.gz", bundled / "tune.ref")
+    with pytest.raises(UsageError, match="decay belongs to a document, and there is none; drop"):
+        BatchMIRA(decay=0.5).fit(TuningSet(lists, "sentence-bleu"))
+    with pytest.raises(UsageError, match="background belongs to a document"):
+        BatchMIRA(objective="bleu+1", background="model").fit(TuningSet(lists))
+
+
+@pytest.mark.parametrize("kind", [BatchMIRA, Ramp])
+def test_rare_features_begin_with_nothing(kind):
+    # Each sparse feature is on once: its spread is small, and 1 / spread is large.
+    rng = np.random.default_rng(3)
+    dense = rng.normal(size=(30, 5, 1))
+    values = dense[:, :, 0] + 0.1 * rng.normal(size=(30, 5))
+    rare = np.zeros((30, 5, 30))
+    rare[np.arange(30), rng.integers(5, size=30), np.arange(30)] = 1.0
+    vectors = np.concatenate([dense, rare], axis=2)
+    result = kind().fit(tuning_set(vectors, values, range(1, 31)), rng=1)
+    assert result.score > 0.9 * result.oracle_score

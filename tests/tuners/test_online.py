@@ -59,7 +59,7 @@ class Plain:
                     for a, b in zip(candidates.start[:-1], candidates.start[1:], strict=True)
                 ]
                 deviation = np.sqrt(np.mean(np.square(np.concatenate(away))))
-                self.rates[d] /= deviation**2
+                self.rates[d] /= deviation**2 or 1.0  # a feature that is constant
         self.seen = []
 
     def is_reference(self, group, row):
@@ -111,10 +111,8 @@ def test_algorithm_1_written_out(seed, kind, reference, objective, average, scal
     tuning = random_texts(seed)
     rng = np.random.default_rng(seed)
     start = rng.normal(size=WIDTH)
-    tuner = kind(
-        reference=reference, average=average, scale=scale, epochs=4, rate=0.3, local_best=2,
-        mu=-0.8, mu_decay=0.5,
-    )  # fmt: skip
+    own = {"hope": {"mu": -0.8, "mu_decay": 0.5}, "local": {"local_best": 2}}.get(reference, {})
+    tuner = kind(reference=reference, average=average, scale=scale, epochs=4, rate=0.3, **own)
     about = tuning, objective_of(objective), start
     plain = Plain(tuner, *about, np.random.default_rng(seed + 1))
     found = tuner.rounds(*about[:2], start.copy(), np.random.default_rng(seed + 1))
@@ -210,7 +208,7 @@ def test_the_best_epoch_can_be_kept(kind):
     "tuner",
     [
         Perceptron(average=False, pick="best"),
-        SGD(reference="local", scale=False, mu_decay=0.9),
+        SGD(reference="local", scale=False, local_best=3),
         MIRA(reference="max-bleu", objective="metric", epochs=20),
         AROW(average=False, reference="local", confidence=0.0),
     ],
@@ -258,6 +256,20 @@ def test_patterns_must_match():
 def test_initial_weights_go_without_others():
     with pytest.raises(UsageError, match="initial goes without starting weights; drop one"):
         SGD(initial="f0=1").fit(easy(), {"f0": 1.0, "f1": 1.0, "f2": 1.0})
+
+
+def test_options_of_another_reference_are_refused():
+    for field, value, owner in (("mu", -2.0, "hope"), ("local_best", 3, "local")):
+        flag = field.replace("_", "-")
+        with pytest.raises(UsageError, match=f"{flag} goes with reference {owner}; drop it"):
+            SGD(reference="max-bleu", **{field: value})
+
+
+def test_bold_says_that_it_learnt_nothing():
+    texts = ["the cat", "a cat", "a dog", "two dogs"]
+    lists = candidate_set([[[1.0], [2.0]], [[3.0], [1.0]]], (), texts, [["the mat"], ["the dogs"]])
+    with pytest.warns(UserWarning, match="no candidate is a reference.*use --reference hope"):
+        SGD(reference="bold").fit(TuningSet(lists))
 
 
 def test_bold_needs_texts():

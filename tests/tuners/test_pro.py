@@ -288,6 +288,21 @@ def test_the_warning_says_what_to_do(monsters):
         PRO(select=PLAIN).fit(monsters[MANY], START)
 
 
+def test_monsters_that_win_behind_a_cut_off_are_told():
+    # Among ordinary candidates the longer is the better; nothing speaks against a monster.
+    words = [f"w{k}" for k in range(12)]
+    ids, texts = [], []
+    for sentence in range(4):
+        ids += [sentence] * 7
+        texts += [" ".join(words[:length]) for length in range(6, 12)]
+        texts += [" ".join(["m"] * 100)]
+    lengths = {"words": [float(len(text.split())) for text in texts]}
+    references = {sentence: [" ".join(words)] for sentence in range(4)}
+    tuning = ts.TuningSet(ts.from_arrays(ids, lengths, texts, references))
+    with pytest.warns(UserWarning, match=r"monsters win after round 1: the output is 8.3 times"):
+        PRO(select=("difference", "length:most=10")).fit(tuning, {"words": -1.0})
+
+
 def test_the_columns_of_table_1_are_printed(monsters):
     result = fitted(monsters[FEW], PLAIN, iterations=2)
     lines = str(result).split("\n")
@@ -312,14 +327,15 @@ def test_the_columns_of_table_1_are_printed(monsters):
 
 
 def test_no_pair_survives(real, start):
-    with pytest.raises(UsageError, match=r"selection difference:least=0.999 removed \d+; relax it"):
+    with pytest.raises(UsageError, match=r"selection difference:least=0.999 removes \d+; relax it"):
         PRO(select=("difference:least=0.999", "length:most=3")).fit(real["tune"], start)
 
 
 def test_nothing_to_learn_from_leaves_the_start():
     for values in ([[0.5], [0.7]], [[0.5, 0.5], [0.7, 0.7]]):
         groups = [[[1.0, 2.0], [0.0, 3.0]][: len(v)] for v in values]
-        result = PRO().fit(tuning_set(groups, values), {"f0": 0.3, "f1": -0.2})
+        with pytest.warns(UserWarning, match="nothing was learnt: in no sentence"):
+            result = PRO().fit(tuning_set(groups, values), {"f0": 0.3, "f1": -0.2})
         assert dict(result.weights) == {"f0": 0.3, "f1": -0.2}
         assert result.history[-1]["pairs"] == 0
         assert "pairs a sentence" in str(result)

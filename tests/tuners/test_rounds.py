@@ -102,7 +102,9 @@ def test_what_cannot_be():
     with pytest.raises(UsageError, match="do not go together"):
         Walk(choose_by="length", pick="dev")
     with pytest.raises(UsageError, match="knows nothing of lengths"):
-        Walk(choose_by="length").fit(GOOD)
+        Walk(objective=("metric", "document"), choose_by="length").fit(GOOD)
+    with pytest.raises(UsageError, match="has one setting; give several"):
+        Longer(choose_by="length").fit(tuning_of("a b c d", "e f g x"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +121,17 @@ class Longer(Rounds):
         yield Round(np.array([1.0 if objective.name == "document" else -1.0]))
 
 
-def test_lengths_choose_where_they_are_asked():
+def tuning_of(*references: str) -> TuningSet:
     texts = ["a b", "a b c d", "e f", "e f g h"]
-    lists = candidate_set(VECTORS, (), texts, [["a b c d"], ["e f g x"]])
-    tuning = TuningSet(lists)
+    return TuningSet(candidate_set(VECTORS, (), texts, [[r] for r in references]))
+
+
+def test_lengths_choose_where_they_are_asked():
+    tuning = tuning_of("a b c d", "e f g x")
     result = Longer(objective=("bleu+1", "document"), choose_by="length").fit(tuning)
     assert weight(result) == 1.0
     assert result.length_ratio == 1.0
     assert "document" in result.reason
     assert "chosen is document" in str(result)
-    short = TuningSet(candidate_set(VECTORS, (), texts, [["a b"], ["e f"]]))
+    short = tuning_of("a b", "e f")
     assert weight(Longer(objective=("bleu+1", "document"), choose_by="length").fit(short)) == -1.0

@@ -64,6 +64,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     """Turn a tuner's field into a flag; its text is parsed by the registry."""
     text = option.help[:1].upper() + option.help[1:]
     if option.type is bool:
+        text += f" [default: {'yes' if option.default else 'no'}]"
         info = typer.Option(f"--{option.flag}/--no-{option.flag}", help=text)
         kind: Any = bool | None
     else:

@@ -197,7 +197,12 @@ class CandidateSet:
 
     def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:
         """Return some of the groups, in the order given, each with all its candidates."""
-        wanted = np.asarray(groups, np.int64)
+        wanted = np.asarray(groups)
+        if wanted.dtype.kind not in "iu" and len(wanted):
+            raise TunesmithError("groups are asked for by whole numbers; count them from 0")
+        wanted = wanted.astype(np.int64)
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.groups:
+            raise TunesmithError(f"there are {self.groups} groups; count them from 0")
         if len(np.unique(wanted)) < len(wanted):
             raise TunesmithError("a group is asked for twice; name each once")
         sizes = np.diff(self.start)[wanted]

@@ -92,9 +92,14 @@ class ListHypotheses:
         changes no choice, and a weight in proportion to 1 / rounding would drown the others.
         """
         squares, sizes_of_values = np.zeros(len(self.names)), np.zeros(len(self.names))
+        factors = np.ones(len(self.names))
 
         def measure(d: int) -> None:
-            squares[d], sizes_of_values[d] = squares_within(self.features.dense[d], self.start)
+            row = self.features.dense[d]
+            squares[d], sizes_of_values[d] = squares_within(row, self.start)
+            if not np.isfinite(sizes_of_values[d]):  # no square of 1e300
+                factors[d] = np.abs(row).max()
+                squares[d], sizes_of_values[d] = squares_within(row / factors[d], self.start)
 
         map_pieces(measure, list(range(len(self._dense))))
         sparse = self.features.sparse
@@ -109,7 +114,7 @@ class ListHypotheses:
                 sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
                 squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
         varies = squares > ROUNDING * sizes_of_values
-        spread = np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
+        spread = factors * np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
         return np.where(varies, spread, 1.0)
 
     def point(self, weights: Floats) -> Point:

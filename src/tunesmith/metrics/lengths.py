@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.wer import CER
 
@@ -31,7 +32,7 @@ def lengths_of(tuning: TuningSet) -> Lengths | None:
     of characters is not asked.
     """
     names = tuning.metric.stat_names
-    if {"length", "reference_length"} <= set(names) and not isinstance(tuning.metric, CER):
+    if {"length", "reference_length"} <= set(names) and not _counts_characters(tuning.metric):
         own = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
         return Lengths(*(np.asarray(column, np.float64) for column in own))
     candidates = tuning.candidates
@@ -43,3 +44,7 @@ def lengths_of(tuning: TuningSet) -> Lengths | None:
     means = sums / np.maximum(references.counts, 1)
     sizes = np.diff(candidates.start)
     return Lengths(candidates.texts.lengths.astype(np.float64), np.repeat(means, sizes))
+
+
+def _counts_characters(metric: Metric) -> bool:
+    return isinstance(metric, CER) or getattr(metric, "tokenize", "none") == "char"

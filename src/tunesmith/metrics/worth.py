@@ -286,8 +286,10 @@ class DocumentWorth(Worth):
         if not self._counts_words:
             # With the sentence itself: so the differences of an average are the sentence's own.
             return self._unit * (self.sentences + 1.0)
-        words = max(1.0, float(self.document[0]))  # where nothing is left, the sentence's own
-        return words if self.way == "examples" else words / max(1.0, float(rows[:, 1].mean()))
+        own = max(1.0, float(rows[:, 1].mean()))
+        # Where nothing is left of the document, the sentence is all there is.
+        words = float(self.document[0]) if self.document[0] >= 1.0 else own
+        return words if self.way == "examples" else words / own
 
     def add(self, stats: Stats) -> None:
         """Add a sentence; learning from examples, let the document fade."""
@@ -324,5 +326,9 @@ def unit_of(tuning: TuningSet, values: Floats, way: Way) -> float:
 def _deviation_within(values: Floats, tuning: TuningSet) -> float:
     start = tuning.candidates.start
     sizes = np.diff(start)
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest
+    values = values / largest  # squares of 1e300 and of 1e-300 are no numbers
     means = np.add.reduceat(values, start[:-1]) / sizes
-    return float(np.sqrt(np.mean(np.square(values - np.repeat(means, sizes)))))
+    return largest * float(np.sqrt(np.mean(np.square(values - np.repeat(means, sizes)))))

@@ -75,7 +75,7 @@ def gather(
     """
     start = tuning.candidates.start
     groups = len(start) - 1
-    removed = np.zeros(len(steps.selections), np.int64)
+    sampled, removed = 0, np.zeros(len(steps.selections), np.int64)
     found: dict[int, Pairs] = {}
     for group in rng.permutation(groups).tolist():
         first, last = int(start[group]), int(start[group + 1])
@@ -84,12 +84,11 @@ def gather(
         own = None if lengths is None else lengths.candidates[first:last]
         rivals = Rivals(worth.values(first, last), own)
         pairs = Pairs.of(*steps.sampler.sample(rivals, rng), rivals.values)
-        for k, (_, selection) in enumerate(steps.selections):
-            if not len(pairs):
-                break
-            kept = pairs[selection.keep(pairs, rivals, rng)]
-            removed[k] += len(pairs) - len(kept)
-            pairs = kept
+        # Each looks at all pairs, so that the one that removes most can be named.
+        masks = [selection.keep(pairs, rivals, rng) for _, selection in steps.selections]
+        sampled += len(pairs)
+        removed += np.array([len(mask) - np.count_nonzero(mask) for mask in masks], np.int64)
+        pairs = pairs[np.logical_and.reduce(masks)] if masks else pairs
         if not len(pairs):
             continue
         pairs = pairs[steps.acceptance.accept(pairs, rivals, rng)]
@@ -97,8 +96,8 @@ def gather(
             worth.add(worth.stats[row])
         if len(pairs):
             found[group] = Pairs(first + pairs.better, first + pairs.worse)
-    if not found and removed.any():
-        raise _nothing_left([name for name, _ in steps.selections], removed)
+    if not found and sampled:
+        raise _nothing_left([name for name, _ in steps.selections], sampled, removed)
     order = sorted(found)  # so that what is learnt has the order of the data
     none = np.zeros(0, np.int64)
     return Gathered(
@@ -109,12 +108,12 @@ def gather(
     )
 
 
-def _nothing_left(names: Sequence[str], removed: Ints) -> UsageError:
-    """Say which selection removed most."""
+def _nothing_left(names: Sequence[str], sampled: int, removed: Ints) -> UsageError:
+    """Say which selection removes most."""
     worst = int(np.argmax(removed))
     return UsageError(
-        f"no pair of candidates is left to learn from: of {removed.sum()} that differ, "
-        f"selection {names[worst]} removed {removed[worst]}; relax it, or select all"
+        f"no pair of candidates is left to learn from: of {sampled} that differ, selection "
+        f"{names[worst]} removes {removed[worst]}; relax it, or --select all"
     )
 
 

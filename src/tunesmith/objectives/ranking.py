@@ -21,6 +21,8 @@ from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import Registry, option
 
+#: Values of all pairs together that a learner takes: some gigabytes.
+MOST_NUMBERS = 2**28
 #: When L-BFGS ends: steps, the slope by a variable in which the curvature at 0 is 1, relative to
 #: the root of the number of pairs, and the relative gain of a step.
 MOST_STEPS, FLAT, NO_GAIN = 2000, 1e-7, 1e-15
@@ -238,11 +240,18 @@ def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_arr
 
     Memory is in proportion to what is not 0.
     """
+    rows = csr_array(features.sparse)
+    counts = np.diff(rows.indptr)
+    numbers = len(better) * len(features.dense) + int(counts[better].sum() + counts[worse].sum())
+    if numbers > MOST_NUMBERS:
+        raise UsageError(
+            f"{len(better)} accepted pairs have about {numbers} values, more than "
+            f"{MOST_NUMBERS}; accept fewer, as --accept random:pairs=50"
+        )
     dense = np.empty((len(better), features.dense.shape[0]))
     with np.errstate(over="ignore"):
         for d, row in enumerate(features.dense):
             np.subtract(row[better], row[worse], out=dense[:, d])
-        rows = csr_array(features.sparse)
         sparse = rows[better] - rows[worse]
     found: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
     found.eliminate_zeros()

@@ -176,4 +176,4 @@ def quantity_of(rivals: Rivals, of: Quantity) -> Floats:
 def check_quantity(of: str, name: str) -> None:
     """Raise an error if there is no such quantity."""
     if of not in ("score", "length"):
-        raise UnknownNameError(f"of of selection '{name}'", of, ("score", "length"))
+        raise UnknownNameError(f"quantity of selection '{name}'", of, ("score", "length"))

@@ -114,7 +114,7 @@ class Auto(Tuner):
         return found | {"ramp": Ramp(), "min-risk": MinRisk()}
 
     def _able(self, metric: Metric, contenders: Mapping[str, Tuner]) -> dict[str, Tuner]:
-        """Return those that can tune for a metric; an error if there is none."""
+        """Return those that can tune for a metric; all must where a user has named them."""
         found, errors = {}, []
         for name, tuner in contenders.items():
             try:
@@ -123,7 +123,7 @@ class Auto(Tuner):
                 errors.append(error)
             else:
                 found[name] = tuner
-        if not found:
+        if errors and (self.contender or not found):
             raise errors[0]
         if self.contender:
             return found
@@ -221,6 +221,7 @@ class Auto(Tuner):
         return dataclasses.replace(
             result,
             path=first.path,
+            signature=f"{result.signature}|chosen:{chosen}",
             reason=f"{first.reason}; dev: {count} groups held out, then run on all",
             seconds=first.seconds + result.seconds,
             warnings=list(dict.fromkeys(first.warnings + result.warnings)),
@@ -242,7 +243,13 @@ class _Race:
             entry | ({"failed": True} if entry["tuner"] in self.failed else {})
             for entry in result.path
         ]
-        return dataclasses.replace(result, path=path, reason=_reason(path, tuning.metric))
+        chosen = next(entry["tuner"] for entry in path if entry["chosen"])
+        return dataclasses.replace(
+            result,
+            path=path,
+            reason=_reason(path, tuning.metric),
+            signature=f"{result.signature}|chosen:{chosen}",
+        )
 
 
 @contextlib.contextmanager
@@ -265,7 +272,8 @@ def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[
         f"mert, l2-prior {strength:g}": MERT(
             directions="gradient", penalty="l2-prior", strength=(strength,), **towards
         )
-        for strength in STRENGTHS
+        # Towards weights that are yet to be found one will do: what is strong is not known.
+        for strength in (STRENGTHS if start is not None else STRENGTHS[1:])
     }
 
 
@@ -316,4 +324,6 @@ def _checked(name: str) -> None:
     if tuner.name == Auto.name:
         raise UsageError("auto cannot be its own contender; name others")
     if len(tuner.settings()) > 1:
-        raise UsageError(f"contender {name} has several settings; give each as one contender")
+        raise UsageError(
+            f"contender {name} has several settings; give each by itself, and pick best or last"
+        )

@@ -172,6 +172,8 @@ class Tuner(ABC):
             oracle_score=oracle.score,
             oracle_exact=oracle.exact,
             length_ratio=best.scores.length_ratio,
+            brevity_penalty=best.scores.brevity_penalty,
+            sentence_bleu=best.scores.sentence_bleu,
             dev=best.dev,
             path=None if len(found) == 1 else [one.entry(one is best) for one in found],
             history=_history(stages, tuning.metric, first),

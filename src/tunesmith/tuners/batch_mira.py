@@ -83,8 +83,9 @@ class BatchMIRA(Rounds):
         super().__post_init__()
         if self.passes < 1:
             raise UsageError(f"passes is {self.passes}; give 1 or more")
-        for name in ("c", "start_scale"):
-            object.__setattr__(self, name, above_zero(name, getattr(self, name)))
+        object.__setattr__(self, "c", above_zero("c", self.c))
+        scales = above_zero("start_scale", self.start_scale, most=1e100)
+        object.__setattr__(self, "start_scale", scales)
         if not 0.0 <= self.decay <= 1.0:
             raise UsageError(f"decay is {self.decay:g}; give 0 to 1")
         if self.objective and self.decay != DECAY:
@@ -99,6 +100,19 @@ class BatchMIRA(Rounds):
     def round_count(self) -> int:
         """The number of passes."""
         return self.passes
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return 0: steps are short, and would not undo large weights that mean nothing."""
+        return np.zeros(len(tuning.candidates.features.names))
+
+    def check_metric(self, metric: Metric) -> None:
+        """Raise an error if an option has no effect with what candidates are worth."""
+        super().check_metric(metric)
+        if any(isinstance(one, DocumentObjective) for one in self._objectives(metric)):
+            return
+        for name, usual in (("decay", DECAY), ("background", "hope")):
+            if getattr(self, name) != usual:
+                raise UsageError(f"{name} belongs to a document, and there is none; drop it")
 
     def _objectives(self, metric: Metric) -> list[Objective]:
         if self.objective:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.tuners.result import OtherScores, Scores
 
@@ -22,7 +25,17 @@ def scores_on(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
         tuning.score(chosen),
         tuning.score(best(candidates, start.aligned(names))),
         details.get("length_ratio"),
+        details.get("brevity_penalty"),
+        _sentence_bleu(tuning, chosen),
     )
+
+
+def _sentence_bleu(tuning: TuningSet, chosen: Ints) -> float | None:
+    """Return the mean of BLEU+1 of the chosen, where the metric has counted n-grams."""
+    metric = tuning.metric
+    if not isinstance(metric, BLEU):
+        return None
+    return 100.0 * float(SentenceBLEU(metric.order).sentence_scores(tuning.stats[chosen]).mean())
 
 
 @dataclass(frozen=True)

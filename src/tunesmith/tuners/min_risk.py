@@ -160,7 +160,8 @@ class MinRisk(Rounds):
         for temperature in self.temperatures():
             weights, steps = risk.greatest(weights, temperature, self.steps)
             gain = risk.gain(weights, temperature)
-            yield Round(weights, {"temperature": temperature, "smoothed": gain, "steps": steps})
+            smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
+            yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
     def _online(
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
@@ -179,7 +180,7 @@ class MinRisk(Rounds):
             for group in rng.permutation(examples.groups).tolist():
                 example = examples.example(group, worth)
                 best = example.best(learned.weights)
-                risk = example.risk(learned.weights, temperature * unit)
+                risk = example.risk(learned.weights, max(temperature * unit, 1.0 / SHARPEST))
                 learned.add((risk.features, risk.slope))
                 worth.add(best.stats)
                 total += best.stats

@@ -6,6 +6,7 @@ Algorithm 1, section 3, and section 4 for the derivations that weights are moved
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -85,7 +86,8 @@ class Online(Rounds):
     rate: float = option(0.01, "the learning rate")
     feature_rate: tuple[str, ...] = option(
         (),
-        "the learning rate of features whose names match; the last that matches counts",
+        "the learning rate of features whose names match, with --scale as if they were of size 1; "
+        "the last that matches counts",
         "PATTERN=RATE",
     )
     scale: bool = option(True, "learn as if all dense features were of the same size")
@@ -117,6 +119,11 @@ class Online(Rounds):
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES)
+        usual = {f.name: f.default for f in dataclasses.fields(Online)}
+        for name, owner in (("mu", "hope"), ("mu_decay", "hope"), ("local_best", "local")):
+            if self.reference != owner and getattr(self, name) != usual[name]:
+                flag = name.replace("_", "-")
+                raise UsageError(f"{flag} goes with reference {owner}; drop it, or change that")
         if not (math.isfinite(self.mu) and self.mu <= 0.0):
             raise UsageError(f"mu is {self.mu:g}; give 0 or less")
         if not 0.0 < self.mu_decay <= 1.0:
@@ -146,6 +153,12 @@ class Online(Rounds):
         for flag, texts in (("feature-rate", self.feature_rate), ("initial", self.initial)):
             for pattern, _ in _pairs(flag, texts):
                 Selection.of(pattern).check(names, flag)
+
+    def why_nothing(self) -> str | None:
+        """Say what bold lacks, where it is asked for."""
+        if self.reference != "bold":
+            return None
+        return "no candidate is a reference, or all that are win already; use --reference hope"
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""

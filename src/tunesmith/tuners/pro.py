@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best
 from tunesmith.metrics.lengths import Lengths, lengths_of
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, objective_of
 from tunesmith.objectives.acceptance import ACCEPTANCES
-from tunesmith.objectives.gathering import Describer, Steps, gather, has_monsters
+from tunesmith.objectives.gathering import LONG, Describer, Steps, gather, has_monsters
 from tunesmith.objectives.pairs import SAMPLERS
 from tunesmith.objectives.ranking import LEARNERS, difference_vectors
 from tunesmith.objectives.selection import SELECTIONS
@@ -122,6 +122,15 @@ class PRO(Rounds):
             ACCEPTANCES.create(self.accept),
         )
 
+    def why_nothing(self) -> str:
+        """Say that there are no pairs."""
+        return "in no sentence are two candidates worth more and less"
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
+        own = super().own_start(tuning)
+        return own if self.interpolation == 1.0 else np.zeros_like(own)
+
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""
         super().check(tuning)
@@ -155,9 +164,31 @@ class PRO(Rounds):
                 vectors = difference_vectors(features, pairs.better, pairs.worse)
                 new = learner.learn(vectors, strength)
                 weights = self.interpolation * new + (1.0 - self.interpolation) * weights
+            winners = best(tuning.candidates, weights)
+            if not warned and describer.lengths is not None:
+                warned = _warn_of_winners(number, winners, describer.lengths)
             yield Round(weights, entry)
             if objective.changes_by_round:
-                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+                worth.end_round(worth.stats[winners].sum(axis=0))
+
+
+def _warn_of_winners(number: int, winners: Ints, lengths: Lengths) -> bool:
+    """Say so if what should be avoided has won: the output is far longer than the references.
+
+    A cut-off keeps monsters out of the pairs, and where they win already, it keeps them winning:
+    no pair tells them from others.
+    """
+    reference = max(1.0, float(lengths.references[winners].sum()))
+    ratio = float(lengths.candidates[winners].sum()) / reference
+    if ratio <= LONG:
+        return False
+    warnings.warn(
+        f"monsters win after round {number}: the output is {ratio:.1f} times as long as the "
+        "references, and no selected pair speaks against it; select without a cut-off on length, "
+        "or begin with other weights",
+        stacklevel=3,
+    )
+    return True
 
 
 def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:

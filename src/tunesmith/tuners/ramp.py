@@ -76,8 +76,9 @@ class Ramp(Rounds):
         for name in ("iterations", "passes"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
-        for name in ("strength", "start_scale"):
-            object.__setattr__(self, name, above_zero(name, getattr(self, name)))
+        object.__setattr__(self, "strength", above_zero("strength", self.strength))
+        scales = above_zero("start_scale", self.start_scale, most=1e100)
+        object.__setattr__(self, "start_scale", scales)
         if self.rate is not None and not 0.0 < self.rate < np.inf:
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
 
@@ -85,6 +86,10 @@ class Ramp(Rounds):
     def round_count(self) -> int:
         """How often hope candidates are chosen."""
         return self.iterations
+
+    def own_start(self, tuning: TuningSet) -> Floats:
+        """Return 0: steps are short, and would not undo large weights that mean nothing."""
+        return np.zeros(len(tuning.candidates.features.names))
 
     def rounds(
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
@@ -153,7 +158,8 @@ def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], width: 
         if hope.key != fear.key:
             away[hope.features] += hope.values
             away[fear.features] -= fear.values
-            squares.append(float(np.square(away).sum()))
+            with np.errstate(over="ignore"):
+                squares.append(float(np.square(away).sum()))
             away[:] = 0.0
     mean = float(np.mean(squares)) if squares else 0.0
     return min(USUAL_STEP / mean, np.finfo(np.float64).max) if 0.0 < mean < np.inf else 0.0

@@ -19,11 +19,21 @@ Combine = Literal["best", "average", "median"]
 
 @dataclass(frozen=True)
 class Scores:
-    """What weights reach on one set."""
+    """What weights reach on one set.
+
+    Attributes
+    ----------
+    brevity_penalty
+        That of BLEU; None where a metric has none.
+    sentence_bleu
+        The mean of the sentences' own BLEU+1, times 100; None where n-grams are not counted.
+    """
 
     score: float
     initial_score: float
     length_ratio: float | None
+    brevity_penalty: float | None = None
+    sentence_bleu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +72,8 @@ class TuneResult:
         of candidates: the best there is if ``oracle_exact``, otherwise the best found.
     length_ratio
         Length of the output over that of the references; None where a metric has none.
+    brevity_penalty, sentence_bleu
+        Of BLEU: its brevity penalty, and the mean of the sentences' own BLEU+1.
     dev
         The same on a development set, whose only influence was to choose from the path.
     path
@@ -107,6 +119,8 @@ class TuneResult:
     test: Scores | None = None
     prior: Weights | None = None
     reason: str | None = None
+    brevity_penalty: float | None = None
+    sentence_bleu: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,8 +54,9 @@ class Rounds(Tuner):
 
     objective: tuple[str, ...] = option(
         (),
-        "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document; of "
-        "several a held-out set chooses",
+        "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document (see "
+        "`tunesmith list objectives`; each tuner has its usual one); of several a held-out set "
+        "chooses",
         "NAME",
     )
     pick: Literal["last", "best", "dev"] = option(
@@ -116,6 +118,8 @@ class Rounds(Tuner):
 
     def check_choice(self, has_dev: bool, remedy: str) -> None:
         """Raise an error if there is nothing to choose by."""
+        if self.choose_by == "length" and not self._several():
+            raise UsageError("choose-by length has one setting; give several objectives")
         super().check_choice(has_dev or self.choose_by == "length", remedy)
 
     def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
@@ -148,6 +152,10 @@ class Rounds(Tuner):
         usual = self.usual[0 if isinstance(metric, BLEU) else 1]
         return [objective_of(name) for name in self.objective or (usual,)]
 
+    def why_nothing(self) -> str | None:
+        """Say why there was nothing to learn; None where the start may simply have been good."""
+        return None
+
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.stages(tuning, start, rng)
@@ -166,11 +174,19 @@ class Rounds(Tuner):
             track = _Track(tuning, begin)
             for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(child)):
                 track.add(done, self.round_count)
+            if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
+                warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
             yield from track.outcomes(self.pick, self.round_count)
 
 
-def above_zero(name: str, given: float | Iterable[float]) -> tuple[float, ...]:
-    """Return the values of an option that takes several numbers above 0."""
+#: What a history calls that from which something was learnt in a round.
+LESSONS = ("pairs", "changes", "updates")
+
+
+def above_zero(
+    name: str, given: float | Iterable[float], most: float = np.inf
+) -> tuple[float, ...]:
+    """Return the values of an option that takes several numbers above 0, within 1/most and most."""
     name = name.replace("_", "-")
     numbers = (given,) if isinstance(given, int | float) else tuple(given)
     if not numbers:
@@ -178,6 +194,9 @@ def above_zero(name: str, given: float | Iterable[float]) -> tuple[float, ...]:
     for number in numbers:
         if not 0.0 < number < np.inf:
             raise UsageError(f"{name} is {number:g}; give a number above 0")
+        if not 1.0 / most <= number <= most:
+            limit = "less" if number > most else "more"
+            raise UsageError(f"{name} is {number:g}; give {limit}")
         if numbers.count(number) > 1:
             raise UsageError(f"{name} {number:g} is given twice; give each once")
     return numbers
@@ -211,6 +230,12 @@ class _Track:
         ratio = metric.details(total).get("length_ratio")
         lengths = {} if ratio is None else {"length_ratio": ratio}
         return {"gain": float(metric.gain(total)), "round": number, **lengths, **more}
+
+    @property
+    def has_learnt_nothing(self) -> bool:
+        """Whether no round had anything to learn from, as far as is known."""
+        counts = [e[key] for e in self.history for key in LESSONS if key in e]
+        return bool(counts) and not any(counts)
 
     def outcomes(self, pick: str, count: int) -> Iterator[Outcome]:
         """Return the weights that are picked; for a held-out set to pick from, all of them."""

@@ -190,7 +190,9 @@ def check_one(settings: Sequence[dict[str, Any]], remedy: str) -> None:
         return
     first = settings[0]
     varied = [name for name in first if any(one[name] != first[name] for one in settings)]
-    what = " and ".join(f"{name.replace('_', ' ')}s" for name in varied)
+    what = " and ".join(
+        f"{name.replace('_', ' ')}s" if len(name) > 1 else f"values of {name}" for name in varied
+    )
     raise UsageError(f"a held-out set chooses among several {what}; {remedy}")
 
 
