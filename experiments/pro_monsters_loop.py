@@ -122,7 +122,8 @@ def loop(way: Way, tune: Pool, test: Pool, start: Floats, rounds: int, seed: int
                 "bleu": round(score, 3),
                 "ratio": round(ratio, 4),
                 "share": round(1.0 - float(tune.real[seen].mean()), 4),
-                "monsters": any("monsters" in one for one in result.warnings),
+                "monsters": any("monsters in" in one for one in result.warnings),
+                "win": any("monsters win" in one for one in result.warnings),
                 **{key: round(entry[key], 3) for key in PAIRS if key in entry},
             }
         )

@@ -153,8 +153,11 @@ def _later(rows: Sequence[Row]) -> str:
 
 
 def _warned(rows: Sequence[Row]) -> str:
-    rounds = [one["monsters"] for row in rows for one in row["rounds"]]
-    return f"{sum(rounds)} of {len(rounds)}"
+    """Return how often negatives were monsters by the warning, and how often the output was."""
+    rounds = [one for row in rows for one in row["rounds"]]
+    won = sum(one.get("win", False) for one in rounds)
+    shown = f"{sum(one['monsters'] for one in rounds)} of {len(rounds)}"
+    return f"{shown}; output {won} of {len(rounds)}" if won else shown
 
 
 def _line(cells: Sequence[str]) -> str:
