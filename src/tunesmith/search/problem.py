@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.features import Features
@@ -229,6 +228,8 @@ def _kin(points: Floats, kept: list[Ints], losses: list[Ints]) -> Ints:
 
     On a line that all points are projected to, near ones are near; so few pairs are measured.
     """
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     if not kept:
         return np.zeros(0, np.int64)
     rows, loss = np.concatenate(kept), np.concatenate(losses)
