@@ -262,3 +262,15 @@ def test_a_column_that_is_missing(wrong: Refused) -> None:
     assert "(near: LM0); give it with the candidates or with --scores LM=FILE" in wrong(
         "--metric", "sum(bleu,column:LM)"
     )
+
+
+def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled: Path) -> None:
+    files = ["--candidates", bundled / "tune.nbest.gz", "--references", bundled / "tune.ref"]
+    for tuner, option, owner in (
+        ("pro", "--bound", "the tuner mert"),
+        ("mert", "--epsilon", "the tuners arow, mira"),
+        ("batch-mira", "--no-scale", "the tuners arow, mira, perceptron, sgd"),
+    ):
+        found = refused("tune", "--tuner", tuner, *files, option, "1")
+        assert f"{option} is an option of {owner};" in found
+    assert "No such option: --nonsense" in refused("tune", *files, "--nonsense", "1")

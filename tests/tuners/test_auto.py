@@ -17,6 +17,7 @@ from tunesmith.metrics.column import Column
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.testing.tuners import tuner_checks
 from tunesmith.tuners.auto import Auto, _choice
+from tunesmith.tuners.base import TUNERS
 
 CHEAP = ("mert:restarts=0,walks=0", "pro", "batch-mira:passes=3")
 
@@ -127,6 +128,20 @@ def test_contenders_are_those_of_the_kept_features(bundled):
     wide = dataclasses.replace(lists, features=Features(names, dense, (), own.sparse))
     result = Auto().fit(TuningSet(wide).part(range(12)), drop="S_*", rng=1)
     assert "mert" in [entry["tuner"] for entry in result.path]
+
+
+def test_a_row_can_be_had_again_by_itself(real, start):
+    result = Auto(contender=CHEAP).fit(real["tune"], start, real["test"], 5)
+    for entry in result.path:
+        alone = TUNERS.create(entry["tuner"]).fit(real["tune"], start, real["test"], 5)
+        assert (alone.score, alone.dev.score) == (entry["score"], entry["dev_score"])
+
+
+def test_warnings_say_whom_they_are_about():
+    # Nothing differs in worth: PRO has no pairs.
+    tuning = tuning_set([[[1.0], [2.0]]] * 3, [[0.5, 0.5]] * 3)
+    with pytest.warns(UserWarning, match="pro: nothing was learnt"):
+        Auto(contender=("pro", "mert:restarts=0,walks=0")).fit(tuning, {"f0": 1.0})
 
 
 def test_warnings_are_given_once(real, start):

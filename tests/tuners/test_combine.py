@@ -363,7 +363,17 @@ def test_other_metrics_are_reported_beside(real, start):
     assert found[0].keys() == {
         *("metric", "signature", "score", "initial_score", "length_ratio", "dev", "test"),
     }
-    assert found[0]["dev"].keys() == {"score", "initial_score", "length_ratio"}
+    assert found[0]["dev"].keys() == {
+        *("score", "initial_score", "length_ratio", "brevity_penalty", "sentence_bleu"),
+    }
+    # The sentences' own BLEU, by the metric that is made for it.
+    for scores, held in ((result, real["tune"]), (result.dev, real["test"])):
+        names = held.candidates.features.names
+        winners = held.candidates.chosen(best(held.candidates, result.weights.aligned(names)))
+        own = TuningSet(winners, "sentence-bleu")
+        assert scores.sentence_bleu == pytest.approx(own.score(np.arange(winners.groups)))
+        details = held.metric.details(TuningSet(winners).stats.sum(axis=0))
+        assert scores.brevity_penalty == details["brevity_penalty"]
     text = str(result)
     assert "bleu:order=2" in text
     assert f"{result.others[0].dev.score:.2f}" in text

@@ -334,11 +334,18 @@ def test_no_pair_survives(real, start):
 def test_nothing_to_learn_from_leaves_the_start():
     for values in ([[0.5], [0.7]], [[0.5, 0.5], [0.7, 0.7]]):
         groups = [[[1.0, 2.0], [0.0, 3.0]][: len(v)] for v in values]
-        with pytest.warns(UserWarning, match="nothing was learnt: in no sentence"):
+        with pytest.warns(UserWarning, match="nothing was learnt: no two candidates"):
             result = PRO().fit(tuning_set(groups, values), {"f0": 0.3, "f1": -0.2})
         assert dict(result.weights) == {"f0": 0.3, "f1": -0.2}
         assert result.history[-1]["pairs"] == 0
         assert "pairs a sentence" in str(result)
+
+
+def test_features_that_never_differ_are_told():
+    tuning = tuning_set([[[1.0, 2.0], [1.0, 2.0]]] * 3, [[1.0, 0.0]] * 3)
+    with pytest.warns(UserWarning, match="no feature differs in any pair: its weights are 0"):
+        result = PRO().fit(tuning, {"f0": 1.0, "f1": 1.0})
+    assert not result.weights.vector.any()
 
 
 def test_lengths_that_are_not_known():

@@ -115,13 +115,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  (the last line of defence)
         if hasattr(error, "format_message"):  # typer's own usage errors
             message = error.format_message().replace("\n", " ").rstrip(".")
-            return _failed(f"{message}; see --help", WRONG_INPUT, arguments)
+            return _failed(_usage(error, message, arguments), WRONG_INPUT, arguments)
         from tunesmith.registry import place_in_file
 
         what = f"{type(error).__name__}: {error}"
         if (place := place_in_file(error)) is not None:
             return _failed(f"{place}: {shortened(what)}; mend the file", WRONG_INPUT, arguments)
         return _failed(f"{what}; this is our fault, please report it", OUR_FAULT, arguments)
+
+
+def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
+    """Return what is wrong with the arguments; an option of another tuner is told to be one."""
+    option = getattr(error, "option_name", None)
+    if option is not None and arguments[:1] == ["tune"]:
+        from tunesmith.cli.tune import owners
+
+        tuners = owners(option)
+        if tuners:
+            kind = "tuner" if len(tuners) == 1 else "tuners"
+            return f"{option} is an option of the {kind} {', '.join(tuners)}; see --help of yours"
+    return f"{message}; see --help"
 
 
 def _failed(message: str, code: int, arguments: Sequence[str]) -> int:

@@ -51,6 +51,16 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     return tune
 
 
+def owners(flag: str) -> list[str]:
+    """Return the tuners that have an option."""
+    wanted = flag.removeprefix("--").removeprefix("no-")
+    return [
+        name
+        for name in TUNERS.names()
+        if any(option.flag == wanted for option in options_of(TUNERS.get(name)))
+    ]
+
+
 def _value(arguments: Sequence[str], option: str) -> str | None:
     for k, argument in enumerate(arguments):
         if argument == option and k + 1 < len(arguments):
@@ -71,6 +81,8 @@ def _parameter(option: Option) -> inspect.Parameter:
         if option.several:
             numbers = option.type in (int, float)
             text += "; with commas" if numbers else "; repeat it for several"
+            if numbers and option.default:
+                text += f" [default: {','.join(f'{x:g}' for x in option.default)}]"
         elif option.default not in (None, ""):
             text += f" [default: {option.default}]"
         kinds = {int: "INTEGER", float: "NUMBER"}

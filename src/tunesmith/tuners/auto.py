@@ -156,12 +156,14 @@ class Auto(Tuner):
     ) -> Iterator[Outcome]:
         """Run each contender; one that fails stays at the start, an error if all do."""
         contenders, failed = self._ready, self._race.failed
-        generators = rng.spawn(len(contenders))
         for k, (name, tuner) in enumerate(contenders.items()):
             progress("contenders", k, len(contenders), name)
             try:
                 tuner.check(tuning)
-                yield tuner.tune(tuning, start, generators[k])
+                # The random numbers that it would have by itself, so that a row can be had again.
+                with _named(name):
+                    outcome = tuner.tune(tuning, start, copy.deepcopy(rng))
+                yield outcome
             except TunesmithError as error:
                 failed.add(name)
                 if not contenders.keys() - failed - {"start"}:
@@ -253,6 +255,17 @@ class _Race:
 
 
 @contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Pass on warnings with the name of whom they are about."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, UserWarning):
+            warnings.warn(f"{name}: {one.message}", stacklevel=3)
+
+
+@contextlib.contextmanager
 def _said_once(before: Sequence[str]) -> Iterator[None]:
     """Pass on warnings that have not been given before."""
     with warnings.catch_warnings(record=True) as caught:
@@ -266,7 +279,7 @@ def _said_once(before: Sequence[str]) -> Iterator[None]:
 def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:
     """Return MERT for many features: drawn to the start, or to what few dense ones come to."""
     if start is None and not 0 < len(dense) <= FEW:
-        return {"mert, l0": MERT(directions="gradient", penalty="l0", strength=(1e-3,))}
+        return {}  # there is nothing to draw towards, and without it MERT fits the set alone
     towards: dict[str, Any] = {"core": tuple(dense)} if start is None else {"prior": start}
     return {
         f"mert, l2-prior {strength:g}": MERT(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
@@ -119,8 +121,11 @@ class Beside:
             for w in (begin, tuned)
         )
         total = after.stats.sum(axis=0)
+        details = self.metric.details(total)
         return after.signature(), Scores(
             float(self.metric.score(total)),
             float(self.metric.score(before.stats.sum(axis=0))),
-            self.metric.details(total).get("length_ratio"),
+            details.get("length_ratio"),
+            details.get("brevity_penalty"),
+            _sentence_bleu(after, np.arange(len(after.stats))),
         )

@@ -71,8 +71,7 @@ class PRO(Rounds):
     learn: str = option("logistic", "the ranker: logistic, hinge, sklearn", "NAME")
     strength: tuple[float, ...] = option(
         (100.0,),
-        "what the square of the weights costs the ranker; of several a held-out set chooses "
-        "[default: 100]",
+        "what the square of the weights costs the ranker; of several a held-out set chooses",
         "X",
     )
     iterations: int | None = option(
@@ -124,7 +123,7 @@ class PRO(Rounds):
 
     def why_nothing(self) -> str:
         """Say that there are no pairs."""
-        return "in no sentence are two candidates worth more and less"
+        return "no two candidates of any sentence differ in worth"
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
@@ -163,6 +162,8 @@ class PRO(Rounds):
                 features = tuning.candidates.features
                 vectors = difference_vectors(features, pairs.better, pairs.worse)
                 new = learner.learn(vectors, strength)
+                if not vectors.nnz:
+                    warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
                 weights = self.interpolation * new + (1.0 - self.interpolation) * weights
             winners = best(tuning.candidates, weights)
             if not warned and describer.lengths is not None:
