@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -176,3 +178,24 @@ def test_a_name_that_comes_with_us_is_not_taken_over():
     with pytest.raises(UsageError, match="the metric 'bleu' comes with tunesmith"):
         METRICS.register("bleu")(Thing)
     assert METRICS.create("bleu").stat_names[0] == "length"
+
+
+def test_a_name_imports_the_file_that_is_called_so_and_no_other() -> None:
+    code = """
+import sys
+from tunesmith.tuners.base import TUNERS
+from tunesmith.metrics.base import METRICS
+assert TUNERS.get("batch-mira").__name__ == "BatchMIRA"
+assert METRICS.create("bleu:order=2").order == 2
+assert "tunesmith.tuners.lp_mert" not in sys.modules
+assert "tunesmith.metrics.chrf" not in sys.modules
+# The others are there as soon as they are asked for, and unknown names are told with all.
+assert METRICS.create("sum(bleu,chrf)").name == "sum(bleu,chrf)"
+assert "lp-mert" in TUNERS.names()
+try:
+    METRICS.get("ble")
+except Exception as error:
+    assert "bleu" in str(error), error
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -83,6 +83,8 @@ class Registry(Generic[T]):
 
         ``path/to/file.py:Name`` runs that file and takes the class from it.
         """
+        if self._find(name):
+            return self._classes[name]
         self._load()
         if IN_FILE.fullmatch(name):
             return self._from_file(*name.rsplit(":", 1))
@@ -91,6 +93,18 @@ class Registry(Generic[T]):
         if name not in self._classes:
             raise UnknownNameError(self.kind, name, self._classes)
         return self._classes[name]
+
+    def _find(self, name: str) -> bool:
+        """Tell whether a name is known, or becomes so by importing the file that is called so.
+
+        All others need not be imported then, which takes longer than many a command.
+        """
+        module = name.replace("-", "_")
+        if name not in self._classes and not self._loaded and module.isidentifier():
+            place = f"{self.package}.{module}"
+            if importlib.util.find_spec(place) is not None:
+                importlib.import_module(place)
+        return name in self._classes
 
     def create(self, spec: str) -> T:
         """Make an object of ``name`` or ``name:option=value,option=value``.

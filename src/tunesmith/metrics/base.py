@@ -254,7 +254,8 @@ class MetricRegistry(Registry[Metric]):
             made: Metric = cls.of(rest[:-1])
             return made
         kind = name.partition(":")[0]
-        if kind in self.names() and getattr(self.get(kind), "takes_parts", False):
+        known = self._find(kind) or kind in self.names()
+        if known and getattr(self.get(kind), "takes_parts", False):
             raise UsageError(f"metric '{kind}' combines others; write {kind}(bleu,chrf)")
         return super().create(spec.strip())
 
