@@ -135,3 +135,13 @@ def test_lengths_choose_where_they_are_asked():
     assert "chosen is document" in str(result)
     short = tuning_of("a b", "e f")
     assert weight(Longer(objective=("bleu+1", "document"), choose_by="length").fit(short)) == -1.0
+
+
+def test_a_far_too_long_output_is_told_of():
+    texts = ["a b", "a b c d e f g h"] * 20
+    lists = candidate_set([[[0.0], [1.0]]] * 20, (), texts, [["a b c d"]] * 20)
+    with pytest.warns(UserWarning, match="the output is 2.0 times as long as the references"):
+        Longer(objective="document").fit(TuningSet(lists))
+    # Of short output nothing is said, nor of few sentences.
+    Longer(objective="bleu+1").fit(TuningSet(lists))
+    Longer(objective="document").fit(TuningSet(lists).part(range(5)))

@@ -85,6 +85,7 @@ class PRO(Rounds):
         "is usual in a loop with a decoder)",
     )
 
+    tells_of_length: ClassVar[bool] = False
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
     #: The length paper's BLEU+1, grounded: of its rows the best on held-out parts of the real
     #: lists that this was tried on, and without much of plain BLEU+1's shortness.

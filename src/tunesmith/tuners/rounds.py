@@ -26,6 +26,8 @@ from tunesmith.tuners.base import Outcome, Tuner, score_of
 from tunesmith.tuners.stages import Evaluated
 
 PICKS = ("last", "best", "dev")
+#: An output that is so many times as long as the references is told of, for so many groups.
+LONG, ENOUGH = 1.5, 20
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class Rounds(Tuner):
         "tuning set, which should be that of the references",
     )
 
+    #: Whether a far too long output is told of here; not where a tuner does so itself.
+    tells_of_length: ClassVar[bool] = True
     #: Fields that hold several values, of which a held-out set chooses.
     varied: ClassVar[tuple[str, ...]] = ("objective",)
     #: The objective for metrics that are BLEU, and for others, where none is given.
@@ -176,7 +180,18 @@ class Rounds(Tuner):
                 track.add(done, self.round_count)
             if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
                 warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
-            yield from track.outcomes(self.pick, self.round_count)
+            yield from self._told(track, list(track.outcomes(self.pick, self.round_count)))
+
+    def _told(self, track: _Track, found: list[Outcome]) -> list[Outcome]:
+        """Say so if the output is far longer than the references, whatever its score."""
+        ratio = track.ratio(found[-1].weights)
+        if self.tells_of_length and ratio is not None and ratio > LONG and track.groups >= ENOUGH:
+            warnings.warn(
+                f"the output is {ratio:.1f} times as long as the references; begin with other "
+                "weights, or look for candidates that are far too long",
+                stacklevel=3,
+            )
+        return found
 
 
 #: What a history calls that from which something was learnt in a round.
@@ -223,6 +238,16 @@ class _Track:
         best = max(self.history, key=lambda e: float(e["gain"]))["gain"]
         remark = f"best {score_of(self.tuning.metric, best):.2f}"
         progress("tuning", len(self.points) - 1, count, remark)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.tuning.candidates.groups
+
+    def ratio(self, weights: Floats) -> float | None:
+        """Return the length ratio of what weights choose, which a round has evaluated already."""
+        known = zip(self.points, self.history, strict=True)
+        return next((e.get("length_ratio") for p, e in known if p is weights), None)
 
     def _entry(self, number: int, weights: Floats, more: dict[str, Any]) -> dict[str, Any]:
         total: Stats = self.tuning.total(best(self.tuning.candidates, weights))
