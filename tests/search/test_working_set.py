@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tunesmith.inference.examples import Derivation
-from tunesmith.search.working_set import WorkingSet, difference
+from tunesmith.inference.examples import Derivation, difference
+from tunesmith.search.working_set import WorkingSet
 
 EPSILON = 0.01
 

@@ -11,7 +11,6 @@ import pytest
 from tests.builders import tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.column import Column
 from tunesmith.metrics.tuning import TuningSet
@@ -20,19 +19,6 @@ from tunesmith.tuners.auto import Auto, _choice
 from tunesmith.tuners.base import TUNERS
 
 CHEAP = ("mert:restarts=0,walks=0", "pro", "batch-mira:passes=3")
-
-
-@pytest.fixture(scope="module")
-def real(bundled):
-    return {
-        name: TuningSet(read(bundled / f"{name}.nbest.gz", bundled / f"{name}.ref"))
-        for name in ("tune", "test")
-    }
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def test_a_held_out_set_chooses_and_the_table_says_why(real, start):

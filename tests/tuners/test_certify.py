@@ -14,7 +14,6 @@ from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
 from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
 from tunesmith.search import blocks, exact
@@ -34,11 +33,6 @@ def lists(bundled):
     candidates = read(bundled / "tune.nbest.gz", bundled / "tune.ref")
     values = np.random.default_rng(1).integers(0, 50, len(candidates)) / 8.0
     return replace(candidates, columns={"value": values})
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def check(tuning, weights, found):

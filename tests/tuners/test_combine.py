@@ -16,26 +16,11 @@ from tests.search.restrictions import broken, one_factor
 from tests.tuners.test_constrained import one_thread, random_problem  # noqa: F401
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import ListHypotheses, best
-from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.search.space import Space
 from tunesmith.tuners.combine import middle
 from tunesmith.tuners.mert import MERT
-
-
-@pytest.fixture(scope="module")
-def real(bundled):
-    return {
-        name: TuningSet(read(bundled / f"{name}.nbest.gz", bundled / f"{name}.ref"))
-        for name in ("tune", "test")
-    }
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def score(tuning, weights):

@@ -16,7 +16,6 @@ from tests.search.test_line import random_task
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
 from tunesmith.tuners.mert import MERT
@@ -25,11 +24,6 @@ from tunesmith.tuners.mert import MERT
 @pytest.fixture(scope="module")
 def real(bundled):
     return TuningSet(read(bundled / "tune.nbest.gz", bundled / "tune.ref"))
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def random_problem(seed):

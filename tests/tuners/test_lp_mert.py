@@ -14,7 +14,6 @@ from tests.search.exact_brute import random_tuning
 from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
 from tunesmith.search import exact
@@ -40,11 +39,6 @@ def lists(bundled):
 @pytest.fixture(scope="module")
 def whole(lists):
     return {metric: TuningSet(lists, metric) for metric in METRICS}
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def drawn(tuning, size, seed=0):

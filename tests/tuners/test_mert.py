@@ -15,24 +15,10 @@ from tests.search.test_line import random_task
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import best
 from tunesmith.inference.rerank import rerank
-from tunesmith.io.read import read
 from tunesmith.io.weights import read_weights
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
 from tunesmith.tuners.mert import MERT
-
-
-@pytest.fixture(scope="module")
-def real(bundled):
-    return {
-        name: TuningSet(read(bundled / f"{name}.nbest.gz", bundled / f"{name}.ref"))
-        for name in ("tune", "test")
-    }
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 def grid_best(tuning) -> float:

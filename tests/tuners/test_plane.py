@@ -11,7 +11,6 @@ from tests.builders import Loss, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import best
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.combination import Sum
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -25,11 +24,6 @@ THREE = ["LM0", "WordPenalty0", "TranslationModel0_1"]
 @pytest.fixture(scope="module")
 def lists(bundled):
     return read(bundled / "tune.nbest.gz", bundled / "tune.ref")
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 @pytest.fixture(scope="module")

@@ -25,19 +25,6 @@ from tunesmith.testing import check_tuner
 from tunesmith.tuners.pro import PRO
 
 
-@pytest.fixture(scope="module")
-def real(bundled):
-    return {
-        name: ts.TuningSet(ts.read(bundled / f"{name}.nbest.gz", bundled / f"{name}.ref"))
-        for name in ("tune", "test")
-    }
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return ts.read_weights(bundled / "weights.initial").weights
-
-
 @pytest.mark.parametrize(
     "tuner",
     [
@@ -292,14 +279,16 @@ def test_monsters_that_win_behind_a_cut_off_are_told():
     # Among ordinary candidates the longer is the better; nothing speaks against a monster.
     words = [f"w{k}" for k in range(12)]
     ids, texts = [], []
-    for sentence in range(4):
+    for sentence in range(20):
         ids += [sentence] * 7
         texts += [" ".join(words[:length]) for length in range(6, 12)]
         texts += [" ".join(["m"] * 100)]
     lengths = {"words": [float(len(text.split())) for text in texts]}
-    references = {sentence: [" ".join(words)] for sentence in range(4)}
+    references = {sentence: [" ".join(words)] for sentence in range(20)}
     tuning = ts.TuningSet(ts.from_arrays(ids, lengths, texts, references))
-    with pytest.warns(UserWarning, match=r"monsters win after round 1: the output is 8.3 times"):
+    with pytest.warns(
+        UserWarning, match=r"output is 8.3 times as long as .*: monsters win, and no"
+    ):
         PRO(select=("difference", "length:most=10")).fit(tuning, {"words": -1.0})
 
 

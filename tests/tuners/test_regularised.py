@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from tests.builders import Loss, Mean, best_by_hand, tuning_set
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -71,17 +69,6 @@ def r_by_hand(name, weights):
         return sum(value**2 for feature, value in weights.items() if feature != "f0")
     prior = PENALTIES[name]["prior"]
     return sum((value - prior.get(feature, 0.0)) ** 2 for feature, value in weights.items())
-
-
-@pytest.fixture(scope="module")
-def real(bundled):
-    found = {n: read(bundled / f"{n}.nbest.gz", bundled / f"{n}.ref") for n in ("tune", "test")}
-    return {name: TuningSet(candidates) for name, candidates in found.items()}
-
-
-@pytest.fixture(scope="module")
-def start(bundled):
-    return read_weights(bundled / "weights.initial").weights
 
 
 # What a penalty does.

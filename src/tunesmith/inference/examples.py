@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+
 from tunesmith.arrays import Floats, Ids, Stats
 from tunesmith.kernels import kernel
 from tunesmith.metrics.worth import Worth
@@ -108,3 +110,44 @@ def sparse_score(features: Ids, values: Floats, weights: Floats) -> float:
     for k in range(features.shape[0]):
         total += values[k] * weights[features[k]]
     return total
+
+
+@kernel
+def difference(
+    features: Ids, values: Floats, other_features: Ids, other_values: Floats
+) -> tuple[Ids, Floats]:
+    """Subtract a sparse vector from another; entries that are 0 are left out."""
+    room = features.shape[0] + other_features.shape[0]
+    found, entries = np.empty(room, np.int32), np.empty(room)
+    count = write_difference(features, values, other_features, other_values, found, entries)
+    return found[:count], entries[:count]
+
+
+@kernel
+def write_difference(
+    features: Ids,
+    values: Floats,
+    other_features: Ids,
+    other_values: Floats,
+    found: Ids,
+    entries: Floats,
+) -> int:
+    """Write a difference of sparse vectors, features ascending; return how long it is."""
+    i = j = count = 0
+    size, other_size = features.shape[0], other_features.shape[0]
+    while i < size or j < other_size:
+        if j == other_size or (i < size and features[i] < other_features[j]):
+            feature, entry = features[i], values[i]
+            i += 1
+        elif i == size or other_features[j] < features[i]:
+            feature, entry = other_features[j], -other_values[j]
+            j += 1
+        else:
+            feature, entry = features[i], values[i] - other_values[j]
+            i += 1
+            j += 1
+        if entry != 0.0:
+            found[count] = feature
+            entries[count] = entry
+            count += 1
+    return count

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.inference.examples import write_difference
 from tunesmith.kernels import kernel
 
 #: The order of BLEU whose root these kernels draw.
@@ -286,20 +287,9 @@ def _subtract(lists: Lists, hope: int, fear: int, away: Difference) -> Number:
     for d in range(n):
         away.features[d] = d
         away.values[d] = dense[d, hope] - dense[d, fear]
-    i, j = lists.sparse_start[hope], lists.sparse_start[fear]
-    last_i, last_j = lists.sparse_start[hope + 1], lists.sparse_start[fear + 1]
-    while i < last_i or j < last_j:
-        if j == last_j or (i < last_i and ids[i] < ids[j]):
-            feature, value = ids[i], values[i]
-            i += 1
-        elif i == last_i or ids[j] < ids[i]:
-            feature, value = ids[j], -values[j]
-            j += 1
-        else:
-            feature, value = ids[i], values[i] - values[j]
-            i += 1
-            j += 1
-        away.features[n] = feature
-        away.values[n] = value
-        n += 1
-    return n
+    i, last_i = lists.sparse_start[hope], lists.sparse_start[hope + 1]
+    j, last_j = lists.sparse_start[fear], lists.sparse_start[fear + 1]
+    return n + write_difference(
+        *(ids[i:last_i], values[i:last_i], ids[j:last_j], values[j:last_j]),
+        *(away.features[n:], away.values[n:]),
+    )

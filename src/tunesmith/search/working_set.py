@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.inference.examples import Derivation, Example
+from tunesmith.inference.examples import Derivation, Example, write_difference
 from tunesmith.kernels import kernel
 
 #: Members, and numbers of their differences, that there is room for at first.
@@ -182,47 +182,6 @@ class WorkingSet:
         """Let the weights be w + Σ x."""
         now = self._before[:touched] + self._rates[:touched] * self._sum[:touched]
         weights[self._features[:touched]] = now
-
-
-@kernel
-def difference(
-    features: Ids, values: Floats, other_features: Ids, other_values: Floats
-) -> tuple[Ids, Floats]:
-    """Subtract a sparse vector from another; entries that are 0 are left out."""
-    room = features.shape[0] + other_features.shape[0]
-    found, entries = np.empty(room, np.int32), np.empty(room)
-    count = write_difference(features, values, other_features, other_values, found, entries)
-    return found[:count], entries[:count]
-
-
-@kernel
-def write_difference(
-    features: Ids,
-    values: Floats,
-    other_features: Ids,
-    other_values: Floats,
-    found: Ids,
-    entries: Floats,
-) -> int:
-    """Write a difference of sparse vectors, features ascending; return how long it is."""
-    i = j = count = 0
-    size, other_size = features.shape[0], other_features.shape[0]
-    while i < size or j < other_size:
-        if j == other_size or (i < size and features[i] < other_features[j]):
-            feature, entry = features[i], values[i]
-            i += 1
-        elif i == size or other_features[j] < features[i]:
-            feature, entry = other_features[j], -other_values[j]
-            j += 1
-        else:
-            feature, entry = features[i], values[i] - other_values[j]
-            i += 1
-            j += 1
-        if entry != 0.0:
-            found[count] = feature
-            entries[count] = entry
-            count += 1
-    return count
 
 
 @kernel

@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.inference.examples import Derivation, Examples
+from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.inference.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.inference.lists import best
@@ -184,16 +184,14 @@ class ExamplePass:
         self.worth.add(added.stats)
 
     def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: Learned) -> None:
-        away = np.zeros(len(learned.weights))
-        away[hope.features] += hope.values
-        away[fear.features] -= fear.values
-        loss = gap - inner(learned.weights, away)
+        features, away = difference(hope.features, hope.values, fear.features, fear.values)
+        loss = gap - inner(learned.weights[features], away)
         square = inner(away, away)
         if 0.0 < loss < np.inf and 0.0 < square < np.inf:
             learned.counts[1] += 1
             change = min(self.c, loss / square) * away
-            learned.weights[:] += change
-            learned.late[:] += learned.counts[0] * change
+            learned.weights[features] += change
+            learned.late[features] += learned.counts[0] * change
 
 
 class _FixedPass:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tunesmith.inference.examples import Derivation, Example
-from tunesmith.search.working_set import difference
+from tunesmith.inference.examples import Derivation, Example, difference
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.online import Change, Learned, Online, Update
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best
 from tunesmith.metrics.lengths import Lengths, lengths_of
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, objective_of
 from tunesmith.objectives.acceptance import ACCEPTANCES
-from tunesmith.objectives.gathering import LONG, Describer, Steps, gather, has_monsters
+from tunesmith.objectives.gathering import Describer, Steps, gather, has_monsters
 from tunesmith.objectives.pairs import SAMPLERS
 from tunesmith.objectives.ranking import LEARNERS, difference_vectors
 from tunesmith.objectives.selection import SELECTIONS
@@ -85,7 +85,6 @@ class PRO(Rounds):
         "is usual in a loop with a decoder)",
     )
 
-    tells_of_length: ClassVar[bool] = False
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
     #: The length paper's BLEU+1, grounded: of its rows the best on held-out parts of the real
     #: lists that this was tried on, and without much of plain BLEU+1's shortness.
@@ -125,6 +124,17 @@ class PRO(Rounds):
     def why_nothing(self) -> str:
         """Say that there are no pairs."""
         return "no two candidates of any sentence differ in worth"
+
+    def why_long(self) -> str:
+        """Say why monsters win.
+
+        A cut-off keeps them out of the pairs, and where they win already, it keeps them winning:
+        no pair tells them from others.
+        """
+        return (
+            "monsters win, and no selected pair speaks against them; select without a cut-off on "
+            "length, or begin with other weights"
+        )
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
@@ -166,31 +176,9 @@ class PRO(Rounds):
                 if not vectors.nnz:
                     warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
                 weights = self.interpolation * new + (1.0 - self.interpolation) * weights
-            winners = best(tuning.candidates, weights)
-            if not warned and describer.lengths is not None:
-                warned = _warn_of_winners(number, winners, describer.lengths)
             yield Round(weights, entry)
             if objective.changes_by_round:
-                worth.end_round(worth.stats[winners].sum(axis=0))
-
-
-def _warn_of_winners(number: int, winners: Ints, lengths: Lengths) -> bool:
-    """Say so if what should be avoided has won: the output is far longer than the references.
-
-    A cut-off keeps monsters out of the pairs, and where they win already, it keeps them winning:
-    no pair tells them from others.
-    """
-    reference = max(1.0, float(lengths.references[winners].sum()))
-    ratio = float(lengths.candidates[winners].sum()) / reference
-    if ratio <= LONG:
-        return False
-    warnings.warn(
-        f"monsters win after round {number}: the output is {ratio:.1f} times as long as the "
-        "references, and no selected pair speaks against it; select without a cut-off on length, "
-        "or begin with other weights",
-        stacklevel=3,
-    )
-    return True
+                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
 
 
 def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:

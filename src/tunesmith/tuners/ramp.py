@@ -13,7 +13,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.errors import UsageError
-from tunesmith.inference.examples import Derivation, Examples
+from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
@@ -105,7 +105,7 @@ class Ramp(Rounds):
             hopes = _augmented(examples, worth, weights, 1.0)
             if rate == 0.0:
                 fears = _augmented(examples, worth, weights, -1.0)
-                rate = usual_rate(hopes, fears, len(weights))
+                rate = usual_rate(hopes, fears)
             mean = self._descend(examples, worth, hopes, origin, weights, rate, rng)
             yield Round((mean if self.average else weights) / scale, {"rate": rate})
             if objective.changes_by_round and not isinstance(worth, DocumentWorth):
@@ -131,8 +131,8 @@ class Ramp(Rounds):
             for group in rng.permutation(examples.groups):
                 hope = hopes[group]
                 fear = examples.example(int(group), worth).augmented(weights, -1.0)
-                own = (hope.features, hope.values, fear.features, fear.values)
-                descend(*own, rate, back, origin, weights)
+                away = difference(hope.features, hope.values, fear.features, fear.values)
+                descend(*away, rate, back, origin, weights)
                 number += 1
                 _take_in(weights, number, mean)
                 worth.add(hope.stats)
@@ -147,54 +147,37 @@ def _augmented(
     return [examples.example(group, worth).augmented(weights, factor) for group in groups]
 
 
-def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], width: int) -> float:
+def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation]) -> float:
     """Return the rate with which a step changes the margin by so much on average.
 
     It is 0 where hope and fear are the same everywhere, or further apart than can be told.
     """
     squares = []
-    away = np.zeros(width)
     for hope, fear in zip(hopes, fears, strict=True):
         if hope.key != fear.key:
-            away[hope.features] += hope.values
-            away[fear.features] -= fear.values
+            _, away = difference(hope.features, hope.values, fear.features, fear.values)
             with np.errstate(over="ignore"):
                 squares.append(float(np.square(away).sum()))
-            away[:] = 0.0
     mean = float(np.mean(squares)) if squares else 0.0
     return min(USUAL_STEP / mean, np.finfo(np.float64).max) if 0.0 < mean < np.inf else 0.0
 
 
 @kernel
 def descend(
-    hope_features: Ids,
-    hope_values: Floats,
-    fear_features: Ids,
-    fear_values: Floats,
+    features: Ids,
+    values: Floats,
     rate: float,
     back: float,
     origin: Floats,
     weights: Floats,
 ) -> None:
-    """Step from fear to hope, and a bit of the way back to the origin."""
+    """Step by a difference of hope and fear, and a bit of the way back to the origin."""
     for d in range(weights.shape[0]):
         weights[d] -= back * (weights[d] - origin[d])
-    i, j = 0, 0
-    last_i, last_j = hope_features.shape[0], fear_features.shape[0]
-    while i < last_i or j < last_j:
-        if j == last_j or (i < last_i and hope_features[i] < fear_features[j]):
-            feature, value = hope_features[i], hope_values[i]
-            i += 1
-        elif i == last_i or fear_features[j] < hope_features[i]:
-            feature, value = fear_features[j], -fear_values[j]
-            j += 1
-        else:
-            feature, value = hope_features[i], hope_values[i] - fear_values[j]
-            i += 1
-            j += 1
-        moved = weights[feature] + rate * value
+    for k in range(features.shape[0]):
+        moved = weights[features[k]] + rate * values[k]
         if abs(moved) < GREATEST:
-            weights[feature] = moved
+            weights[features[k]] = moved
 
 
 @kernel

@@ -18,6 +18,7 @@ from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.lists import best
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, objective_of
 from tunesmith.progress import progress
@@ -72,8 +73,6 @@ class Rounds(Tuner):
         "tuning set, which should be that of the references",
     )
 
-    #: Whether a far too long output is told of here; not where a tuner does so itself.
-    tells_of_length: ClassVar[bool] = True
     #: Fields that hold several values, of which a held-out set chooses.
     varied: ClassVar[tuple[str, ...]] = ("objective",)
     #: The objective for metrics that are BLEU, and for others, where none is given.
@@ -160,6 +159,10 @@ class Rounds(Tuner):
         """Say why there was nothing to learn; None where the start may simply have been good."""
         return None
 
+    def why_long(self) -> str:
+        """Say what may help against an output that is far longer than the references."""
+        return "begin with other weights, or look for candidates that are far too long"
+
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.stages(tuning, start, rng)
@@ -180,22 +183,26 @@ class Rounds(Tuner):
                 track.add(done, self.round_count)
             if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
                 warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
-            yield from self._told(track, list(track.outcomes(self.pick, self.round_count)))
+            found = list(track.outcomes(self.pick, self.round_count))
+            ratio = length_ratio(tuning, found[-1].weights)
+            if ratio > LONG and tuning.candidates.groups >= ENOUGH:
+                text = f"the output is {ratio:.1f} times as long as the references"
+                warnings.warn(f"{text}: {self.why_long()}", stacklevel=2)
+            yield from found
 
-    def _told(self, track: _Track, found: list[Outcome]) -> list[Outcome]:
-        """Say so if the output is far longer than the references, whatever its score."""
-        ratio = track.ratio(found[-1].weights)
-        if self.tells_of_length and ratio is not None and ratio > LONG and track.groups >= ENOUGH:
-            warnings.warn(
-                f"the output is {ratio:.1f} times as long as the references; begin with other "
-                "weights, or look for candidates that are far too long",
-                stacklevel=3,
-            )
-        return found
+
+def length_ratio(tuning: TuningSet, weights: Floats) -> float:
+    """Return the length of what weights choose over that of the references; 0 if not known."""
+    lengths = lengths_of(tuning)
+    if lengths is None:
+        return 0.0
+    winners = best(tuning.candidates, weights)
+    reference = max(1.0, float(lengths.references[winners].sum()))
+    return float(lengths.candidates[winners].sum()) / reference
 
 
 #: What a history calls that from which something was learnt in a round.
-LESSONS = ("pairs", "changes", "updates")
+LESSONS = ("pairs", "changes")
 
 
 def above_zero(
@@ -238,16 +245,6 @@ class _Track:
         best = max(self.history, key=lambda e: float(e["gain"]))["gain"]
         remark = f"best {score_of(self.tuning.metric, best):.2f}"
         progress("tuning", len(self.points) - 1, count, remark)
-
-    @property
-    def groups(self) -> int:
-        """The number of groups."""
-        return self.tuning.candidates.groups
-
-    def ratio(self, weights: Floats) -> float | None:
-        """Return the length ratio of what weights choose, which a round has evaluated already."""
-        known = zip(self.points, self.history, strict=True)
-        return next((e.get("length_ratio") for p, e in known if p is weights), None)
 
     def _entry(self, number: int, weights: Floats, more: dict[str, Any]) -> dict[str, Any]:
         total: Stats = self.tuning.total(best(self.tuning.candidates, weights))
