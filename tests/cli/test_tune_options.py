@@ -274,3 +274,17 @@ def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled
         found = refused("tune", "--tuner", tuner, *files, option, "1")
         assert f"{option} is an option of {owner};" in found
     assert "No such option: --nonsense" in refused("tune", *files, "--nonsense", "1")
+
+
+def test_weights_that_are_all_0_are_told_of(cli: Run, make: Make) -> None:
+    lists = make("one.nbest", "0 ||| a b c ||| LM0= 1 ||| 0\n1 ||| d e ||| LM0= 2 ||| 0\n")
+    files = ["--candidates", lists, "--references", make("one.ref", "a b c\nd e f\n")]
+    found = cli("tune", "--tuner", "batch-mira", *files, "--json")
+    assert found.json()["weights"] == {"LM0": 0.0}
+    (told,) = found.json()["warnings"]
+    assert told.startswith("all weights are 0: ")
+    assert told in found.err
+    # The start is left as it is where nothing can be learnt.
+    kept = cli("tune", "--tuner", "batch-mira", *files, "--start", make("w", "LM0= 1\n"), "--json")
+    assert kept.json()["weights"] == {"LM0": 1.0}
+    assert kept.json()["warnings"] == []

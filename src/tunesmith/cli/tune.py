@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -235,6 +236,12 @@ def run(
             keep=keep,
             drop=drop,
             others=metric[1:],
+        )
+    if not any(result.weights.values()):
+        warnings.warn(
+            "all weights are 0: no candidate of a sentence is worth more than another, or no "
+            "feature tells them apart; look at the lists, or give --start",
+            stacklevel=2,
         )
     result = dataclasses.replace(result, warnings=list(session.warnings))
     if out is not None:
