@@ -1,0 +1,1 @@
+"""Who produces candidates: programs, libraries, and pools that are known already."""

@@ -1,0 +1,1 @@
+"""tunesmith in other libraries."""

@@ -1,0 +1,1 @@
+"""Decode, merge, tune, and again: tuning with a decoder."""

@@ -1,0 +1,133 @@
+"""Sentences to decode, and the references that their candidates are scored against."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet, FileDigest, References, pack_texts
+from tunesmith.decoders.base import Sentence
+from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.streams import Source
+from tunesmith.io.utf8 import check_utf8
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A set to decode: to tune on, to choose by, or to test on.
+
+    Attributes
+    ----------
+    sentences
+        What is decoded.
+    references
+        The references of each sentence; empty for metrics that need none.
+    files
+        What it was read from.
+    """
+
+    sentences: tuple[Sentence, ...]
+    references: tuple[tuple[str, ...], ...] = ()
+    files: tuple[FileDigest, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.sentences:
+            raise TunesmithError("there is no sentence to decode; give some")
+        if self.references and len(self.references) != len(self.sentences):
+            raise TunesmithError(
+                f"there are {len(self.sentences)} sentences and {len(self.references)} references; "
+                "give references for each sentence"
+            )
+        if any(not several for several in self.references):
+            raise TunesmithError("a sentence has no reference; give one for each")
+        for sentence in self.sentences:
+            if len(sentence.text.splitlines()) > 1 or "\n" in sentence.text:
+                raise TunesmithError(f"sentence {sentence.id} has a line end in it; take it out")
+
+    @classmethod
+    def of(cls, texts: Iterable[str], references: Iterable[str | Sequence[str]] = ()) -> Inputs:
+        """Make a set of texts, and one or several references of each; ids count from 0."""
+        held = tuple((one,) if isinstance(one, str) else tuple(one) for one in references)
+        return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), held)
+
+    @classmethod
+    def read(
+        cls,
+        source: Path | None,
+        references: Path | Sequence[Path] = (),
+        sentences: Sequence[Sentence] | None = None,
+    ) -> Inputs:
+        """Read a set from files with a line for each sentence.
+
+        Parameters
+        ----------
+        source
+            The sentences; None if the decoder knows them.
+        references
+            Files of references; several are several references of each sentence.
+        sentences
+            Those that the decoder knows: their ids are the references' lines, from 0.
+        """
+        files: list[FileDigest] = []
+        known = [] if sentences is None else list(sentences)
+        if source is not None:
+            lines, digest = _lines(source)
+            known = [Sentence(k, text) for k, text in enumerate(lines)]
+            files.append(digest)
+        several: list[list[str]] = []
+        for path in [references] if isinstance(references, str | os.PathLike) else references:
+            lines, digest = _lines(path)
+            _check_lines(lines, known, digest.path, source)
+            several.append(
+                [lines[k if source is not None else int(s.id)] for k, s in enumerate(known)]
+            )
+            files.append(digest)
+        return cls(tuple(known), tuple(zip(*several, strict=True)), tuple(files))
+
+    def with_references(self, decoded: CandidateSet) -> CandidateSet:
+        """Return candidates of all sentences with their references, over one vocabulary."""
+        if not self.references:
+            return decoded
+        words = {word: k for k, word in enumerate(decoded.vocabulary)}
+        texts = [
+            np.array([words.setdefault(word, len(words)) for word in text.split()], np.int32)
+            for text in itertools.chain.from_iterable(self.references)
+        ]
+        start = np.concatenate([[0], np.cumsum([len(held) for held in self.references])])
+        held = References(start.astype(np.int64), pack_texts(texts))
+        return dataclasses.replace(
+            decoded,
+            vocabulary=tuple(words),
+            references=held,
+            sources=tuple(sentence.text for sentence in self.sentences),
+        )
+
+
+def _lines(path: Path) -> tuple[list[str], FileDigest]:
+    source = Source(path)
+    source.check_line_ends()
+    text = source.read()
+    check_utf8(text, source.name, 1)
+    lines = text.decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines], source.digest("text")
+
+
+def _check_lines(lines: list[str], known: list[Sentence], path: str, source: Path | None) -> None:
+    """Raise an error if references are not those of the sentences."""
+    if source is not None and len(lines) != len(known):
+        problem = f"it has {len(lines)} lines and {os.fspath(source)} has {len(known)}"
+        raise FormatError(path, None, problem, "give one reference line per sentence")
+    if source is None:
+        for sentence in known:
+            if not isinstance(sentence.id, int) or not 0 <= sentence.id < len(lines):
+                problem = f"there is no line for the sentence {sentence.id}"
+                raise FormatError(path, None, problem, "give one reference line per sentence")
