@@ -74,6 +74,32 @@ def assemble(
     are never held at once.
     References and sources are the caller's to add.
     """
+    return without_duplicates(_ordered(pieces, ids, names, vocabulary)[0])[0]
+
+
+def assemble_traced(
+    pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
+) -> tuple[CandidateSet, Ints]:
+    """Assemble as :func:`assemble`, and say where the candidates come from.
+
+    Returns
+    -------
+    candidates
+        The set.
+    origin : int64[N]
+        Which of all candidates of the pieces, one piece after the other, each one is.
+    """
+    every, target = _ordered(pieces, ids, names, vocabulary)
+    found, keep = without_duplicates(every)
+    origin = np.empty(len(target), np.int64)
+    origin[target] = np.arange(len(target))
+    return found, origin[keep]
+
+
+def _ordered(
+    pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
+) -> tuple[CandidateSet, Ints]:
+    """Put all candidates in order; return also the place that each one gets."""
     numbers = all(isinstance(i, int) for i in ids)
     sequence = sorted(range(len(ids)), key=ids.__getitem__) if numbers else list(range(len(ids)))
     rank = np.empty(len(ids), np.int64)
@@ -84,10 +110,10 @@ def assemble(
     texts = _assemble_texts(pieces, target)
     columns = _assemble_columns(pieces, target)
     features = _assemble_features(pieces, names, target)
-    assembled = CandidateSet(
+    found = CandidateSet(
         tuple(ids[i] for i in sequence), start, features, texts, tuple(vocabulary), None, columns
     )
-    return without_duplicates(assembled)
+    return found, target
 
 
 def _targets(place: Ints) -> Ints:

@@ -12,11 +12,18 @@ from tunesmith.data.memory import own_pages
 from tunesmith.kernels import inlined, kernel
 
 
-def without_duplicates(candidates: CandidateSet) -> CandidateSet:
+def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
     """Keep the first of the candidates of a group with equal text, features and columns.
 
     Candidates that come with their statistics may have no text; those with equal features
     differ in their statistics alone.
+
+    Returns
+    -------
+    candidates
+        Those that are kept.
+    keep : bool[N]
+        Which they are.
     """
     features, texts = candidates.features, candidates.texts
     # A zero has no sign: those that differ in it alone are the same.
@@ -40,11 +47,11 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
         texts.ids,
     )
     if keep.all():
-        return candidates
+        return candidates, keep
     dense = own_pages((len(features.dense), int(keep.sum())), np.float64)
     for row, target in zip(features.dense, dense, strict=True):
         np.compress(keep, row, out=target)
-    return CandidateSet(
+    kept = CandidateSet(
         candidates.ids,
         np.concatenate([[0], np.cumsum(keep)])[candidates.start],
         Features(
@@ -64,6 +71,7 @@ def without_duplicates(candidates: CandidateSet) -> CandidateSet:
         candidates.sources,
         candidates.files,
     )
+    return kept, keep
 
 
 @inlined

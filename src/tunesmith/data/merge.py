@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tunesmith.arrays import Ids, Ints
-from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.assembly import Piece, assemble_traced
 from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
@@ -20,13 +20,26 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
     A candidate with the text and the features of an earlier one is dropped. References
     and sources come from the first set that has the group.
     """
+    return merge_traced(sets)[0]
+
+
+def merge_traced(sets: Sequence[CandidateSet]) -> tuple[CandidateSet, Ints]:
+    """Merge as :func:`merge`, and say where the candidates come from.
+
+    Returns
+    -------
+    candidates
+        The merged set.
+    origin : int64[N]
+        Which of all candidates, one set after the other, each one is.
+    """
     if not sets:
         raise TunesmithError("there is nothing to merge; give at least one set of candidates")
     ids = {i: k for k, i in enumerate(dict.fromkeys(i for s in sets for i in s.ids))}
     names = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.features.names))}
     words = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.vocabulary))}
     pieces = [_piece(candidates, ids, names, words) for candidates in sets]
-    merged = assemble(pieces, list(ids), list(names), words)
+    merged, origin = assemble_traced(pieces, list(ids), list(names), words)
 
     references: list[Texts] = []
     owners: dict[GroupId, tuple[int, int]] = {}
@@ -36,7 +49,7 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
         references.append(Texts(held.start, renamed[held.ids]))
         for g, i in enumerate(candidates.ids):
             owners.setdefault(i, (k, g))
-    return CandidateSet(
+    found = CandidateSet(
         merged.ids,
         merged.start,
         merged.features,
@@ -47,6 +60,7 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
         _merge_sources(sets, [owners[i] for i in merged.ids]),
         tuple(file for candidates in sets for file in candidates.files),
     )
+    return found, origin
 
 
 def _piece(

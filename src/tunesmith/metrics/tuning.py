@@ -67,7 +67,11 @@ class TuningSet:
         start = self.candidates.start
         rows = [np.arange(start[g], start[g + 1]) for g in groups]
         stats = self.stats[np.concatenate([np.zeros(0, np.int64), *rows])]
-        found = TuningSet(self.candidates.with_groups(groups), self.metric, stats)
+        return self.of(self.candidates.with_groups(groups), stats)
+
+    def of(self, candidates: CandidateSet, stats: Stats) -> TuningSet:
+        """Return other candidates with statistics that came about as these did."""
+        found = TuningSet(candidates, self.metric, stats)
         object.__setattr__(found, "given", self.given)
         return found
 
