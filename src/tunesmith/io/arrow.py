@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,16 +101,22 @@ class ArrowFormat(CandidateFormat):
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
         """Write our own file."""
-        pa = arrow()
-        candidates = _in_order(candidates, order)
-        names, cells = zip(*_cells(candidates, pa), strict=True)
-        schema = pa.schema(
-            [pa.field(n, c.type) for n, c in zip(names, cells, strict=True)],
-            metadata={SCHEMA_KEY: SCHEMA},
-        )
-        batch = pa.record_batch(list(cells), schema=schema)
-        with writing(path) as file, pa.ipc.new_file(file, schema) as writer:
-            writer.write_batch(batch)
+        arrow()  # or an empty file would be there
+        with writing(path) as file:
+            write_arrow(_in_order(candidates, order), file)
+
+
+def write_arrow(candidates: CandidateSet, file: BinaryIO) -> None:
+    """Write our own form of a set to a file that is open."""
+    pa = arrow()
+    names, cells = zip(*_cells(candidates, pa), strict=True)
+    schema = pa.schema(
+        [pa.field(n, c.type) for n, c in zip(names, cells, strict=True)],
+        metadata={SCHEMA_KEY: SCHEMA},
+    )
+    batch = pa.record_batch(list(cells), schema=schema)
+    with pa.ipc.new_file(file, schema) as writer:
+        writer.write_batch(batch)
 
 
 def _opened(data: memoryview, pa: Any) -> tuple[Any, Iterator[Any]]:

@@ -1,18 +1,34 @@
-"""Decode, merge, tune, and again until nothing new appears."""
+"""Decode, merge, tune, and again until nothing new appears.
+
+Och, "Minimum error rate training in statistical machine translation" (ACL 2003), section 5: the
+lists are representative of what the decoder does under the new weights only if they hold what it
+then produces. So they grow, round by round, until nothing new is added.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.loop.inputs import Inputs
-from tunesmith.metrics.base import Metric
+from tunesmith.loop.rounds import LoopRound, average, best_round, change
+from tunesmith.loop.running import Run
+from tunesmith.loop.state import State, opened
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.result import TuneResult
+
+FINALS = ("auto", "last", "tune", "dev", "average")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +48,16 @@ class Loop:
     score_tolerance: float = option(
         0.0, "stop when the output's score changes by less than this from round to round"
     )
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise UsageError(f"rounds is {self.rounds}; give 1 or more")
+        if self.final not in FINALS:
+            raise UnknownNameError("final", self.final, FINALS)
+        for name in ("weight_tolerance", "score_tolerance"):
+            value = getattr(self, name)
+            if not 0.0 <= value < np.inf:
+                raise UsageError(f"{name.replace('_', '-')} is {value:g}; give 0 or more")
 
     def run(
         self,
@@ -53,10 +79,95 @@ class Loop:
     ) -> TuneResult:
         """Decode and tune in turn.
 
+        Parameters
+        ----------
+        decoder
+            Who produces candidates.
+        tuner
+            Who tunes on those of all rounds; see :meth:`Tuner.after`.
+        tune
+            What is decoded and tuned on.
+        metric
+            What is tuned for.
+        start
+            Weights of the first decoding; None takes the decoder's own.
+        dev, test
+            Further sets that are decoded in each round. The first chooses among settings of the
+            tuner and, unless ``final`` says otherwise, among rounds; the second has no influence.
+        seed
+            Of all randomness.
+        work_dir
+            A folder for everything that is done. The same call with the same folder goes on
+            where an earlier one ended, however it ended, and comes to the same bits. Rounds,
+            tolerances and ``final`` may be others: a run can be prolonged.
+        others
+            Metrics to report beside the one that is tuned for.
+        strict, keep, drop, normalise
+            As :meth:`Tuner.fit` has them, in each round.
+
         Returns
         -------
         TuneResult
             Its scores are those of the decoder's own output; ``rounds`` says what each round
             came to.
         """
-        raise NotImplementedError
+        measure = METRICS.create(metric) if isinstance(metric, str) else metric
+        checked_seed(seed)
+        if self.final == "dev" and dev is None:
+            raise UsageError("final dev needs a held-out set; give one, or another final")
+        tuner.check_choice(dev is not None, "give a held-out set")
+        tuner.check_metric(measure)
+        begin = decoder.start() if start is None else Weights.from_dict(start)
+        if begin is None:
+            raise UsageError(
+                f"decoder '{decoder.name}' has no weights of its own; say which to begin with"
+            )
+        sets = {"tune": tune, "dev": dev, "test": test}
+        run = Run(
+            decoder,
+            tuner,
+            measure,
+            {name: inputs for name, inputs in sets.items() if inputs is not None},
+            begin,
+            seed,
+            {"strict": strict, "keep": keep, "drop": drop, "normalise": normalise},
+        )
+        with opened(work_dir, run.configuration()) as state:
+            rounds, stopped = run.rounds(state, self.rounds, self.why_stop)
+            chosen = self._chosen(run, rounds, state)
+            if chosen not in rounds:
+                rounds.append(chosen)
+        beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
+        labels = [one if isinstance(one, str) else one.name for one in others]
+        result = run.result(rounds, chosen, dict(zip(labels, beside, strict=True)))
+        options = f"rounds:{self.rounds}|final:{self.final}"
+        return dataclasses.replace(
+            result, stopped=stopped, signature=f"{options}|{result.signature}"
+        )
+
+    def why_stop(self, rounds: Sequence[LoopRound]) -> str | None:
+        """Say why no further round follows the last decoding; None if one does."""
+        number = len(rounds) - 1
+        if number > 0:
+            last, before = rounds[-1], rounds[-2]
+            if last.new == 0:
+                return "no new candidates"
+            changed = change(before.weights, last.weights)
+            if changed < self.weight_tolerance:
+                return f"the weights changed by {changed:.2g} only"
+            gained = abs(last.score - before.score)
+            if gained < self.score_tolerance:
+                return f"the score changed by {gained:.2g} only"
+        return "the limit of rounds" if number >= self.rounds else None
+
+    def _chosen(self, run: Run, rounds: list[LoopRound], state: State) -> LoopRound:
+        """Return whose weights are the result; an average is decoded first."""
+        final = self.final
+        if final == "auto":
+            final = "dev" if "dev" in run.sets else "tune"
+        if final == "average":
+            # Of what was learnt: the start is none of it.
+            weights = average([one.weights for one in rounds[1:]])
+            name = f"average-{len(rounds) - 1:02d}"
+            return run.decoded(state, name, weights)
+        return rounds[-1] if final == "last" else best_round(rounds, final, run.metric)

@@ -21,11 +21,16 @@ def scores_on(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
     """Evaluate weights from scratch on a set that may have other features."""
     candidates = tuning.candidates
     names = candidates.features.names
-    chosen = best(candidates, tuned.aligned(names))
+    initial = tuning.score(best(candidates, start.aligned(names)))
+    return scores_of(tuning, best(candidates, tuned.aligned(names)), initial)
+
+
+def scores_of(tuning: TuningSet, chosen: Ints, initial_score: float) -> Scores:
+    """Evaluate a choice of one candidate per group."""
     details = tuning.metric.details(tuning.total(chosen))
     return Scores(
         tuning.score(chosen),
-        tuning.score(best(candidates, start.aligned(names))),
+        initial_score,
         details.get("length_ratio"),
         details.get("brevity_penalty"),
         _sentence_bleu(tuning, chosen),
@@ -120,12 +125,10 @@ class Beside:
             TuningSet(candidates.chosen(best(candidates, w.aligned(names))), self.metric)
             for w in (begin, tuned)
         )
-        total = after.stats.sum(axis=0)
-        details = self.metric.details(total)
-        return after.signature(), Scores(
-            float(self.metric.score(total)),
-            float(self.metric.score(before.stats.sum(axis=0))),
-            details.get("length_ratio"),
-            details.get("brevity_penalty"),
-            _sentence_bleu(after, np.arange(len(after.stats))),
-        )
+        return after.signature(), scores_of_outputs(before, after)
+
+
+def scores_of_outputs(before: TuningSet, after: TuningSet) -> Scores:
+    """Evaluate an output, a candidate per group, beside the one at the start."""
+    every = np.arange(after.candidates.groups)
+    return scores_of(after, every, before.score(every))

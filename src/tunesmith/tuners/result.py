@@ -92,6 +92,13 @@ class TuneResult:
         The weights that a penalty drew towards.
     reason
         Why it is the chosen setting, where more than a score decided.
+    rounds
+        With a decoder in the loop, what each round came to: ``score`` (``dev_score``,
+        ``test_score``) of the decoder's output, the ``weights`` it was decoded with, how many
+        candidates were ``new`` and how many there are, ``list_score`` promised by the tuner,
+        ``decode_seconds``, ``tune_seconds``, and whether it was ``chosen``.
+    stopped
+        Why the loop ended.
     """
 
     tuner: str
@@ -121,6 +128,8 @@ class TuneResult:
     reason: str | None = None
     brevity_penalty: float | None = None
     sentence_bleu: float | None = None
+    rounds: list[dict[str, Any]] | None = None
+    stopped: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""

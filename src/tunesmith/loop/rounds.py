@@ -1,0 +1,114 @@
+"""What the rounds of a loop came to, why it ends, and which weights it returns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.weights import Weights
+from tunesmith.metrics.base import Metric
+
+
+@dataclass(eq=False)
+class LoopRound:
+    """One round: a decoding, and what was learnt from it.
+
+    Attributes
+    ----------
+    weights
+        What it was decoded with.
+    outputs
+        By set (``tune``, ``dev``, ``test``): the scores of the decoder's output.
+    texts
+        By set: the decoder's output, a candidate per group.
+    new, candidates
+        How many candidates it added, and how many there are.
+    decoded
+        How many sentences were decoded.
+    tuned
+        The result of tuning on all lists, as JSON; None for the last decoding.
+    """
+
+    weights: Weights
+    texts: dict[str, CandidateSet]
+    outputs: dict[str, dict[str, Any]]
+    new: int
+    candidates: int
+    decoded: int
+    decode_seconds: float
+    tuned: dict[str, Any] | None = None
+
+    @property
+    def score(self) -> float:
+        """That of the output on the tuning set."""
+        return float(self.outputs["tune"]["score"])
+
+    def entry(self, number: int | str, is_chosen: bool) -> dict[str, Any]:
+        """Return what a result says of it."""
+        held = {f"{which}_score": self._held(which) for which in ("dev", "test")}
+        return {
+            "round": number,
+            "score": self.score,
+            **held,
+            "length_ratio": self.outputs["tune"]["length_ratio"],
+            "new": self.new,
+            "candidates": self.candidates,
+            "decoded": self.decoded,
+            "list_score": None if self.tuned is None else self.tuned["score"],
+            "decode_seconds": self.decode_seconds,
+            "tune_seconds": None if self.tuned is None else self.tuned["loop_seconds"],
+            "weights": dict(self.weights),
+            "chosen": is_chosen,
+        }
+
+    def _held(self, which: str) -> float | None:
+        return self.outputs[which]["score"] if which in self.outputs else None
+
+
+def change(before: Weights, after: Weights) -> float:
+    """Return the greatest change of a weight, both sets being scaled to a sum of sizes of 1."""
+    names = tuple(dict.fromkeys([*before, *after]))
+    return float(np.abs(_scaled(before.aligned(names)) - _scaled(after.aligned(names))).max())
+
+
+def average(every: Sequence[Weights]) -> Weights:
+    """Return the average of weights, each scaled to one sum of sizes, in the last one's size."""
+    names = tuple(dict.fromkeys(name for weights in every for name in weights))
+    vectors = np.array([_scaled(weights.aligned(names)) for weights in every])
+    size = float(np.abs(every[-1].vector).sum())
+    return Weights(names, size * vectors.mean(axis=0))
+
+
+def _scaled(vector: Any) -> Any:
+    return vector / (np.abs(vector).sum() or 1.0)
+
+
+def best_round(rounds: Sequence[LoopRound], which: str, metric: Metric) -> LoopRound:
+    """Return the round whose output is best on a set, the first among equals."""
+    sign = 1.0 if metric.higher_is_better else -1.0
+    return max(rounds, key=lambda one: sign * float(one.outputs[which]["score"]))
+
+
+class Said:
+    """Warnings that were given already: a loop would give them again in each round."""
+
+    def __init__(self) -> None:
+        self.every: list[str] = []
+
+    def again(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        """Give those warnings that are new."""
+        for one in caught:
+            text = str(one.message)
+            if not issubclass(one.category, UserWarning) or text not in self.every:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            if issubclass(one.category, UserWarning):
+                self.note([text])
+
+    def note(self, texts: Sequence[str]) -> None:
+        """Take note of warnings of an earlier run."""
+        self.every += [text for text in texts if text not in self.every]

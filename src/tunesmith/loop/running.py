@@ -1,0 +1,260 @@
+"""A loop as it runs: what its rounds decode, what they learn, and what they come to."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.features import Selection
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import Decoder, DecoderError, check_decoded
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.lists import Lists
+from tunesmith.loop.rounds import LoopRound, Said
+from tunesmith.loop.state import State
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.local import thread_count
+from tunesmith.progress import progress
+from tunesmith.tuners.auto import Auto
+from tunesmith.tuners.base import Tuner
+from tunesmith.tuners.beside import scores_of_outputs
+from tunesmith.tuners.result import OtherScores, Scores, TuneResult
+
+
+class Run:
+    """A loop as it runs: what it is made of, and the lists as they grow."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        tuner: Tuner,
+        metric: Metric,
+        sets: dict[str, Inputs],
+        begin: Weights,
+        seed: int,
+        fit_options: dict[str, Any],
+    ) -> None:
+        self.decoder = decoder
+        self.tuner = tuner
+        self.metric = metric
+        self.sets = sets
+        self.begin = begin
+        self.seed = seed
+        self.fit_options = fit_options
+        self.lists = {name: Lists(inputs, metric) for name, inputs in sets.items()}
+        self.said = Said()
+        self._names: tuple[str, ...] | None = None
+        # Held-out lists are needed by those alone who choose by them.
+        chooses = len(tuner.settings()) > 1 or isinstance(tuner, Auto)
+        self._dev_chooses = chooses and "dev" in sets
+
+    def configuration(self) -> dict[str, Any]:
+        """Return all that decides what the rounds come to."""
+        selection = Selection.of(self.fit_options["keep"], self.fit_options["drop"])
+        return {
+            "decoder": self.decoder.configuration(),
+            "tuner": self.tuner.signature(),
+            "metric": self.metric.signature(),
+            "sets": {name: _digest(inputs) for name, inputs in self.sets.items()},
+            "start": dict(self.begin),
+            "seed": self.seed,
+            "normalise": self.fit_options["normalise"],
+            "keep": list(selection.keep),
+            "drop": list(selection.drop),
+        }
+
+    def rounds(
+        self, state: State, most: int, why_stop: Callable[[Sequence[LoopRound]], str | None]
+    ) -> tuple[list[LoopRound], str]:
+        """Decode and tune in turn; return all rounds, and why there are no more."""
+        rounds: list[LoopRound] = []
+        weights = self.begin
+        while True:
+            name = f"round-{len(rounds):02d}"
+            state.record(f"{name}/weights", lambda: {"weights": dict(weights)})  # noqa: B023
+            rounds.append(self.decoded(state, name, weights))
+            remark = f"output {rounds[-1].score:.2f}, {rounds[-1].new} new candidates"
+            progress("rounds", len(rounds) - 1, most, remark)
+            stopped = why_stop(rounds)
+            if stopped is not None:
+                return rounds, stopped
+            weights = self._tuned(state, name, rounds)
+
+    def decoded(self, state: State, name: str, weights: Weights) -> LoopRound:
+        """Decode all sets, add the lists to those of earlier rounds, and score the outputs."""
+        seconds = 0.0
+        for which, inputs in self.sets.items():
+            begun = time.perf_counter()
+
+            def decode(folder: Path | None, inputs: Inputs = inputs) -> CandidateSet:
+                decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
+                found = decoder.decode(weights, inputs.sentences)
+                check_decoded(found, inputs.sentences, self._names)
+                return found
+
+            with _where(f"{name}, {which}"), self._warnings():
+                found, is_new = state.candidates(f"{name}/{which}", decode)
+            seconds += time.perf_counter() - begun if is_new else 0.0
+            if self._names is None:
+                self._names = found.features.dense_names
+            self.lists[which].add(found)
+
+        def scores() -> dict[str, Any]:
+            return {
+                "outputs": {which: _output(lists) for which, lists in self.lists.items()},
+                "new": self.lists["tune"].new,
+                "candidates": len(self.lists["tune"].merged.candidates),
+                "decoded": sum(len(inputs.sentences) for inputs in self.sets.values()),
+                "decode_seconds": seconds,
+            }
+
+        texts = {which: lists.output.candidates for which, lists in self.lists.items()}
+        return LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+
+    def _tuned(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
+        """Tune on all lists so far, from the weights of the last decoding."""
+        number = len(rounds) - 1
+        start = rounds[-1].weights
+
+        def tuned() -> dict[str, Any]:
+            begun = time.perf_counter()
+            tuner = self.tuner.after([one.weights for one in rounds])
+            dev = self.lists["dev"].merged if self._dev_chooses else None
+            found = tuner.fit(
+                self.lists["tune"].merged,
+                start if any(start.values()) else None,
+                dev,
+                np.random.default_rng([self.seed, number]),
+                **self.fit_options,
+            )
+            return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
+
+        with self._warnings():
+            rounds[-1].tuned = state.record(f"{name}/tuned", tuned)
+        self.said.note(rounds[-1].tuned["warnings"])
+        return Weights.from_dict(rounds[-1].tuned["weights"])
+
+    @contextmanager
+    def _warnings(self) -> Iterator[None]:
+        """Let each warning through once in all rounds."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                yield
+            finally:
+                held = list(caught)
+        self.said.again(held)
+
+    def result(
+        self, rounds: list[LoopRound], chosen: LoopRound, others: dict[str, Metric]
+    ) -> TuneResult:
+        """Say what all rounds came to, and the chosen one above all."""
+        tuned = [one.tuned for one in rounds if one.tuned is not None]
+        number = rounds.index(chosen)
+        of_chosen = rounds[number - 1].tuned if 0 < number <= len(tuned) else None
+        merged = self.lists["tune"].merged
+        oracle = merged.oracle()
+        first, output = rounds[0].outputs, chosen.outputs
+        scores = {
+            which: Scores(**{**output[which], "initial_score": first[which]["score"]})
+            for which in self.sets
+        }
+        own = scores["tune"]
+        beside = [self._other(label, one, rounds[0], chosen) for label, one in others.items()]
+        # A tuner keeps all weights that it was given, and adds those of new features.
+        names = dict.fromkeys([*self.begin, *chosen.weights])
+        begin = Weights.from_dict({name: self.begin.get(name, 0.0) for name in names})
+        return TuneResult(
+            tuner=self.tuner.name,
+            metric=self.metric.name,
+            weights=chosen.weights,
+            start=begin,
+            score=own.score,
+            initial_score=own.initial_score,
+            oracle_score=oracle.score,
+            oracle_exact=oracle.exact,
+            length_ratio=own.length_ratio,
+            brevity_penalty=own.brevity_penalty,
+            sentence_bleu=own.sentence_bleu,
+            dev=scores.get("dev"),
+            test=scores.get("test"),
+            path=None,
+            history=_history(rounds),
+            certificate=None if of_chosen is None else of_chosen["certificate"],
+            line_searches=sum(one["line_searches"] for one in tuned),
+            seconds=sum(one.decode_seconds for one in rounds)
+            + sum(one["loop_seconds"] for one in tuned),
+            seed=self.seed,
+            threads=thread_count(),
+            warnings=list(self.said.every),
+            data=tuple(file for inputs in self.sets.values() for file in inputs.files),
+            signature=f"decoder:{self.decoder.name}|{self.tuner.signature()}|seed:{self.seed}|"
+            f"{merged.signature()}",
+            others=tuple(beside),
+            rounds=[
+                one.entry("average" if k > len(tuned) else k, one is chosen)
+                for k, one in enumerate(rounds)
+            ],
+        )
+
+    def _other(
+        self, label: str, metric: Metric, first: LoopRound, chosen: LoopRound
+    ) -> OtherScores:
+        """Score outputs by another metric."""
+        found: dict[str, Scores] = {}
+        signature = ""
+        for which in self.sets:
+            before, after = (TuningSet(one.texts[which], metric) for one in (first, chosen))
+            found[which] = scores_of_outputs(before, after)
+            signature = signature or after.signature()
+        own = found["tune"]
+        figures = own.score, own.initial_score, own.length_ratio
+        return OtherScores(label, signature, *figures, found.get("dev"), found.get("test"))
+
+
+def _output(lists: Lists) -> dict[str, Any]:
+    """Return the scores of a decoder's output, as JSON."""
+    output = lists.output
+    scores = dataclasses.asdict(scores_of_outputs(output, output))
+    del scores["initial_score"]
+    return scores
+
+
+def _history(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:
+    """Return the steps of all tunings, one after the other."""
+    found: list[dict[str, Any]] = []
+    for number, one in enumerate(rounds):
+        for entry in [] if one.tuned is None else one.tuned["history"]:
+            found.append({**entry, "step": len(found), "loop_round": number})
+    return found
+
+
+def _digest(inputs: Inputs) -> dict[str, Any]:
+    """Return what tells a set from another."""
+    sentences = [[sentence.id, sentence.text] for sentence in inputs.sentences]
+    text = json.dumps([sentences, inputs.references], ensure_ascii=True)
+    return {
+        "sentences": len(sentences),
+        "references": len(inputs.references[0]) if inputs.references else 0,
+        "sha256": hashlib.sha256(text.encode()).hexdigest(),
+    }
+
+
+@contextmanager
+def _where(step: str) -> Iterator[None]:
+    """Say in which step a decoder failed."""
+    try:
+        yield
+    except DecoderError as error:
+        raise DecoderError(f"{step}: {error}") from error

@@ -1,0 +1,257 @@
+"""What a loop has done so far: in memory, or on disk so that it can be taken up again.
+
+Every step of a loop is a function of the steps before it. It is kept under a name: if that is
+there the step is done, otherwise it is done now. On disk a name is a file that appears whole or
+not at all, so whatever moment a run ends at, the next one goes on with the first step whose
+file is not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from tunesmith._version import __version__
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import FormatError, TunesmithError, UsageError, shortened
+from tunesmith.io.arrow import arrow, write_arrow
+from tunesmith.io.read import read
+
+SCHEMA = "tunesmith.loop/1"
+CONFIGURATION, LOCK = "configuration.json", "lock"
+#: Files that are not whole yet.
+PARTIAL = ".tunesmith-"
+
+
+class State(Protocol):
+    """Steps by name."""
+
+    def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return a step that is a JSON object; make it if it is not there."""
+        ...
+
+    def candidates(
+        self, name: str, make: Callable[[Path | None], CandidateSet]
+    ) -> tuple[CandidateSet, bool]:
+        """Return a step that is candidates, and whether it was made now.
+
+        ``make`` is given a folder for whatever else should be kept, None if nothing can be.
+        """
+        ...
+
+
+class InMemory:
+    """Nothing is kept: a run that ends is gone."""
+
+    def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make it; as JSON has it, so that nothing depends on where it is kept."""
+        made: dict[str, Any] = json.loads(json.dumps(make(), allow_nan=False))
+        return made
+
+    def candidates(
+        self, name: str, make: Callable[[Path | None], CandidateSet]
+    ) -> tuple[CandidateSet, bool]:
+        """Make them."""
+        return _bare(make(None)), True
+
+
+class WorkDirectory:
+    """A folder with a file for each step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return what the file says, whether it was there or is written now."""
+        path = self.folder / f"{name}.json"
+        if not path.exists():
+            text = json.dumps(make(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            with _appearing(path) as file:
+                file.write(text.encode())
+        return read_record(path)
+
+    def candidates(
+        self, name: str, make: Callable[[Path | None], CandidateSet]
+    ) -> tuple[CandidateSet, bool]:
+        """Return what the file holds, whether it was there or is written now.
+
+        It is read again even if it was made now, so that a run that was interrupted sees the
+        same, to the last bit, as one that was not.
+        """
+        path = self.folder / f"{name}.arrow"
+        is_new = not path.exists()
+        if is_new:
+            beside = path.parent / f"decoder-{path.stem}"
+            with _told(beside):
+                beside.mkdir(parents=True, exist_ok=True)
+            made = _bare(make(beside))
+            with _appearing(path) as file:
+                write_arrow(made, file)
+            _remove_if_empty(beside)
+        try:
+            return _bare(read(path, format="arrow")), is_new
+        except FormatError as error:
+            raise _damaged(path, error) from None
+
+
+def _bare(candidates: CandidateSet) -> CandidateSet:
+    """Return what a file keeps of candidates: neither where they come from nor references."""
+    return dataclasses.replace(
+        candidates,
+        features=dataclasses.replace(candidates.features, gaps={}),
+        references=None,
+        sources=None,
+        files=(),
+    )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a JSON object that was written here."""
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+        return found
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
+    except ValueError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> TunesmithError:
+    problem = shortened(str(error).partition(";")[0])
+    return TunesmithError(f"{path}: it is damaged ({problem}); remove it, and it is made again")
+
+
+@contextlib.contextmanager
+def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any]) -> Iterator[State]:
+    """Give the state of a run; one on disk is nobody else's meanwhile.
+
+    Parameters
+    ----------
+    folder
+        The work directory, which is made if it is not there; None keeps nothing.
+    configuration
+        All that decides what the steps come to. A folder with another one is refused.
+    """
+    if folder is None:
+        yield InMemory()
+        return
+    arrow()
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path}: this is a file; name a folder as work directory")
+    with _told(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with _alone(path):
+        _check_configuration(path, configuration)
+        for left_over in path.rglob(f"{PARTIAL}*"):
+            left_over.unlink(missing_ok=True)
+        yield WorkDirectory(path)
+
+
+def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
+    """Write the configuration, or hold it against the one that is there."""
+    path = folder / CONFIGURATION
+    # As JSON has it: a tuple is a list there.
+    wanted = json.loads(json.dumps(configuration, allow_nan=False))
+    if not path.exists():
+        others = [one.name for one in folder.iterdir() if not one.name.startswith((PARTIAL, LOCK))]
+        if others:
+            raise UsageError(
+                f"{folder}: there is something else in it ({sorted(others)[0]}); "
+                "name a new or an empty folder as work directory"
+            )
+        about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
+        WorkDirectory(folder).record(CONFIGURATION.removesuffix(".json"), lambda: about)
+        return
+    found = read_record(path)
+    if found.get("schema") != SCHEMA:
+        raise UsageError(
+            f"{path}: it was written by another version of tunesmith; name another work directory"
+        )
+    for name, before, now in _differences(found.get("configuration", {}), wanted, ""):
+        raise UsageError(
+            f"{folder}: this is the work directory of another run, whose {name} is "
+            f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
+            "options"
+        )
+
+
+def _differences(before: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what differs between two JSON objects: its name and both values."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys([*before, *now]):
+            inside = f"{name} {key}".strip()
+            yield from _differences(before.get(key), now.get(key), inside)
+    elif before != now:
+        yield name, before, now
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:60]} ... {text[-15:]}"
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the folder; the system lets go of it when the process ends, however it does."""
+    try:
+        import fcntl
+    except ImportError:  # where there is no such lock
+        yield
+        return
+    with _told(folder):
+        file = open(folder / LOCK, "ab")  # noqa: SIM115  (held until the run ends)
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"{folder}: another run is using it; wait for its end, or name another folder"
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def _appearing(path: Path) -> Iterator[BinaryIO]:
+    """Give a file that takes its name when it is whole, and on the disk."""
+    partial = path.parent / f"{PARTIAL}{path.name}"
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(partial, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say what to do if the work directory cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        problem = (error.strerror or "it cannot be written").lower()
+        raise TunesmithError(
+            f"{path}: {problem}; make room or give access, and start the same command again: "
+            "what is done is kept"
+        ) from None
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        if not any(folder.iterdir()):
+            shutil.rmtree(folder)
