@@ -106,6 +106,43 @@ class Collector:
         self._flush()
         self._add_as_piece(candidates, place)
 
+    def take(self, other: Collector, ids: Mapping[GroupId, GroupId]) -> None:
+        """Add the candidates of another collector, whose groups have other ids here.
+
+        Its references and sources are left out.
+        """
+        self._flush()
+        for name, width in other._widths.items():
+            self.check_width(name, width, "a list that was read before")
+        groups, columns = self.groups([ids[i] for i in other.ids]), self.columns(other.names)
+        text = "\n".join([*other.vocabulary.words(), ""]).encode()
+        words = tokenize(text, self.vocabulary).ids
+        for piece in other._pieces:
+            self._pieces.append(
+                replace(
+                    piece,
+                    group=groups[piece.group],
+                    texts=Texts(piece.texts.start, words[piece.texts.ids]),
+                    dense_columns=columns[piece.dense_columns],
+                    sparse_columns=columns[piece.sparse_columns],
+                    given_columns=columns[piece.given_columns],
+                )
+            )
+        for name, place in other._gaps.items():
+            self.note_gap(name, place)
+
+    @property
+    def ids(self) -> list[GroupId]:
+        """The ids of all groups so far, in the order in which they came."""
+        self._flush()
+        return list(self._groups)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all features so far, in the order in which they came."""
+        self._flush()
+        return list(self._columns)
+
     def _add_as_piece(self, candidates: CandidateSet, place: str) -> None:
         text = "\n".join([*candidates.vocabulary, ""]).encode()
         words = tokenize(text, self.vocabulary).ids

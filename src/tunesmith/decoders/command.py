@@ -1,0 +1,125 @@
+"""Any program that takes a weights file and sentences and writes an n-best list."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import DECODERS, digest_of
+from tunesmith.decoders.external import ExternalDecoder, Shard
+from tunesmith.decoders.program import check_program, found_program
+from tunesmith.decoders.template import Template
+from tunesmith.errors import UsageError
+from tunesmith.io.formats import WEIGHTS_FORMATS
+from tunesmith.io.weights import WeightsFile, read_weights
+from tunesmith.registry import option
+
+#: The placeholders of a command, and whether one must occur.
+PLACEHOLDERS = {"weights": True, "input": False, "nbest_size": False, "output": False}
+#: Files that a command names and that are smaller belong to its configuration.
+SMALL = 1 << 20
+
+
+@DECODERS.register("command")
+@dataclass(frozen=True, kw_only=True)
+class CommandDecoder(ExternalDecoder):
+    """A program that takes a weights file and sentences and writes an n-best list."""
+
+    command: str = option(
+        "",
+        "the program and its arguments, run without a shell; {weights}, {input}, {output} stand "
+        "for files and {nbest_size} for a number; without {input} the sentences go to standard "
+        "input, without {output} the n-best list is standard output",
+        "COMMAND",
+    )
+    weights_format: str | None = option(
+        None, "format of the weights file; default: that of the weights template, or json", "NAME"
+    )
+    weights_template: str | None = option(
+        None,
+        "file with weights as the decoder wants it: the values in it are replaced, all else stays, "
+        "and tuning starts from them",
+        "FILE",
+    )
+
+    _template: ClassVar[Template]
+    _file: ClassVar[WeightsFile | None] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.command.strip():
+            raise UsageError("the decoder 'command' needs one; give it with --decoder-command")
+        template = Template.parse(self.command, PLACEHOLDERS)
+        file = None if self.weights_template is None else read_weights(self.weights_template)
+        chosen = self.weights_format or ("json" if file is None else file.format)
+        suffixes = getattr(WEIGHTS_FORMATS.get(chosen), "suffixes", ())
+        if file is not None and chosen != file.format:
+            raise UsageError(
+                f"{self.weights_template} is in the format {file.format} and not {chosen}; leave "
+                "out the weights format"
+            )
+        for name, value in (
+            ("_template", template),
+            ("_file", file),
+            ("_format", chosen),
+            ("weights_name", "weights" + (suffixes[0] if suffixes else ".txt")),
+            ("reads_stdin", "input" not in template.placeholders),
+            ("writes_stdout", "output" not in template.placeholders),
+        ):
+            object.__setattr__(self, name, value)
+
+    _format: ClassVar[str] = "json"
+
+    def arguments(self, shard: Shard) -> list[str]:
+        """Fill in the template."""
+        values = {
+            "weights": os.fspath(shard.weights),
+            "input": os.fspath(shard.input),
+            "output": os.fspath(shard.output),
+            "nbest_size": str(self.nbest_size),
+        }
+        return self._template.filled(values)
+
+    def weights_bytes(self, weights: Weights) -> bytes:
+        """Write the weights into the template, or into a file of their own."""
+        return WEIGHTS_FORMATS.get(self._format)().write(weights, self._text)
+
+    @property
+    def _text(self) -> bytes:
+        return b"" if self._file is None else self._file.text
+
+    def start(self) -> Weights | None:
+        """Return the weights of the template."""
+        return None if self._file is None else self._file.weights
+
+    def rewritten(self, weights: Weights) -> bytes | None:
+        """Return the weights template with other weights."""
+        return None if self._file is None else self._file.rewritten(weights)
+
+    def check(self) -> None:
+        """Raise an error if the program cannot be started."""
+        check_program(self._template.arguments)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the options, and the digests of small files that the command names."""
+        named = {argument: _file_of(argument) for argument in self._template.fixed}
+        program = self._template.fixed[0]
+        named[program] = found_program(program)
+        files = {
+            argument: digest_of(path)
+            for argument, path in named.items()
+            if path is not None and os.path.isfile(path) and os.path.getsize(path) < SMALL
+        }
+        if self.weights_template is not None:
+            files[self.weights_template] = digest_of(self.weights_template)
+        return {**super().configuration(), "weights_format": self._format, "files": files}
+
+
+def _file_of(argument: str) -> str | None:
+    """Return the file that an argument names, alone or as --option=FILE."""
+    for path in (argument, argument.partition("=")[2]):
+        if path and os.path.isfile(path):
+            return path
+    return None

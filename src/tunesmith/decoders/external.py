@@ -1,0 +1,315 @@
+"""Decoders that are programs: sentences in shards, a process each, and all that may go wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import errno
+import itertools
+import json
+import os
+import secrets
+import shlex
+import tempfile
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
+from tunesmith.decoders.outputs import check_end, check_ids, joined
+from tunesmith.decoders.processes import Processes, end_of, last_words
+from tunesmith.decoders.program import check_program
+from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
+from tunesmith.io.collector import Collector
+from tunesmith.io.formats import FORMATS
+from tunesmith.io.read import read_into, recognise
+from tunesmith.io.streams import Source
+from tunesmith.progress import progress
+from tunesmith.registry import option
+
+#: Standard output that is not the n-best list is kept up to so many bytes.
+KEPT = 1 << 20
+#: Characters of a command that an error shows.
+SHOWN = 160
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part of a decoding that one process does.
+
+    Attributes
+    ----------
+    sentences
+        Its part of the sentences.
+    folder
+        A new one for each attempt, so that a process that was given up cannot disturb the next.
+    weights, input
+        Files that are there.
+    output
+        Where the n-best list is to be.
+    """
+
+    sentences: tuple[Sentence, ...]
+    folder: Path
+    weights: Path
+    input: Path
+    output: Path
+
+    @property
+    def stdout(self) -> Path:
+        """Where standard output goes, unless it is the n-best list."""
+        return self.folder / "stdout"
+
+    @property
+    def stderr(self) -> Path:
+        """Where standard error goes."""
+        return self.folder / "stderr"
+
+    @property
+    def command(self) -> Path:
+        """The command, as a JSON list."""
+        return self.folder / "command.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExternalDecoder(Decoder):
+    """A decoder that is a program: weights and sentences in files, an n-best list out.
+
+    A subclass says how the command and the weights file look: :meth:`arguments`,
+    :meth:`weights_bytes`.
+    """
+
+    nbest_size: int = option(100, "candidates of a sentence")
+    jobs: int = option(1, "processes side by side, each with a part of the sentences")
+    time_limit: float | None = option(None, "seconds that one process may take")
+    retries: int = option(1, "how often a process that failed is started again")
+    format: str | None = option(
+        None, "format of the n-best list, one of 'tunesmith list formats'; default: recognised"
+    )
+
+    free_options = ("jobs", "time_limit", "retries")
+    #: What the weights file is called.
+    weights_name: ClassVar[str] = "weights.json"
+    #: Whether the sentences go to standard input.
+    reads_stdin: ClassVar[bool] = False
+    #: Whether the n-best list comes from standard output.
+    writes_stdout: ClassVar[bool] = False
+    #: Where it leaves what it leaves behind; None is a temporary folder.
+    folder: ClassVar[Path | None] = None
+
+    def __post_init__(self) -> None:
+        for field, least in (("nbest_size", 1), ("jobs", 1), ("retries", 0)):
+            if getattr(self, field) < least:
+                flag = field.replace("_", "-")
+                raise UsageError(f"{flag} is {getattr(self, field)}; give {least} or more")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time-limit is {self.time_limit}; give more than 0 seconds")
+        if self.format is not None:
+            FORMATS.create(self.format)
+
+    @abstractmethod
+    def arguments(self, shard: Shard) -> list[str]:
+        """Return the program and its arguments; no shell sees them."""
+
+    @abstractmethod
+    def weights_bytes(self, weights: Weights) -> bytes:
+        """Return the weights file."""
+
+    def input_bytes(self, sentences: Sequence[Sentence]) -> bytes:
+        """Return the input file: a line for each sentence."""
+        return "".join(f"{sentence.text}\n" for sentence in sentences).encode()
+
+    def read_output(self, shard: Shard, collector: Collector) -> None:
+        """Add a shard's candidates; the ids of its sentences are 0, 1, ... in its order."""
+        source = Source(shard.output)
+        check_end(source, shard.output)
+        read_into(collector, FORMATS.create(self.format or recognise(source)), source)
+
+    def check(self) -> None:
+        """Raise an error for whatever can be known to be wrong before the first process."""
+
+    def in_folder(self, folder: Path) -> Decoder:
+        """Return the decoder that keeps logs, commands and weights in a folder."""
+        other = copy.copy(self)
+        object.__setattr__(other, "folder", Path(folder))
+        return other
+
+    def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+        """Decode with as many processes as there are jobs; their number changes no bit."""
+        if not sentences:
+            raise UsageError("there is no sentence to decode; give some")
+        for sentence in sentences:
+            if "\n" in sentence.text or "\r" in sentence.text:
+                raise UsageError(f"sentence {sentence.id} has a line end in it; take it out")
+        self.check()
+        with self._place() as folder:
+            file = folder / self.weights_name
+            with writing_to(file):
+                write_plain(file, self.weights_bytes(weights))
+            return with_ids(_Decoding(self, folder, file, sentences).run(), _ids(sentences))
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[Path]:
+        if self.folder is not None:
+            yield self.folder
+            return
+        with contextlib.ExitStack() as stack:
+            with writing_to(tempfile.gettempdir()):
+                made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
+            yield Path(stack.enter_context(made))
+
+
+def _ids(sentences: Sequence[Sentence]) -> list[int | str]:
+    return [sentence.id for sentence in sentences]
+
+
+class _FaultError(Exception):
+    """What a process did wrong; it may do better when it is started again."""
+
+
+class _Decoding:
+    """One decoding: its parts, which attempt each is at, and what was read."""
+
+    def __init__(
+        self, decoder: ExternalDecoder, folder: Path, weights: Path, sentences: Sequence[Sentence]
+    ) -> None:
+        self.decoder = decoder
+        self.folder = folder
+        self.weights = weights
+        self.parts = contiguous(sentences, decoder.jobs)
+        self.shards: dict[int, Shard] = {}
+        self.found: dict[int, Collector] = {}
+        self.attempts = [0] * len(self.parts)
+
+    def run(self) -> CandidateSet:
+        """Run all parts and return what they found, in the sentences' order."""
+        with Processes(self.decoder.time_limit) as processes:
+            for part in range(len(self.parts)):
+                self._start(processes, part)
+            while processes:
+                progress("decoding", len(self.found), len(self.parts))
+                part, code = processes.wait()
+                try:
+                    self.found[part] = self._read(self.shards[part], code)
+                except _FaultError as fault:
+                    self._again(processes, part, str(fault))
+        progress("decoding", len(self.found), len(self.parts))
+        try:
+            whole = joined([self.found[part] for part in range(len(self.parts))])
+        except TunesmithError as error:
+            raise DecoderError(f"the decoder's outputs do not go together: {error}") from None
+        for shard in self.shards.values():
+            self._tidy(shard)
+        return whole
+
+    def _start(self, processes: Processes, part: int) -> None:
+        self.attempts[part] += 1
+        sentences = self.parts[part]
+        folder = self.folder / f"part-{part:03d}-{secrets.token_hex(4)}"
+        shard = Shard(sentences, folder, self.weights, folder / "input", folder / "output")
+        self.shards[part] = shard
+        with writing_to(folder):
+            folder.mkdir()
+            write_plain(shard.input, self.decoder.input_bytes(sentences))
+            arguments = self.decoder.arguments(shard)
+            write_plain(shard.command, (json.dumps(arguments) + "\n").encode())
+        check_program(arguments)
+        stdin = shard.input if self.decoder.reads_stdin else None
+        stdout = shard.output if self.decoder.writes_stdout else shard.stdout
+        try:
+            processes.start(part, arguments, stdin, stdout, shard.stderr)
+        except OSError as error:
+            if error.errno in FULL:
+                raise full(error, folder) from None
+            what = (error.strerror or str(error)).lower()
+            raise DecoderError(
+                f"'{shortened(arguments[0])}' cannot be started: {what}; name a program that can be"
+            ) from None
+
+    def _read(self, shard: Shard, code: int | None) -> Collector:
+        """Return what a process that has ended found."""
+        if code is None:
+            raise _FaultError(
+                f"took longer than its limit of {self.decoder.time_limit:g} seconds and was ended"
+            )
+        if code != 0:
+            raise _FaultError(end_of(code))
+        collector = Collector()
+        try:
+            self.decoder.read_output(shard, collector)
+            check_ids(collector, len(shard.sentences))
+        except TunesmithError as error:
+            raise _FaultError(f"gave no n-best list that can be used: {error}") from None
+        except FileNotFoundError:
+            raise _FaultError(f"wrote no n-best list to {shard.output}") from None
+        return collector
+
+    def _again(self, processes: Processes, part: int, fault: str) -> None:
+        """Start a part again after a fault, or raise an error if that was done often enough."""
+        message = self._told(self.shards[part], fault)
+        if self.attempts[part] > self.decoder.retries:
+            raise DecoderError(f"{message}; mend it, and the same command goes on from there")
+        warnings.warn(f"{message}; it is started again", stacklevel=5)
+        self._start(processes, part)
+
+    def _told(self, shard: Shard, fault: str) -> str:
+        """Return what happened, in which command, its last words, and where all of it is."""
+        kept = self.decoder.folder is not None
+        room = (2, 300) if kept else (6, 1200)
+        words = last_words(shard.stderr, *room)
+        if not words and not self.decoder.writes_stdout:
+            words = last_words(shard.stdout, *room)
+        command = shlex.join(self.decoder.arguments(shard))
+        command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
+        said = f"its last words: {words}" if words else "it said nothing"
+        where = f"; all of it is in {shard.folder}" if kept else ""
+        if not kept:
+            fault = fault.replace(str(shard.output), "the list")
+        return one_line(f"the decoder {fault} (command: {command}); {said}{where}")
+
+    def _tidy(self, shard: Shard) -> None:
+        """Remove what is large and not needed any more; nothing of it is worth an error."""
+        with contextlib.suppress(OSError):
+            shard.input.unlink(missing_ok=True)
+            shard.output.unlink(missing_ok=True)
+            if shard.stdout.exists() and not 0 < shard.stdout.stat().st_size <= KEPT:
+                shard.stdout.unlink()
+
+
+def contiguous(sentences: Sequence[Sentence], jobs: int) -> list[tuple[Sentence, ...]]:
+    """Return the sentences in so many parts, one after the other, about equally long."""
+    parts = min(jobs, len(sentences))
+    ends = [k * len(sentences) // parts for k in range(parts + 1)]
+    return [tuple(sentences[lo:hi]) for lo, hi in itertools.pairwise(ends)]
+
+
+#: Errors of a disk that has no room for us.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def full(error: OSError, path: str | os.PathLike[str]) -> DecoderError:
+    """Return the error of a file that cannot be written."""
+    what = (error.strerror or "it cannot be written").lower()
+    where = os.fspath(error.filename or path)
+    remedy = "free some space" if error.errno in FULL else "make it writable"
+    return DecoderError(f"{where}: {what}; {remedy} and start the same command again")
+
+
+@contextlib.contextmanager
+def writing_to(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of writing within the block into lines that say what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise full(error, path) from None
+
+
+def write_plain(path: Path, data: bytes) -> None:
+    """Write a file that nobody reads before it is whole."""
+    with writing_to(path):
+        path.write_bytes(data)

@@ -1,0 +1,58 @@
+"""Whether a program can be started, and what to do if not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+
+from tunesmith.decoders.base import DecoderError
+from tunesmith.errors import shortened
+
+#: What a shell would make something of, and we do not.
+_SHELL = re.compile(r"[|<>&;`*?]|\$[A-Za-z_{(]|^~")
+NO_SHELL = "a command runs without a shell; put it into a script"
+
+
+def check_program(arguments: Sequence[str]) -> str:
+    """Return where a command's program is; raise an error if it cannot be started."""
+    program = arguments[0]
+    shown = shortened(program)
+    found = found_program(program)
+    if found is None:
+        if any(_SHELL.search(argument) for argument in arguments):
+            raise DecoderError(f"'{shown}' is not found; {NO_SHELL}")
+        where = "name one that exists" if os.sep in program else "is it on the PATH?"
+        raise DecoderError(f"there is no program '{shown}'; {where}")
+    if os.path.isdir(found):
+        raise DecoderError(f"'{shown}' is a folder; name the program in it")
+    if not os.access(found, os.X_OK):
+        raise DecoderError(f"'{shown}' is not executable; run chmod +x, or name its interpreter")
+    _check_interpreter(found, shown)
+    return found
+
+
+def found_program(program: str) -> str | None:
+    """Return the file of a program: a path as it is, a mere name on the PATH; None if none."""
+    if os.sep in program:
+        return program if os.path.exists(program) else None
+    return shutil.which(program)
+
+
+def _check_interpreter(path: str, shown: str) -> None:
+    """Raise an error if a script does not say, or says wrongly, what runs it."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(256)
+    except OSError:  # executable and not readable: the system may start it all the same
+        return
+    if head.startswith(b"#!"):
+        words = head[2:].split(b"\n", 1)[0].split()
+        if not words or not os.path.exists(words[0]):
+            name = words[0].decode("utf-8", "backslashreplace") if words else ""
+            raise DecoderError(f"'{shown}' is a script for '{name}', which is not there; mend #!")
+    elif b"\0" not in head:
+        raise DecoderError(
+            f"'{shown}' is no program: it is text without a first line such as #!/bin/sh; add one"
+        )
