@@ -10,6 +10,7 @@ import json
 import os
 import secrets
 import shlex
+import shutil
 import tempfile
 import warnings
 from abc import abstractmethod
@@ -21,10 +22,10 @@ from typing import ClassVar
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
-from tunesmith.decoders.outputs import check_end, check_ids, joined
+from tunesmith.decoders.outputs import check_ids, check_there, joined
 from tunesmith.decoders.processes import Processes, end_of, last_words
 from tunesmith.decoders.program import check_program
-from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
+from tunesmith.errors import FormatError, TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
 from tunesmith.io.read import read_into, recognise
@@ -34,6 +35,8 @@ from tunesmith.registry import option
 
 #: Standard output that is not the n-best list is kept up to so many bytes.
 KEPT = 1 << 20
+#: With fewer bytes left a disk is full.
+SPACE = 1 << 16
 #: Characters of a command that an error shows.
 SHOWN = 160
 
@@ -120,15 +123,23 @@ class ExternalDecoder(Decoder):
     def weights_bytes(self, weights: Weights) -> bytes:
         """Return the weights file."""
 
+    def beside_weights(self, weights: Weights) -> dict[str, bytes]:
+        """Return further files that stand beside the weights file, by name."""
+        return {}
+
     def input_bytes(self, sentences: Sequence[Sentence]) -> bytes:
         """Return the input file: a line for each sentence."""
         return "".join(f"{sentence.text}\n" for sentence in sentences).encode()
 
     def read_output(self, shard: Shard, collector: Collector) -> None:
         """Add a shard's candidates; the ids of its sentences are 0, 1, ... in its order."""
+        check_there(shard.output)
         source = Source(shard.output)
-        check_end(source, shard.output)
-        read_into(collector, FORMATS.create(self.format or recognise(source)), source)
+        read_into(collector, FORMATS.create(self.format or _recognised(source)), source)
+
+    def remark(self) -> str:
+        """Return what may be the reason when a process fails."""
+        return ""
 
     def check(self) -> None:
         """Raise an error for whatever can be known to be wrong before the first process."""
@@ -143,25 +154,45 @@ class ExternalDecoder(Decoder):
         """Decode with as many processes as there are jobs; their number changes no bit."""
         if not sentences:
             raise UsageError("there is no sentence to decode; give some")
-        for sentence in sentences:
-            if "\n" in sentence.text or "\r" in sentence.text:
-                raise UsageError(f"sentence {sentence.id} has a line end in it; take it out")
+        _check_texts(sentences)
         self.check()
         with self._place() as folder:
             file = folder / self.weights_name
             with writing_to(file):
                 write_plain(file, self.weights_bytes(weights))
+                for name, data in self.beside_weights(weights).items():
+                    write_plain(folder / name, data)
             return with_ids(_Decoding(self, folder, file, sentences).run(), _ids(sentences))
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
         if self.folder is not None:
-            yield self.folder
+            yield Path(os.path.abspath(self.folder))
             return
         with contextlib.ExitStack() as stack:
             with writing_to(tempfile.gettempdir()):
                 made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
             yield Path(stack.enter_context(made))
+
+
+def _recognised(source: Source) -> str:
+    try:
+        return recognise(source)
+    except FormatError as error:
+        raise DecoderError(str(error).replace("--format", "--decoder-format")) from None
+
+
+def _check_texts(sentences: Sequence[Sentence]) -> None:
+    """Raise an error if a sentence is not one line of valid text."""
+    for sentence in sentences:
+        if "\n" in sentence.text or "\r" in sentence.text:
+            raise UsageError(f"sentence {sentence.id} has a line end in it; take it out")
+        try:
+            sentence.text.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"sentence {sentence.id} holds half of a surrogate pair; write valid Unicode"
+            ) from None
 
 
 def _ids(sentences: Sequence[Sentence]) -> list[int | str]:
@@ -183,6 +214,7 @@ class _Decoding:
         self.weights = weights
         self.parts = contiguous(sentences, decoder.jobs)
         self.shards: dict[int, Shard] = {}
+        self.commands: dict[int, list[str]] = {}
         self.found: dict[int, Collector] = {}
         self.attempts = [0] * len(self.parts)
 
@@ -216,7 +248,7 @@ class _Decoding:
         with writing_to(folder):
             folder.mkdir()
             write_plain(shard.input, self.decoder.input_bytes(sentences))
-            arguments = self.decoder.arguments(shard)
+            arguments = self.commands[part] = self.decoder.arguments(shard)
             write_plain(shard.command, (json.dumps(arguments) + "\n").encode())
         check_program(arguments)
         stdin = shard.input if self.decoder.reads_stdin else None
@@ -235,7 +267,8 @@ class _Decoding:
         """Return what a process that has ended found."""
         if code is None:
             raise _FaultError(
-                f"took longer than its limit of {self.decoder.time_limit:g} seconds and was ended"
+                f"took longer than its limit of {self.decoder.time_limit:g} seconds, "
+                "--decoder-time-limit, and was ended"
             )
         if code != 0:
             raise _FaultError(end_of(code))
@@ -245,32 +278,39 @@ class _Decoding:
             check_ids(collector, len(shard.sentences))
         except TunesmithError as error:
             raise _FaultError(f"gave no n-best list that can be used: {error}") from None
-        except FileNotFoundError:
-            raise _FaultError(f"wrote no n-best list to {shard.output}") from None
         return collector
 
     def _again(self, processes: Processes, part: int, fault: str) -> None:
         """Start a part again after a fault, or raise an error if that was done often enough."""
-        message = self._told(self.shards[part], fault)
+        message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
             raise DecoderError(f"{message}; mend it, and the same command goes on from there")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
-    def _told(self, shard: Shard, fault: str) -> str:
+    def _told(self, part: int, fault: str) -> str:
         """Return what happened, in which command, its last words, and where all of it is."""
+        shard = self.shards[part]
         kept = self.decoder.folder is not None
         room = (2, 300) if kept else (6, 1200)
         words = last_words(shard.stderr, *room)
         if not words and not self.decoder.writes_stdout:
             words = last_words(shard.stdout, *room)
-        command = shlex.join(self.decoder.arguments(shard))
+        command = shlex.join(self.commands[part])
         command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
-        said = f"its last words: {words}" if words else "it said nothing"
-        where = f"; all of it is in {shard.folder}" if kept else ""
-        if not kept:
-            fault = fault.replace(str(shard.output), "the list")
-        return one_line(f"the decoder {fault} (command: {command}); {said}{where}")
+        parts = [f"the decoder {fault} (command: {command})"]
+        parts.append(f"its last words: {words}" if words else "it said nothing")
+        if remark := self.decoder.remark():
+            parts.append(remark)
+        if shutil.disk_usage(self.folder).free < SPACE:
+            parts.append("no space is left on the disk")
+        if kept:
+            parts.append(f"all of it is in {shard.folder}")
+        else:  # gone before anyone could look
+            parts[0] = (
+                parts[0].replace(f"{shard.output}: ", "").replace(f"{shard.output}:", "line ")
+            )
+        return one_line("; ".join(parts))
 
     def _tidy(self, shard: Shard) -> None:
         """Remove what is large and not needed any more; nothing of it is worth an error."""
