@@ -182,9 +182,32 @@ class WantsASum(Steps):
         pass
 
 
+class ForgetsToReturn(Steps):
+    def after(self, rounds):
+        object.__setattr__(self, "rounds", rounds)
+
+
+class KeepsRounds(Steps):
+    """Begins with the first round's weights, and for ever."""
+
+    rounds = ()
+
+    def after(self, rounds):
+        object.__setattr__(self, "rounds", self.rounds or tuple(rounds))
+        return self
+
+    def begin(self, tuning, start):
+        return self.rounds[0].vector if self.rounds else super().begin(tuning, start)
+
+
+class RoundsOfItsOwn(Steps):
+    def after(self, rounds):
+        return Steps(steps=random.randint(1, 40))
+
+
 SOLVED = {"lower_is_better_is_solved"}
 WORSE = {"result_is_never_worse_than_the_start"}
-STATE = {"same_seed_same_bits", "threads_change_nothing"}
+STATE = {"same_seed_same_bits", "threads_change_nothing", "rounds_of_a_loop_go_on"}
 BROKEN = [
     (SortsNames, "easy_problem_is_solved", SOLVED, "in the order of"),
     (DrawsAnew, "randomness_is_not_global", STATE, "two runs"),
@@ -200,6 +223,9 @@ BROKEN = [
     (CountsCalls, "randomness_is_not_global", STATE, "no state between calls"),
     (KeepsArrays, "result_is_what_a_fresh_look_says", set(), "no JSON object"),
     (HidesItsOption, "signature_tells_options", set(), "put steps into it"),
+    (ForgetsToReturn, "rounds_of_a_loop_go_on", set(), "after returns NoneType"),
+    (KeepsRounds, "rounds_of_a_loop_go_on", set(), "after changes the tuner itself"),
+    (RoundsOfItsOwn, "rounds_of_a_loop_go_on", set(), "the same rounds give different weights"),
     (WantsASum, "metrics_of_a_corpus_are_tuned", set(), "super().check"),
 ]
 

@@ -48,7 +48,7 @@ def test_confidence_grows_with_the_square_of_changes(seed, confidence):
         change = update(example, target, example.best(before), learned)
         learned.add(change)
         if change is not None:
-            tuner.after(change, learned)
+            tuner.note(change, learned)
         # w' = w + Σ x tells x; then Σ⁻¹ grows by λ diag(x²).
         x = (learned.weights - before) / variances
         variances = 1.0 / (1.0 / variances + confidence * x * x)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -293,6 +294,37 @@ def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
     demand(False, "needs_sum is True and BLEU is accepted", "call super().check(tuning) in check")
 
 
+def rounds_of_a_loop_go_on(probe: _Probe) -> None:
+    """Return from after, with rounds or without, a tuner that tunes, the same each time."""
+    tuning = probe.problems()[0]
+    names = tuning.candidates.features.names
+    start = Weights(names, np.linspace(-1.0, 1.0, len(names)))
+    other = Weights(names, np.linspace(0.5, 1.0, len(names)))
+    before = probe.fit(tuning, start.vector)
+    for rounds in ([], [other, start]):
+        found = []
+        for _ in range(2):
+            tuner = probe.tuner.after(rounds)
+            demand(
+                isinstance(tuner, Tuner),
+                f"after returns {type(tuner).__name__}",
+                "return a tuner: self, if it has no use for earlier weights",
+            )
+            result = tuner.fit(tuning, start, rng=3)
+            _demand_weights(Outcome(result.weights.vector), len(names), "in a loop ")
+            found.append(result.weights.vector)
+        demand(
+            same_bits(*found),
+            "the same rounds give different weights",
+            "let after depend on the rounds alone, and keep no state between calls",
+        )
+    demand(
+        same_bits(before.weights.vector, probe.fit(tuning, start.vector).weights.vector),
+        "after changes the tuner itself",
+        "return a copy that knows the rounds",
+    )
+
+
 #: From the simple to the involved: the first that fails is the one to mend first.
 RULES = (
     has_a_name,
@@ -310,4 +342,5 @@ RULES = (
     result_is_never_worse_than_the_start,
     unusual_sets_are_tuned,
     metrics_of_a_corpus_are_tuned,
+    rounds_of_a_loop_go_on,
 )

@@ -33,7 +33,7 @@ class AROW(MIRA):
         if not (math.isfinite(self.confidence) and self.confidence >= 0.0):
             raise UsageError(f"confidence is {self.confidence:g}; give 0 or more")
 
-    def after(self, change: Change, learned: Learned) -> None:
+    def note(self, change: Change, learned: Learned) -> None:
         """Add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10)."""
         shrink(*change, self.confidence, learned.rates)
 

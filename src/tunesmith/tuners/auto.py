@@ -27,6 +27,7 @@ from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.pro import PRO
 from tunesmith.tuners.ramp import Ramp
+from tunesmith.tuners.remembering import Remembering
 from tunesmith.tuners.result import TuneResult
 from tunesmith.tuners.stages import Evaluated
 
@@ -48,7 +49,7 @@ LEAST = 8
 
 @TUNERS.register("auto")
 @dataclass(frozen=True)
-class Auto(Tuner):
+class Auto(Remembering):
     """Run the algorithms that suit the features and the metric; a held-out set chooses.
 
     MERT where features are few, penalised MERT where they are many; PRO with several ways to
@@ -91,7 +92,7 @@ class Auto(Tuner):
         return found
 
     def _with(self, race: _Race, contenders: Mapping[str, Tuner]) -> Auto:
-        ready = dataclasses.replace(self)
+        ready = self.changed()
         object.__setattr__(ready, "_own_race", race)
         object.__setattr__(ready, "_made", dict(contenders))
         return ready
@@ -149,6 +150,8 @@ class Auto(Tuner):
         made = self._contenders(given, features.dense_names, len(features.names))
         able = self._able(tuning.metric, made)
         chosen = {name: able[name] for name in able if race.only in (None, name)}
+        if self.earlier is not None:
+            chosen = {name: one.after(self.earlier) for name, one in chosen.items()}
         return self._with(race, chosen), None
 
     def stages(

@@ -89,6 +89,17 @@ class Tuner(ABC):
         """Run the algorithm with each of its settings in turn."""
         yield self.tune(tuning, start, rng)
 
+    def after(self, rounds: Sequence[Weights]) -> Tuner:
+        """Return the tuner for the next round of a loop.
+
+        Parameters
+        ----------
+        rounds
+            The weights that the rounds before were decoded with, the last of them being the
+            start.
+        """
+        return self
+
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:  # noqa: B027
         """Raise an error, or warn, if options name features that the data do not have."""
 

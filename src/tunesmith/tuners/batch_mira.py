@@ -124,7 +124,7 @@ class BatchMIRA(Rounds):
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
-        worth = objective.begin(tuning, "examples")
+        worth = self.begun(objective, tuning, "examples")
         (scale,) = self.start_scale
         learned = Learned.begin(scale * start)
         go = self._way(tuning, worth)

@@ -22,8 +22,9 @@ from tunesmith.search.found import Found, Limits, certificate, progress_of
 from tunesmith.search.incumbent import STARTS, incumbents, reassessed
 from tunesmith.search.lazy import lazy_search
 from tunesmith.search.problem import Problem
-from tunesmith.tuners.base import TUNERS, Outcome, Tuner
+from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.remembering import Remembering, distinct
 
 #: Groups up to which a search is let run without a limit.
 MOST_GROUPS = {"cones": 24, "lazy": 10}
@@ -33,13 +34,14 @@ LARGEST = 2**40
 
 @TUNERS.register("lp-mert")
 @dataclass(frozen=True)
-class LPMERT(Tuner):
+class LPMERT(Remembering):
     """Exact search: weights that no others can beat, or a bound on how much better any can be.
 
     For metrics that are sums over sentences. Weights count if they put each winner ahead of the
     other candidates by the tolerance; with it, ties prove nothing. ``cones`` searches depth
     first over the cones of weights under which some sentences choose given candidates. ``lazy``
     is the paper's Algorithm 2. ``beam`` is its approximation for large sets; it proves nothing.
+    In a loop with a decoder the weights of earlier rounds are good ones to begin with.
     """
 
     search: Literal["cones", "lazy", "beam"] = option(
@@ -101,12 +103,13 @@ class LPMERT(Tuner):
             few = problem.part(np.arange(min(problem.size, 2)))
             lazy_search(few, tolerance=self.tolerance, limits=Limits(tests=4))
         limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
-        choices = [self.own_start(tuning) if start is None else start]
+        begin = self.own_start(tuning) if start is None else start
+        choices = distinct([begin, *self.points(tuning.candidates.features.names)])
         record = _Record(problem)
         found, searches = None, 0
         if problem.size > 0:
             if self.search == "beam" or problem.size > ONE_TREE:
-                climb = MERT().tune(tuning, start, rng)
+                climb = MERT().after(self.earlier or ()).tune(tuning, start, rng)
                 choices.append(climb.weights)
                 searches = climb.line_searches
             vectors = [problem.vector(weights) for weights in choices]

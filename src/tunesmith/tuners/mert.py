@@ -8,7 +8,7 @@ directions by gradient.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,12 +27,15 @@ from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb, Directions
 from tunesmith.search.penalised import Penalty
 from tunesmith.search.smooth import Smoothing
 from tunesmith.search.space import Space
-from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
+from tunesmith.tuners.base import TUNERS, Outcome, score_of
 from tunesmith.tuners.constrained import Constrained
 from tunesmith.tuners.regularised import Regularised, with_length_scale
+from tunesmith.tuners.remembering import Remembering, distinct
 
 #: Restarts, and walks after each climb, unless the user says how many.
 RESTARTS, WALKS = 20, 2
+#: Weights of earlier rounds of a loop from which it climbs too, at most.
+EARLIER = 10
 #: Restarts that set out together. Fixed, so that the result does not depend on the cores.
 ROUND = 4
 #: How far a restart begins from the best weights, and a walk from a climb's end, at least and
@@ -43,7 +46,7 @@ WALK_DISTANCE = (0.03, 0.3)
 
 @TUNERS.register("mert")
 @dataclass(frozen=True)
-class MERT(Constrained, Regularised, Tuner):
+class MERT(Constrained, Regularised, Remembering):
     """Minimum error rate training: exact line searches from many starting points.
 
     Restrictions on weights and penalties keep the line search exact: it looks at the part of a
@@ -56,6 +59,9 @@ class MERT(Constrained, Regularised, Tuner):
     bad neighbours. As a step on one line may undo one on another, a climb ends after a fixed
     number of them at the latest. Ends of climbs are compared by the mean, over the lines of
     all features, of the smoothed objective there, since that of one line alone says little.
+
+    In a loop with a decoder it climbs from the weights of earlier rounds too: from the best 10
+    of them on the lists as they are now, or from the best where a climb is costly.
     """
 
     restarts: int | None = option(
@@ -147,7 +153,7 @@ class MERT(Constrained, Regularised, Tuner):
             space = Space.of(own, begin, constraints)
             about = hypotheses, hypotheses.spread(), space, begin, None
             outcome = self._search(*about, rng.spawn(1)[0])
-        ready = dataclasses.replace(self)
+        ready = self.changed()
         prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
         object.__setattr__(ready, "_core_prior", prior)
         return ready, outcome
@@ -183,7 +189,8 @@ class MERT(Constrained, Regularised, Tuner):
             if metric != hypotheses.metric:
                 hypotheses = ListHypotheses(TuningSet(tuning.candidates, metric, tuning.stats))
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
-            outcome = self._search(hypotheses, spread, space, begin, penalty, rng)
+            points = [space.exact(point) for point in self.points(names)]
+            outcome = self._search(hypotheses, spread, space, begin, penalty, rng, points)
             begin = outcome.weights
             yield outcome
 
@@ -195,45 +202,81 @@ class MERT(Constrained, Regularised, Tuner):
         begin: Floats,
         penalty: Penalty | None,
         rng: np.random.Generator,
+        points: Sequence[Floats] = (),
     ) -> Outcome:
-        """Climb from the start, then from other points, and keep the best."""
+        """Climb from the start, from earlier points, then from others, and keep the best."""
         tuning = hypotheses.tuning
-        best = _End(begin, -np.inf)
         about: dict[str, Any] = {
             "smoothing": self._smoothing(),
             "tolerance": _tolerance(tuning),
             "penalty": penalty,
             "ceiling": _ceiling(tuning),
         }
+        ways = self._ways(
+            lambda own: Climb(hypotheses, spread, own, space, **about), begin, points, rng
+        )
+        count = sum(map(len, ways))
+        best, searches, done = _End(begin, -np.inf), 0, 0
         history: list[dict[str, Any]] = []
-        searches = 0
-        restarts = self._times(self.restarts, RESTARTS)
-        generators = rng.spawn(restarts + 1)
-        done = 0
-        while done <= restarts:
-            # The first climb is alone; the others know what the rounds before them found.
-            last = min(done + ROUND, restarts + 1) if done else 1
-            climbs = [
-                Climb(hypotheses, spread, generators[k], space, **about) for k in range(done, last)
-            ]
-            begins = [
-                best.weights if k == 0 else self._begin(k, best.weights, climb)
-                for k, climb in enumerate(climbs, done)
-            ]
+        for together in ways:
+            begins = [self._begin(way, best.weights) for way in together]
             # From where a far-off climb ended it is worth walking only if that is the best yet.
-            floors = [best.value if self._is_far(k) else -np.inf for k in range(done, last)]
+            floors = [best.value if way.is_far else -np.inf for way in together]
+            climbs = [way.climb for way in together]
             ends = map_pieces(self._climb, list(zip(climbs, begins, floors, strict=True)))
-            for k, climb, end in zip(range(done, last), climbs, ends, strict=True):
-                history += [{"restart": k, **entry} for entry in climb.history]
-                searches += climb.searches
+            for way, end in zip(together, ends, strict=True):
+                history += [{**way.label, **entry} for entry in way.climb.history]
+                searches += way.climb.searches
                 if end.value > best.value:
                     best = end
-            done = last
+            done += len(together)
             remark = f"best {score_of(tuning.metric, best.value):.2f}"
-            progress("tuning", done, restarts + 1, remark)
+            progress("tuning", done, count, remark)
             if best.is_top:
                 break
         return Outcome(best.weights, history, searches, objective=best.value, penalty=penalty)
+
+    def _ways(
+        self,
+        climb: Callable[[np.random.Generator], Climb],
+        begin: Floats,
+        points: Sequence[Floats],
+        rng: np.random.Generator,
+    ) -> list[list[_Way]]:
+        """Return the climbs to make; those of a list set out together.
+
+        The first is alone; the others know what those before them found.
+        """
+        restarts = self._times(self.restarts, RESTARTS)
+        first, *generators = rng.spawn(restarts + 1)
+        earlier = self._earlier_ones(begin, points, climb(first))
+        second = [
+            _Way({"restart": 0, "earlier": k}, climb(own), point, is_far=True)
+            for k, (own, point) in enumerate(zip(rng.spawn(len(earlier)), earlier, strict=True))
+        ]
+        third = [
+            _Way({"restart": k}, climb(own), None, self._is_far(k))
+            for k, own in enumerate(generators, 1)
+        ]
+        fours = [
+            part[k : k + ROUND] for part in (second, third) for k in range(0, len(part), ROUND)
+        ]
+        return [[_Way({"restart": 0}, climb(first), begin)], *fours]
+
+    def _earlier_ones(self, begin: Floats, points: Sequence[Floats], climb: Climb) -> list[Floats]:
+        """Return the weights of earlier rounds to climb from, the best first.
+
+        All are tried on the lists, so that none of them is better than what is returned. Where a
+        climb is costly, it sets out from the best alone, if that is better than the start.
+        """
+        others = distinct([begin, *points])[1:]
+        if not others:
+            return []
+        values = [climb.value(climb.hypotheses.point(point)) for point in [begin, *others]]
+        order = sorted(range(len(others)), key=lambda k: -values[k + 1])
+        if not self._directions().is_costly:
+            return [others[k] for k in order[:EARLIER]]
+        return [others[k] for k in order[:1] if values[k + 1] > values[0]]
 
     def _climb(self, task: tuple[Climb, Floats, float]) -> _End:
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
@@ -260,8 +303,11 @@ class MERT(Constrained, Regularised, Tuner):
         """Tell whether a restart begins anywhere; the first climb begins at the start."""
         return restart > 0 and (self.begin == "anywhere" or restart % ROUND == 0)
 
-    def _begin(self, restart: int, best: Floats, climb: Climb) -> Floats:
-        if self._is_far(restart):
+    def _begin(self, way: _Way, best: Floats) -> Floats:
+        if way.begin is not None:
+            return way.begin
+        climb = way.climb
+        if way.is_far:
             # Of the weights' size only where their size matters.
             matters = climb.space.pins_scale or climb.penalty is not None
             size = _size(best, climb) if matters else 1.0
@@ -296,6 +342,16 @@ def _ceiling(tuning: TuningSet) -> float:
 
 def _size(weights: Floats, climb: Climb) -> float:
     return float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A climb that is to be made, and where it begins; None if that is to be drawn."""
+
+    label: dict[str, int]
+    climb: Climb
+    begin: Floats | None
+    is_far: bool = False
 
 
 @dataclass(frozen=True)

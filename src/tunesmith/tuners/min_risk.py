@@ -173,7 +173,7 @@ class MinRisk(Rounds):
             rates = self._number("rate") * np.square(unit / sizes_of(hypotheses))
         learned = Learned(start, np.minimum(rates, SHARPEST))
         examples: Examples = ListExamples(tuning)
-        worth = objective.begin(tuning, "examples")
+        worth = self.begun(objective, tuning, "examples")
         for temperature in self.temperatures():
             total = np.zeros_like(worth.stats[0])
             expected = 0.0

@@ -144,7 +144,7 @@ class Online(Rounds):
     def begin(self, width: int) -> Update:
         """Return what finds the change for each example of a run over so many features."""
 
-    def after(self, change: Change, learned: Learned) -> None:
+    def note(self, change: Change, learned: Learned) -> None:
         """Take note of a change that has been made."""
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
@@ -192,7 +192,7 @@ class Online(Rounds):
     ) -> Iterator[Round]:
         """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
         examples = self.examples(tuning)
-        worth = objective.begin(tuning, "examples")
+        worth = self.begun(objective, tuning, "examples")
         update = self.begin(len(examples.names))
         # What overflows is found at the end of the epoch, and told as one error.
         with np.errstate(all="ignore"):
@@ -212,7 +212,7 @@ class Online(Rounds):
                     learned.add(change)
                     if change is not None:
                         changes += 1
-                        self.after(change, learned)
+                        self.note(change, learned)
                     worth.add(best.stats)
                     total += best.stats
                 weights = learned.average() if self.average else learned.weights.copy()

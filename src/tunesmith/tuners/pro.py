@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best
 from tunesmith.metrics.lengths import Lengths, lengths_of
@@ -33,6 +33,8 @@ from tunesmith.tuners.rounds import Round, Rounds, above_zero
 DIFFERENCE, LENGTH = "difference:least=0.05", "length:most=10"
 #: Rounds with an objective that changes by rounds.
 SEVERAL = 5
+#: Interpolation in a loop: Hopkins and May's.
+IN_LOOP = 0.1
 
 
 @TUNERS.register("pro")
@@ -44,6 +46,10 @@ class PRO(Rounds):
     from them; each of the four steps can be replaced by a class of one's own,
     ``path/to/file.py:Name``. On the same lists one round is enough, unless the objective changes
     by rounds. The new weights do not depend on the old ones but by ``interpolation``.
+
+    In a loop with a decoder each of its rounds is one round here. The new weights are brought to
+    the length (the Euclidean norm) of the old ones before they are mixed: the scale of a ranker's
+    weights means nothing to a decoder, and Ψ would mean another mixture with every strength.
 
     Table 1 of the length paper, and the fixes of the monsters paper, are settings of ``select``
     and ``accept``: plain PRO is ``select=("difference",)``; without threshold and with random
@@ -77,12 +83,12 @@ class PRO(Rounds):
     iterations: int | None = option(
         None,
         "rounds of all four steps "
-        f"[default: 1, {SEVERAL} if the objective changes by rounds: scaled, document]",
+        f"[default: 1; on lists {SEVERAL} if the objective changes by rounds: scaled, document]",
     )
-    interpolation: float = option(
-        1.0,
-        "how much of the new weights is taken, the rest being the old ones (the papers' Ψ; 0.1 "
-        "is usual in a loop with a decoder)",
+    interpolation: float | None = option(
+        None,
+        "how much of the new weights is taken, the rest being the old ones: the papers' Ψ "
+        f"[default: 1, {IN_LOOP} in a loop with a decoder]",
     )
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
@@ -99,7 +105,7 @@ class PRO(Rounds):
         LEARNERS.create(self.learn)
         if self.iterations is not None and self.iterations < 1:
             raise UsageError(f"iterations is {self.iterations}; give 1 or more")
-        if not 0.0 < self.interpolation <= 1.0:
+        if self.interpolation is not None and not 0.0 < self.interpolation <= 1.0:
             raise UsageError(
                 f"interpolation is {self.interpolation:g}; give a number above 0, 1 at most"
             )
@@ -109,8 +115,26 @@ class PRO(Rounds):
         """The number of rounds; 1 where a second would only sample anew."""
         if self.iterations is not None:
             return self.iterations
+        if self.in_loop:
+            return 1
         changes = any(objective_of(name).changes_by_round for name in self.objective)
         return SEVERAL if changes else 1
+
+    @property
+    def _share(self) -> float:
+        """How much of the new weights is taken."""
+        if self.interpolation is not None:
+            return self.interpolation
+        return IN_LOOP if self.in_loop else 1.0
+
+    def _mixed(self, new: Floats, old: Floats) -> Floats:
+        """Return Ψ times the new weights and the rest of the old ones."""
+        if self.in_loop:
+            wanted, now = (float(np.sqrt(inner(one, one))) for one in (old, new))
+            if wanted == 0.0:
+                return new
+            new = new * (wanted / now) if now > 0.0 else new
+        return self._share * new + (1.0 - self._share) * old
 
     def _steps(self, lengths: Lengths | None) -> Steps:
         """Return the first three steps; the usual ones where none are given."""
@@ -139,7 +163,7 @@ class PRO(Rounds):
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
         own = super().own_start(tuning)
-        return own if self.interpolation == 1.0 else np.zeros_like(own)
+        return own if self._share == 1.0 else np.zeros_like(own)
 
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""
@@ -156,7 +180,7 @@ class PRO(Rounds):
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Gather pairs, and learn from them."""
-        worth = objective.begin(tuning, "pairs")
+        worth = self.begun(objective, tuning, "pairs")
         describer = Describer(tuning)
         steps = self._steps(describer.lengths)
         learner = LEARNERS.create(self.learn)
@@ -175,7 +199,7 @@ class PRO(Rounds):
                 new = learner.learn(vectors, strength)
                 if not vectors.nnz:
                     warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
-                weights = self.interpolation * new + (1.0 - self.interpolation) * weights
+                weights = self._mixed(new, weights)
             yield Round(weights, entry)
             if objective.changes_by_round:
                 worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))

@@ -97,7 +97,7 @@ class Ramp(Rounds):
         """Choose hope candidates, and descend."""
         (scale,) = self.start_scale
         examples: Examples = ListExamples(tuning)
-        worth = objective.begin(tuning, "examples")
+        worth = self.begun(objective, tuning, "examples")
         origin = scale * start
         weights = origin.copy()
         rate = 0.0 if self.rate is None else self.rate

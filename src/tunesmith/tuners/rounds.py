@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import itertools
 import warnings
 from abc import abstractmethod
@@ -20,10 +19,11 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import Objective, objective_of
+from tunesmith.metrics.worth import Objective, Way, Worth, objective_of
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.tuners.base import Outcome, Tuner, score_of
+from tunesmith.tuners.base import Outcome, score_of
+from tunesmith.tuners.remembering import Remembering
 from tunesmith.tuners.stages import Evaluated
 
 PICKS = ("last", "best", "dev")
@@ -48,7 +48,7 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds(Tuner):
+class Rounds(Remembering):
     """What a tuner inherits that goes over a set in rounds; it needs :meth:`rounds`.
 
     The metric is that of whole sets. What a single candidate is worth on the way is the
@@ -104,6 +104,21 @@ class Rounds(Tuner):
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Learn from ``start`` on; yield after every round."""
+
+    def begun(self, objective: Objective, tuning: TuningSet, way: Way) -> Worth:
+        """Return the values of a set; in a loop, after the rounds before.
+
+        An objective that changes by rounds is told what the weights of each of them choose from
+        the lists as they are now: as if all rounds had been on these. The first weights of a
+        loop were not learnt; no round ended with them.
+        """
+        worth = objective.begin(tuning, way)
+        if objective.changes_by_round:
+            names = tuning.candidates.features.names
+            for weights in (self.earlier or ())[1:]:
+                winners = best(tuning.candidates, weights.aligned(names))
+                worth.end_round(worth.stats[winners].sum(axis=0))
+        return worth
 
     @property
     def never_worse(self) -> bool:  # type: ignore[override]
@@ -176,7 +191,7 @@ class Rounds(Tuner):
         child = rng.spawn(1)[0]
         for setting in _products(self._several()):
             single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
-            one = dataclasses.replace(self, **single)
+            one = self.changed(**single)
             (objective,) = one._objectives(tuning.metric)
             track = _Track(tuning, begin)
             for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(child)):
