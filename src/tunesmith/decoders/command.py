@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, digest_of
 from tunesmith.decoders.external import ExternalDecoder, Shard
-from tunesmith.decoders.program import check_program, found_program
+from tunesmith.decoders.program import check_program, found_program, shell_syntax
 from tunesmith.decoders.template import Template
 from tunesmith.errors import UsageError
 from tunesmith.io.formats import WEIGHTS_FORMATS
@@ -44,7 +44,9 @@ class CommandDecoder(ExternalDecoder):
         "FILE",
     )
 
+    # Made of the options; they are not options themselves.
     _template: ClassVar[Template]
+    _format: ClassVar[str]
     _file: ClassVar[WeightsFile | None] = None
 
     def __post_init__(self) -> None:
@@ -69,8 +71,6 @@ class CommandDecoder(ExternalDecoder):
             ("writes_stdout", "output" not in template.placeholders),
         ):
             object.__setattr__(self, name, value)
-
-    _format: ClassVar[str] = "json"
 
     def arguments(self, shard: Shard) -> list[str]:
         """Fill in the template."""
@@ -97,6 +97,10 @@ class CommandDecoder(ExternalDecoder):
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return the weights template with other weights."""
         return None if self._file is None else self._file.rewritten(weights)
+
+    def remark(self) -> str:
+        """Say what a shell would have been needed for."""
+        return shell_syntax(self._template.fixed)
 
     def check(self) -> None:
         """Raise an error if the program cannot be started."""

@@ -15,20 +15,25 @@ from tunesmith.data.features import Gap
 from tunesmith.decoders.base import DecoderError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of
-from tunesmith.io.streams import Source
 
 #: First bytes of formats that are not lines of text.
 BINARY = (b"ARROW1", b"PAR1")
+HEAD = 16
 
 
-def check_end(source: Source, path: Path) -> None:
-    """Raise an error if the last line of a list has no end: the rest may be lacking."""
-    head = source.head()
-    if not head or head.startswith(BINARY):
-        return
+def check_there(path: Path) -> None:
+    """Raise an error if a list is not there, is empty, or lacks the end of its last line.
+
+    A line that is cut off may still be read, with wrong numbers.
+    """
+    if not path.exists():
+        raise DecoderError(f"{path}: it is not there; have the program write it")
     with open(path, "rb") as file:
-        if kind_of(file.read(16)) is not None:  # decompression knows where it ends
-            return
+        head = file.read(HEAD)
+        if not head:
+            raise DecoderError(f"{path}: it is empty; have the program write candidates")
+        if head.startswith(BINARY) or kind_of(head) is not None:
+            return  # the readers of these know where they end
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
             raise DecoderError(
@@ -65,6 +70,9 @@ def joined(parts: Sequence[Collector]) -> CandidateSet:
         whole.take(part, ids)
         done += len(ids)
     found = whole.finish()
+    for values in (found.features.dense, found.features.sparse.data):
+        if not np.isfinite(values).all():
+            raise DecoderError("a feature is not finite; mend the decoder's model")
     words, texts = _in_order(found)
     gaps = {
         name: Gap(gap.count, "the decoder's output") for name, gap in found.features.gaps.items()

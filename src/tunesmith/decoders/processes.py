@@ -44,6 +44,8 @@ class Running:
     @property
     def ended(self) -> bool:
         """Whether it has ended; it is not waited for, so that its number stays its own."""
+        if not hasattr(os, "waitid"):
+            return self.process.poll() is not None
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         try:
             return os.waitid(os.P_PID, self.process.pid, flags) is not None

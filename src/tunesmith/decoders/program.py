@@ -10,9 +10,23 @@ from collections.abc import Sequence
 from tunesmith.decoders.base import DecoderError
 from tunesmith.errors import shortened
 
-#: What a shell would make something of, and we do not.
-_SHELL = re.compile(r"[|<>&;`*?]|\$[A-Za-z_{(]|^~")
-NO_SHELL = "a command runs without a shell; put it into a script"
+#: Arguments that a shell would make something of, and we do not.
+_SHELL = re.compile(
+    r"\|\|?|&&?|;|[0-9]?(?:<|>>?)(?:&[0-9])?|[0-9&]?>.+|~(?:/.*)?|.*\$[A-Za-z_({].*|.*`.*",
+    re.DOTALL,
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+
+
+def shell_syntax(arguments: Sequence[str]) -> str:
+    """Return a remark on the first argument that is meant for a shell; empty if none is."""
+    for argument in arguments:
+        if _SHELL.fullmatch(argument) or (
+            argument is arguments[0] and _ASSIGNMENT.fullmatch(argument)
+        ):
+            shown = shortened(argument)
+            return f"a command runs without a shell, which '{shown}' needs; put it into a script"
+    return ""
 
 
 def check_program(arguments: Sequence[str]) -> str:
@@ -21,8 +35,8 @@ def check_program(arguments: Sequence[str]) -> str:
     shown = shortened(program)
     found = found_program(program)
     if found is None:
-        if any(_SHELL.search(argument) for argument in arguments):
-            raise DecoderError(f"'{shown}' is not found; {NO_SHELL}")
+        if remark := shell_syntax(arguments):
+            raise DecoderError(f"there is no program '{shown}'; {remark}")
         where = "name one that exists" if os.sep in program else "is it on the PATH?"
         raise DecoderError(f"there is no program '{shown}'; {where}")
     if os.path.isdir(found):
