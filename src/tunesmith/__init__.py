@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tunesmith.data.merge import merge
     from tunesmith.data.synthetic import synthetic
     from tunesmith.data.weights import Weights
+    from tunesmith.decoders.base import Decoder, DecoderError, Sentence
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
     from tunesmith.io.frames import from_arrays, from_frame
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tunesmith.io.tables import to_columns
     from tunesmith.io.weights import read_weights
     from tunesmith.io.write import write
+    from tunesmith.loop.inputs import Inputs
+    from tunesmith.loop.loop import Loop
     from tunesmith.metrics.base import Metric
     from tunesmith.metrics.bleu import BLEU
     from tunesmith.metrics.chrf import CHRF
@@ -66,10 +69,14 @@ _HOME = {
     "CandidateSet": "data.candidates",
     "Column": "metrics.column",
     "Cost": "metrics.column",
+    "Decoder": "decoders.base",
+    "DecoderError": "decoders.base",
     "Features": "data.features",
     "FormatError": "errors",
     "Harmonic": "metrics.combination",
+    "Inputs": "loop.inputs",
     "LPMERT": "tuners.lp_mert",
+    "Loop": "loop.loop",
     "MERT": "tuners.mert",
     "MIRA": "tuners.mira",
     "Metric": "metrics.base",
@@ -80,6 +87,7 @@ _HOME = {
     "Plane": "tuners.plane",
     "Ramp": "tuners.ramp",
     "SGD": "tuners.sgd",
+    "Sentence": "decoders.base",
     "SentenceBLEU": "metrics.sentence_bleu",
     "Sum": "metrics.combination",
     "TER": "metrics.ter",
@@ -116,10 +124,14 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "CandidateSet",
     "Column",
     "Cost",
+    "Decoder",
+    "DecoderError",
     "Features",
     "FormatError",
     "Harmonic",
+    "Inputs",
     "LPMERT",
+    "Loop",
     "MERT",
     "MIRA",
     "Metric",
@@ -130,6 +142,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Plane",
     "Ramp",
     "SGD",
+    "Sentence",
     "SentenceBLEU",
     "Sum",
     "TER",

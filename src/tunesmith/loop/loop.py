@@ -137,13 +137,13 @@ class Loop:
             chosen = self._chosen(run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
-        beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
-        labels = [one if isinstance(one, str) else one.name for one in others]
-        result = run.result(rounds, chosen, dict(zip(labels, beside, strict=True)))
-        options = f"rounds:{self.rounds}|final:{self.final}"
-        return dataclasses.replace(
-            result, stopped=stopped, signature=f"{options}|{result.signature}"
-        )
+            result = run.result(rounds, chosen, others)
+            options = f"rounds:{self.rounds}|final:{self.final}"
+            result = dataclasses.replace(
+                result, stopped=stopped, signature=f"{options}|{result.signature}"
+            )
+            state.finish(result.to_dict())
+        return result
 
     def why_stop(self, rounds: Sequence[LoopRound]) -> str | None:
         """Say why no further round follows the last decoding; None if one does."""

@@ -22,10 +22,10 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound, Said
 from tunesmith.loop.state import State
-from tunesmith.metrics.base import Metric
+from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
-from tunesmith.progress import progress
+from tunesmith.progress import progress, tell
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.beside import scores_of_outputs
@@ -86,6 +86,7 @@ class Run:
             rounds.append(self.decoded(state, name, weights))
             remark = f"output {rounds[-1].score:.2f}, {rounds[-1].new} new candidates"
             progress("rounds", len(rounds) - 1, most, remark)
+            tell(f"round {len(rounds) - 1}: {remark}")
             stopped = why_stop(rounds)
             if stopped is not None:
                 return rounds, stopped
@@ -157,7 +158,7 @@ class Run:
         self.said.again(held)
 
     def result(
-        self, rounds: list[LoopRound], chosen: LoopRound, others: dict[str, Metric]
+        self, rounds: list[LoopRound], chosen: LoopRound, others: Sequence[Metric | str]
     ) -> TuneResult:
         """Say what all rounds came to, and the chosen one above all."""
         tuned = [one.tuned for one in rounds if one.tuned is not None]
@@ -171,7 +172,7 @@ class Run:
             for which in self.sets
         }
         own = scores["tune"]
-        beside = [self._other(label, one, rounds[0], chosen) for label, one in others.items()]
+        beside = [self._other(one, rounds[0], chosen) for one in others]
         # A tuner keeps all weights that it was given, and adds those of new features.
         names = dict.fromkeys([*self.begin, *chosen.weights])
         begin = Weights.from_dict({name: self.begin.get(name, 0.0) for name in names})
@@ -208,10 +209,10 @@ class Run:
             ],
         )
 
-    def _other(
-        self, label: str, metric: Metric, first: LoopRound, chosen: LoopRound
-    ) -> OtherScores:
+    def _other(self, other: Metric | str, first: LoopRound, chosen: LoopRound) -> OtherScores:
         """Score outputs by another metric."""
+        label = other if isinstance(other, str) else other.name
+        metric = METRICS.create(other) if isinstance(other, str) else other
         found: dict[str, Scores] = {}
         signature = ""
         for which in self.sets:

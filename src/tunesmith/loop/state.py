@@ -22,6 +22,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, TunesmithError, UsageError, shortened
 from tunesmith.io.arrow import arrow, write_arrow
 from tunesmith.io.read import read
+from tunesmith.progress import tell
 
 SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"
@@ -45,6 +46,10 @@ class State(Protocol):
         """
         ...
 
+    def finish(self, result: dict[str, Any]) -> None:
+        """Keep what all steps came to, in the place of what fewer of them may have come to."""
+        ...
+
 
 class InMemory:
     """Nothing is kept: a run that ends is gone."""
@@ -60,6 +65,9 @@ class InMemory:
         """Make them."""
         return _bare(make(None)), True
 
+    def finish(self, result: dict[str, Any]) -> None:
+        """Do nothing: whoever runs the loop has the result."""
+
 
 class WorkDirectory:
     """A folder with a file for each step."""
@@ -71,9 +79,7 @@ class WorkDirectory:
         """Return what the file says, whether it was there or is written now."""
         path = self.folder / f"{name}.json"
         if not path.exists():
-            text = json.dumps(make(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-            with _appearing(path) as file:
-                file.write(text.encode())
+            _write_record(path, make())
         return read_record(path)
 
     def candidates(
@@ -98,6 +104,16 @@ class WorkDirectory:
             return _bare(read(path, format="arrow")), is_new
         except FormatError as error:
             raise _damaged(path, error) from None
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result; one of fewer rounds, or another choice among them, is replaced."""
+        _write_record(self.folder / "result.json", result)
+
+
+def _write_record(path: Path, record: dict[str, Any]) -> None:
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    with _appearing(path) as file:
+        file.write(text.encode())
 
 
 def _bare(candidates: CandidateSet) -> CandidateSet:
@@ -154,7 +170,18 @@ def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any])
         _check_configuration(path, configuration)
         for left_over in path.rglob(f"{PARTIAL}*"):
             left_over.unlink(missing_ok=True)
+        _tell_where(path)
         yield WorkDirectory(path)
+
+
+def _tell_where(folder: Path) -> None:
+    """Tell with which round a run goes on."""
+    names = [path.parent.name for path in folder.glob("round-*/weights.json")]
+    if names:
+        last = max(int(name.removeprefix("round-")) for name in names)
+        is_decoded = (folder / f"round-{last:02d}" / "scores.json").exists()
+        word = "after" if is_decoded else "with"
+        tell(f"going on {word} round {last} of {folder}", is_detail=False)
 
 
 def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
