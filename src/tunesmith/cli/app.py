@@ -125,15 +125,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
-    """Return what is wrong with the arguments; an option of another tuner is told to be one."""
+    """Return what is wrong with the arguments; those of `tune` know whose an option is."""
     option = getattr(error, "option_name", None)
     if option is not None and arguments[:1] == ["tune"]:
-        from tunesmith.cli.tune import owners
+        from tunesmith.cli.tune import why_not
 
-        tuners = owners(option)
-        if tuners:
-            kind = "tuner" if len(tuners) == 1 else "tuners"
-            return f"{option} is an option of the {kind} {', '.join(tuners)}; see --help of yours"
+        told = why_not(option, arguments)
+        if told is not None:
+            return told
     return f"{message}; see --help"
 
 
@@ -174,7 +173,7 @@ HELP = {
     "certify": "Prove how much better than given weights any others can be.",
     "convert": "Convert candidates, or weights, from one format to another.",
     "synth": "Make candidates whose best weights are known.",
-    "list": "List tuners, metrics, formats and the parts of tuners.",
+    "list": "List tuners, metrics, formats, decoders and the parts of tuners.",
     "doctor": "Check this installation.",
     "demo": "Tune on bundled lists and draw an error surface.",
 }
@@ -234,16 +233,18 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
 @contextlib.contextmanager
 def _session(session: Session, threads: int | None) -> Iterator[None]:
     from tunesmith.parallel import local
-    from tunesmith.progress import show_with
+    from tunesmith.progress import show_with, tell_with
 
     with warnings.catch_warnings(), local.threads(threads), _progress_bar(session) as show:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = session.warn
         show_with(show)
+        tell_with(lambda line, is_detail: session.note(line) if is_detail else session.say(line))
         try:
             yield
         finally:
             show_with(None)
+            tell_with(None)
 
 
 class _Results:

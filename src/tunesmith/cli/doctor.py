@@ -23,6 +23,8 @@ EXTRAS = {
     "zstandard": "formats",
     "sacrebleu": "tokenizers",
     "sklearn": "sklearn",
+    "thot": "thot",
+    "machine": "sil-machine",
 }
 
 

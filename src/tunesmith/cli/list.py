@@ -14,7 +14,7 @@ from tunesmith.registry import Registry, options_of
 
 SCHEMA = "tunesmith.list/1"
 KINDS = (
-    *("tuners", "metrics", "formats", "weights-formats", "directions"),
+    *("tuners", "metrics", "formats", "weights-formats", "decoders", "directions"),
     *("objectives", "samplers", "selections", "acceptances", "learners"),
 )
 
@@ -27,7 +27,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List tuners, metrics, formats and the parts of tuners, with their options."""
+    """List tuners, metrics, formats, decoders and the parts of tuners, with their options."""
     from tunesmith._version import __version__
     from tunesmith.metrics.worth import PRESETS
 
@@ -63,6 +63,7 @@ def _shown(value: object) -> str:
 
 
 def _registry(kind: str) -> Registry[Any]:
+    from tunesmith.decoders.base import DECODERS
     from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.worth import OBJECTIVES
@@ -74,7 +75,7 @@ def _registry(kind: str) -> Registry[Any]:
     from tunesmith.tuners.base import TUNERS
 
     found: tuple[Registry[Any], ...] = (
-        *(TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DIRECTIONS),
+        *(TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DECODERS, DIRECTIONS),
         *(OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
     )
     registries = dict(zip(KINDS, found, strict=True))
