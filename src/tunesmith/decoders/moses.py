@@ -1,0 +1,254 @@
+"""Moses: weights in moses.ini, n-best lists in a file."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
+from tunesmith.decoders.blank import add_blank
+from tunesmith.decoders.external import ExternalDecoder, Shard
+from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
+from tunesmith.decoders.program import check_program
+from tunesmith.decoders.words import check_extra, split
+from tunesmith.errors import UsageError, one_line, shortened
+from tunesmith.io.collector import Collector
+from tunesmith.registry import option
+
+#: Options of Moses that are ours to give.
+OURS = frozenset(
+    {
+        "config",
+        "f",
+        "i",
+        "input-file",
+        "n-best-list",
+        "show-weights",
+        "weight",
+        "weight-file",
+        "weight-overwrite",
+        "wf",
+    }
+)
+#: The file with the weights of sparse features, beside moses.ini.
+SPARSE = "sparse-weights"
+#: How far a weight may be from the six digits that are shown of it.
+ROUNDING = 2e-5
+
+
+@DECODERS.register("moses")
+@dataclass(frozen=True, kw_only=True)
+class MosesDecoder(ExternalDecoder):
+    """Moses, from version 1 on, phrase-based or with a chart; its moses.ini is rewritten."""
+
+    binary: str = option("moses", "the program, a path or a name on the PATH", "FILE")
+    ini: str = option("", "moses.ini: features, and weights to start from", "FILE")
+    extra: str = option("", "further arguments of Moses, such as '-threads 4'", "ARGUMENTS")
+    distinct: bool = option(True, "whether the texts of a list are all different")
+    format: str | None = option("moses", "format of the n-best list")
+
+    weights_name: ClassVar[str] = "moses.ini"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.ini:
+            raise UsageError("the decoder 'moses' needs a moses.ini; give it with --decoder-ini")
+        check_extra(self.extra, OURS, "Moses")
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        return self.binary, *split(self.extra)
+
+    def arguments(self, shard: Shard) -> list[str]:
+        """Return a command as mert-moses.pl gives it."""
+        words = [*self._command, "-f", os.fspath(shard.weights)]
+        sparse = shard.weights.with_name(SPARSE)
+        if sparse.exists():
+            words += ["-weight-file", os.fspath(sparse)]
+        words += ["-n-best-list", os.fspath(shard.output), str(self.nbest_size)]
+        words += ["distinct"] if self.distinct else []
+        return [*words, "-input-file", os.fspath(shard.input)]
+
+    def read_output(self, shard: Shard, collector: Collector) -> None:
+        """Add a shard's candidates, an empty one where there was no word."""
+        super().read_output(shard, collector)
+        add_blank(collector, shard.sentences, shard.output, blank_lines=False)
+
+    def check(self) -> None:
+        """Raise an error if the program or moses.ini cannot be used."""
+        self._model()
+
+    def start(self) -> Weights:
+        """Return the weights of all features that lists have, those of moses.ini first."""
+        return self._model().start()
+
+    def weights_bytes(self, weights: Weights) -> bytes:
+        """Return moses.ini with the weights, but for those of sparse features."""
+        return self._model().rewritten(weights, with_sparse=False)
+
+    def beside_weights(self, weights: Weights) -> dict[str, bytes]:
+        """Return the file with the weights of sparse features, if there are any."""
+        model = self._model()
+        sparse = model.sparse(weights)
+        if not sparse and model.file.weight_file is None:
+            return {}
+        return {SPARSE: "".join(f"{name} {sparse[name]!r}\n" for name in sparse).encode()}
+
+    def rewritten(self, weights: Weights) -> bytes:
+        """Return moses.ini with all weights."""
+        return self._model().rewritten(weights, with_sparse=True)
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the options, and the digests of moses.ini and of what weights it names."""
+        files = {self.ini: digest_of(self.ini)}
+        weight_file = MosesConfiguration.read(self.ini).weight_file
+        if weight_file is not None:
+            files[weight_file] = digest_of(weight_file)
+        return {**super().configuration(), "files": files}
+
+    def _model(self) -> MosesModel:
+        file = MosesConfiguration.read(self.ini)
+        command = (*self._command, "-f", self.ini, "-show-weights")
+        return MosesModel(file, shown(command, self.time_limit, file.text))
+
+
+class MosesModel:
+    """Which weights the features of the lists have, in moses.ini.
+
+    Parameters
+    ----------
+    file
+        The moses.ini.
+    functions
+        What Moses makes of it.
+    """
+
+    def __init__(self, file: MosesConfiguration, functions: Sequence[Function]) -> None:
+        self.file = file
+        self.functions = {function.name: function for function in functions}
+        #: Of each weight of a dense feature: its function, and which of its values, from 0.
+        self.places: dict[str, tuple[str, int]] = {}
+        for function in functions:
+            self._check(function)
+            entry = file.entries.get(function.name)
+            width = len(function.shown) if entry is None else len(entry.values)
+            for name, place in function.places(width).items():
+                self.places[name] = function.name, place
+
+    def _check(self, function: Function) -> None:
+        entry = self.file.entries.get(function.name)
+        if entry is None or not function.tuneable:
+            return
+        where, name = self.file.path, function.name
+        if len(entry.values) != len(function.shown):
+            raise DecoderError(
+                f"{where}: '{name}' has {len(entry.values)} weights and Moses shows "
+                f"{len(function.shown)}; give as many"
+            )
+        for value, seen in zip(entry.values, function.shown, strict=True):
+            if seen is not None and abs(value - seen) > ROUNDING * max(1.0, abs(value)):
+                raise DecoderError(
+                    f"{where}: '{name}' has the weight {value:g} and Moses takes {seen:g}; give "
+                    "weights in [weight] alone"
+                )
+
+    def start(self) -> Weights:
+        """Return the weights of all features that lists have."""
+        weights: dict[str, float] = {}
+        for name, (owner, place) in self.places.items():
+            function, entry = self.functions[owner], self.file.entries.get(owner)
+            if not function.tuneable:
+                continue
+            seen = function.shown[place]
+            weights[name] = entry.values[place] if entry is not None else float(seen or 0.0)
+        weights.update(self.file.sparse_file)
+        for name, entry in self.file.entries.items():
+            if name not in self.functions:
+                weights[name] = entry.values[0]
+        if not weights:
+            raise DecoderError(f"{self.file.path}: no feature of it can be tuned; give one")
+        return Weights.from_dict(weights)
+
+    def sparse(self, weights: Weights) -> dict[str, float]:
+        """Return the weights that are not those of a dense feature, and check their names."""
+        found = {name: weights[name] for name in weights if name not in self.places}
+        for name in found:
+            # Moses calls a sparse feature after its function.
+            owned = any(name.startswith(f"{owner}_") for owner in self.functions)
+            if not owned or any(c.isspace() for c in name):
+                raise DecoderError(
+                    f"'{shortened(name)}' is no feature of {self.file.path}; give weights of its "
+                    f"features, as {', '.join(list(self.places)[:3])}"
+                )
+        return found
+
+    def rewritten(self, weights: Weights, with_sparse: bool) -> bytes:
+        """Return moses.ini with other weights; sparse ones that have no line get one, or not."""
+        lines: dict[str, dict[int, float]] = {}
+        new: dict[str, list[float]] = {}
+        for name, (owner, place) in self.places.items():
+            if name not in weights:
+                continue
+            if owner in self.file.entries:
+                lines.setdefault(owner, {})[place] = weights[name]
+                continue
+            if owner not in new:
+                new[owner] = self._defaults(owner)
+            new[owner][place] = weights[name]
+        for name, value in self.sparse(weights).items():
+            if name in self.file.entries:
+                lines[name] = {0: value}
+            elif with_sparse and (value or name in self.file.sparse_file):
+                new[name] = [value]
+        for name in new:
+            if "#" in name:
+                raise DecoderError(
+                    f"'{shortened(name)}' cannot stand in a moses.ini, where # begins a comment; "
+                    "take the weights of sparse features from the work directory as a weight-file"
+                )
+        return self.file.rewritten(lines, new)
+
+    def _defaults(self, owner: str) -> list[float]:
+        """Return the weights of a function that moses.ini gives none to."""
+        shown = self.functions[owner].shown
+        if None in shown:
+            raise DecoderError(
+                f"{self.file.path}: '{owner}' has values that are not tuned, and no weights; give "
+                "them in [weight]"
+            )
+        return [float(value or 0.0) for value in shown]
+
+
+@lru_cache(maxsize=8)
+def shown(command: tuple[str, ...], time_limit: float | None, ini: bytes) -> list[Function]:
+    """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
+    check_program(command)
+    what = f"'{shlex.join(command)}'"
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=time_limit, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise DecoderError(f"{what} took longer than {time_limit:g} s; give it more") from None
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise DecoderError(f"{what}: {problem}; name a Moses that can be started") from None
+    said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    words = shortened(one_line(" / ".join(said[-2:]))) or "nothing"
+    if done.returncode != 0:
+        raise DecoderError(
+            f"{what} ended with exit code {done.returncode}; its last words: {words}; mend it"
+        )
+    functions = shown_functions(done.stdout.decode(errors="replace"))
+    if not functions:
+        raise DecoderError(
+            f"{what} shows no weights as Name= value; use Moses from version 1 on (its last words: "
+            f"{words})"
+        )
+    return functions
