@@ -51,7 +51,8 @@ def test_all_kinds_of_steps_are_on_disk(done):
     assert steps[0] == "configuration.json"
     first = ["weights.json", "tune.arrow", "dev.arrow", "scores.json", "tuned.json"]
     assert steps[1:6] == [f"round-00/{name}" for name in first]
-    assert steps[-3:] == [
+    assert steps[-1] == "result.json"
+    assert steps[-4:-1] == [
         f"average-02/{name}" for name in ("tune.arrow", "dev.arrow", "scores.json")
     ]
     assert "round-02/tuned.json" not in steps
