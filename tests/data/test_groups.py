@@ -59,3 +59,42 @@ def test_no_group_stands_twice():
 def test_groups_are_counted_from_0(groups):
     with pytest.raises(TunesmithError, match="count them from 0"):
         candidate_set([[[1.0]], [[2.0]]]).with_groups(groups)
+
+
+@given(sets(), st.data())
+def test_candidates_keep_all_that_is_theirs(made, data):
+    candidates, groups = made
+    rows, kept = [], []
+    for group in groups:
+        own = data.draw(
+            st.permutations(range(candidates.start[group], candidates.start[group + 1]))
+        )
+        own = own[: data.draw(st.integers(0, len(own)))]
+        rows += own
+        kept += [group] if own else []
+    found = candidates.with_candidates(np.array(rows, np.int64))
+    whole = np.column_stack([candidates.features.dense.T, candidates.features.sparse.toarray()])
+    part = np.column_stack([found.features.dense.T, found.features.sparse.toarray()])
+    assert found.ids == tuple(candidates.ids[g] for g in kept)
+    assert np.array_equal(part, whole[rows])
+    assert [found.text(i) for i in range(len(found))] == [candidates.text(i) for i in rows]
+    for own, group in enumerate(kept):
+        held = rows[found.start[own] : found.start[own + 1]]
+        assert {*held} <= {*range(candidates.start[group], candidates.start[group + 1])}
+        assert found.reference_texts(own) == candidates.reference_texts(group)
+    assert found.start[-1] == len(rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([0, 0], "asked for twice"),
+        ([3], "there are 3 candidates; count them from 0"),
+        ([-1], "count them from 0"),
+        ([0.5], "count them from 0"),
+        ([0, 2, 1], "of a group are apart"),
+    ],
+)
+def test_candidates_that_cannot_be_asked_for(rows, said):
+    with pytest.raises(TunesmithError, match=said):
+        candidate_set([[[1.0], [2.0]], [[3.0]]]).with_candidates(rows)

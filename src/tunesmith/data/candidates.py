@@ -206,7 +206,33 @@ class CandidateSet:
         if len(np.unique(wanted)) < len(wanted):
             raise TunesmithError("a group is asked for twice; name each once")
         sizes = np.diff(self.start)[wanted]
-        rows = _runs(self.start[wanted], sizes)
+        return self._some(wanted, sizes, _runs(self.start[wanted], sizes))
+
+    def with_candidates(self, rows: Sequence[int] | Ints) -> CandidateSet:
+        """Return some of the candidates, in the order given.
+
+        Those of a group stand together; their group has its place where they are. A group of
+        which none is asked for is left out.
+        """
+        wanted = np.asarray(rows)
+        if wanted.dtype.kind not in "iu" and len(wanted):
+            raise TunesmithError("candidates are asked for by whole numbers; count them from 0")
+        wanted = wanted.astype(np.int64)
+        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
+            raise TunesmithError(f"there are {len(self)} candidates; count them from 0")
+        asked = np.zeros(len(self), np.bool_)
+        asked[wanted] = True
+        if np.count_nonzero(asked) < len(wanted):
+            raise TunesmithError("a candidate is asked for twice; name each once")
+        owners = np.searchsorted(self.start, wanted, side="right") - 1
+        first = np.flatnonzero(np.diff(owners, prepend=-1))
+        groups = owners[first]
+        if len(np.unique(groups)) < len(groups):
+            raise TunesmithError("the candidates of a group are apart; name them together")
+        return self._some(groups, np.diff(first, append=len(wanted)), wanted)
+
+    def _some(self, wanted: Ints, sizes: Ints, rows: Ints) -> CandidateSet:
+        """Return some of the groups, with so many candidates each."""
         references = None
         if self.references is not None:
             held = self.references

@@ -104,7 +104,9 @@ class Features:
         """Return the features of some candidates, in the order given."""
         dense = np.empty((len(self.dense), len(rows)))
         map_pieces(lambda d: _gather(self.dense[d], rows, dense[d]), list(range(len(dense))))
-        sparse = csc_array(self.sparse[rows])
+        # Rows of a block stored by columns are found slowly, even if there are no columns.
+        none = csc_array((len(rows), 0))
+        sparse = csc_array(self.sparse[rows]) if self.sparse_names else none
         return Features(self.dense_names, dense, self.sparse_names, sparse)
 
     def column(self, index: int) -> tuple[Ids, Floats]:

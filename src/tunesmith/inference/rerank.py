@@ -10,6 +10,11 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
+from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
+
+#: Groups whose best candidates are found in one piece of work.
+PIECE = 64
 
 
 def rerank(
@@ -38,3 +43,68 @@ def ranking(candidates: CandidateSet, values: Floats) -> tuple[Ints, Floats]:
     scores = candidates.features.dot(values)
     group = np.repeat(np.arange(candidates.groups), np.diff(candidates.start))
     return np.lexsort((-scores, group)), scores
+
+
+def nbest(
+    candidates: CandidateSet, values: Floats, count: int, groups: Ints | None = None
+) -> tuple[Ints, Ints]:
+    """Return the best so many candidates of each group, the best first.
+
+    Among equals the first in the order read comes first, and is the one that is kept.
+
+    Parameters
+    ----------
+    values : float64[D]
+        Weights.
+    count
+        How many at most.
+    groups
+        Of which groups, in which order; None is all.
+
+    Returns
+    -------
+    rows : int64[...]
+        Candidates, those of one group after those of another.
+    sizes : int64[...]
+        How many there are of each group.
+    """
+    scores = candidates.features.dot(values)
+    wanted = np.arange(candidates.groups) if groups is None else groups
+    sizes = np.minimum(np.diff(candidates.start)[wanted], count)
+    ends = np.cumsum(sizes)
+    rows = np.empty(int(sizes.sum()), np.int64)
+
+    def fill(part: Ints) -> None:
+        first = int(ends[part[0]] - sizes[part[0]])
+        own = rows[first : ends[part[-1]]]
+        best_of_each(scores, candidates.start, wanted[part], count, own)
+
+    pieces = [np.arange(k, min(k + PIECE, len(wanted))) for k in range(0, len(wanted), PIECE)]
+    map_pieces(fill, pieces)
+    return rows, sizes
+
+
+@kernel
+def best_of_each(scores: Floats, start: Ints, groups: Ints, count: int, rows: Ints) -> None:
+    """Fill in the best candidates of some groups, one group after the other."""
+    done = 0
+    for group in groups:
+        lo, hi = start[group], start[group + 1]
+        own = -scores[lo:hi]
+        size = min(count, hi - lo)
+        chosen = np.empty(size, np.int64)
+        # What is worse than the last that is taken is not sorted.
+        last = np.partition(own, size - 1)[size - 1]
+        left = size
+        for i in range(own.shape[0]):
+            left -= own[i] < last
+        filled = 0
+        for i in range(own.shape[0]):
+            if own[i] < last or (own[i] == last and left > 0):
+                left -= own[i] == last
+                chosen[filled] = i
+                filled += 1
+        order = np.argsort(own[chosen], kind="mergesort")  # stable
+        for k in range(size):
+            rows[done + k] = lo + chosen[order[k]]
+        done += size

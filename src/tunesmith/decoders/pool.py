@@ -1,0 +1,112 @@
+"""A fixed pool of candidates as a decoder: it returns the best of them under the weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
+from tunesmith.errors import UsageError
+from tunesmith.inference.rerank import nbest
+from tunesmith.io.read import read
+from tunesmith.registry import option
+
+
+@DECODERS.register("pool")
+@dataclass(frozen=True, kw_only=True)
+class PoolDecoder(Decoder):
+    """A fixed pool of candidates: the best of each sentence under the current weights.
+
+    For experiments, for tests, and for lists that are too large to be tuned on as a whole. It is
+    read at the first question. What candidates have beside features (texts, columns,
+    references, inputs) they keep.
+    """
+
+    candidates: tuple[str, ...] = option((), "file with all candidates", "FILE")
+    format: str | None = option(None, "its format [default: recognised from the content]", "NAME")
+    nbest_size: int = option(100, "candidates of a sentence")
+
+    def __post_init__(self) -> None:
+        given: str | Iterable[str] = self.candidates
+        names = (given,) if isinstance(given, str) else tuple(given)
+        object.__setattr__(self, "candidates", names)
+        if self.nbest_size < 1:
+            raise UsageError(f"nbest-size is {self.nbest_size}; give 1 or more")
+
+    @classmethod
+    def of(cls, candidates: CandidateSet, nbest_size: int = 100) -> PoolDecoder:
+        """Make a decoder of candidates that are there already."""
+        made = cls(nbest_size=nbest_size)
+        object.__setattr__(made, "pool", candidates)
+        return made
+
+    @cached_property
+    def pool(self) -> CandidateSet:
+        """All candidates."""
+        if not self.candidates:
+            raise UsageError("the decoder 'pool' needs one; give it with --decoder-candidates")
+        return read(self.candidates, format=self.format)
+
+    @cached_property
+    def _groups(self) -> dict[GroupId, int]:
+        return {name: group for group, name in enumerate(self.pool.ids)}
+
+    def sentences(self) -> list[Sentence]:
+        """Return the sentences of the pool; their texts are empty if it does not have them."""
+        pool = self.pool
+        texts = [""] * pool.groups if pool.sources is None else pool.sources
+        return [Sentence(*one) for one in zip(pool.ids, texts, strict=True)]
+
+    def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+        """Return the best candidates of each sentence; among equals the first of the pool."""
+        pool = self.pool
+        names = pool.features.names
+        unknown = [sentence.id for sentence in sentences if sentence.id not in self._groups]
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise DecoderError(
+                f"the pool has no candidates of sentence {unknown[0]}{more}; decode those that it "
+                "has"
+            )
+        if not set(names) & set(weights):
+            raise DecoderError(
+                "no weight has the name of a feature of the pool; give the weights that belong to "
+                "it"
+            )
+        groups = np.array([self._groups[sentence.id] for sentence in sentences], np.int64)
+        rows, _ = nbest(pool, weights.aligned(names), self.nbest_size, groups)
+        return dataclasses.replace(pool.with_candidates(rows), files=())
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the digests of the files, wherever they are, and the size of lists."""
+        held = [file.sha256 for file in self.pool.files] if self.candidates else []
+        return {
+            "decoder": self.name,
+            "candidates": held or [_digest(self.pool)],
+            "nbest_size": self.nbest_size,
+        }
+
+
+def _digest(candidates: CandidateSet) -> str:
+    """Return the digest of all that a decoding may return."""
+    features = candidates.features
+    sparse = features.sparse
+    arrays = [candidates.start, features.dense, sparse.indptr, sparse.indices, sparse.data]
+    arrays += [candidates.texts.start, candidates.texts.ids, *candidates.columns.values()]
+    if candidates.references is not None:
+        held = candidates.references
+        arrays += [held.group_start, held.texts.start, held.texts.ids]
+    names = [candidates.ids, features.names, candidates.vocabulary, tuple(candidates.columns)]
+    names.append(candidates.sources or ())
+    found = hashlib.sha256(repr(names).encode())
+    for values in arrays:
+        found.update(np.ascontiguousarray(values).data)
+    return found.hexdigest()
