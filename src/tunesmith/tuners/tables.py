@@ -34,7 +34,34 @@ def result_table(result: TuneResult) -> Group:
     path = [] if result.path is None else [path_table(result)]
     rounds = _rounds_with_pairs(result)
     pairs = [pairs_table(result, rounds)] if rounds else []
-    return Group(score_table(result), *path, *pairs, weight_table(result), _summary(result))
+    loop = [] if result.rounds is None else [loop_table(result)]
+    return Group(score_table(result), *path, *loop, *pairs, weight_table(result), _summary(result))
+
+
+def loop_table(result: TuneResult) -> Table:
+    """Lay out what each round of a loop came to."""
+    rounds = result.rounds or []
+    table = Table(title="rounds", title_justify="left", title_style="bold")
+    heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
+    scores = [name for name in heads if rounds[0][name] is not None]
+    seconds = ["decoding\nseconds", "tuning\nseconds"]
+    columns = ["round", "new", *(heads[name] for name in scores), "on lists", *seconds]
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for entry in rounds:
+        promised, tuning = entry["list_score"], entry["tune_seconds"]
+        table.add_row(
+            str(entry["round"]),
+            str(entry["new"]),
+            *(_shown(entry[name]) for name in scores),
+            "" if promised is None else _shown(promised),
+            f"{entry['decode_seconds']:.1f}",
+            "" if tuning is None else f"{tuning:.1f}",
+            "chosen" if entry["chosen"] else "",
+        )
+    table.caption, table.caption_justify = Text(f"it ended: {result.stopped}"), "left"
+    return table
 
 
 def path_table(result: TuneResult) -> Table:
