@@ -74,8 +74,11 @@ def joined(parts: Sequence[Collector]) -> CandidateSet:
         if not np.isfinite(values).all():
             raise DecoderError("a feature is not finite; mend the decoder's model")
     words, texts = _in_order(found)
+    # A table has gaps, where another one lacks the whole column: what was noted depends on parts.
     gaps = {
-        name: Gap(gap.count, "the decoder's output") for name, gap in found.features.gaps.items()
+        name: Gap(gap.count, "the decoder's output")
+        for name, gap in found.features.gaps.items()
+        if gap.count is not None
     }
     features = dataclasses.replace(found.features, gaps=gaps)
     return dataclasses.replace(found, features=features, vocabulary=words, texts=texts, files=())
