@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import shlex
 import sys
@@ -129,7 +130,7 @@ def test_outputs_in_any_parts_are_one_set(found, written, data):
 
     cuts = sorted(data.draw(st.sets(st.integers(1, len(found)), max_size=3)) | {0, len(found)})
     whole = joined([part(0, len(found))])
-    same(whole, joined([part(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]))
+    same(whole, joined([part(a, b) for a, b in itertools.pairwise(cuts)]))
     names = [*whole.features.dense_names, *whole.features.sparse_names]
     # Against the candidates themselves.
     values = np.hstack([whole.features.dense.T, whole.features.sparse.toarray()])
@@ -198,10 +199,10 @@ def test_paths_and_sentences_arrive_as_they_are(tmp_path):
         f"{dump.program} {{output}} {{weights}} {{nbest_size}} '$(touch injected)' \"{{input}}\" "
         "'a  b' {{input}} '' --x={weights},{nbest_size} \\$HOME '*' '~' '|'"
     )
+    # With {input} nothing goes to standard input, which this program reads.
+    decoder = CommandDecoder(command=command, retries=0).in_folder(folder)
     with pytest.raises(TunesmithError, match="it is empty"):
-        # With {input} nothing goes to standard input, which this program reads.
-        decoder = CommandDecoder(command=command, retries=0)
-        decoder.in_folder(folder).decode(WEIGHTS, SENTENCES[:1])
+        decoder.decode(WEIGHTS, SENTENCES[:1])
     dump.file.unlink()
     decoder = CommandDecoder(command=command.replace('"{input}"', "x"), nbest_size=9)
     decoder = decoder.in_folder(folder)
