@@ -1,0 +1,253 @@
+"""Thot, a phrase-based decoder in process: n-best lists with features, weights set at once.
+
+Ortiz-Martínez and Casacuberta, "The new Thot toolkit for fully automatic and interactive
+statistical machine translation" (EACL 2014 demonstrations). Its Python module is sil-thot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import (
+    DECODERS,
+    Decoder,
+    DecoderError,
+    Sentence,
+    digest_of,
+    with_ids,
+)
+from tunesmith.decoders.thot_config import FEATURES, ThotConfig, kept_by_thot
+from tunesmith.errors import MissingExtraError, UsageError
+from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.registry import option
+
+if TYPE_CHECKING:
+    from thot.translation import SmtDecoder, SmtModel, TranslationData
+
+#: Thot has no answer to a sentence of more words.
+MOST_WORDS = 200
+#: Thot's files have this between fields, so that a token of theirs stands for it.
+BARS, ESCAPED = "|||", "<3bars>"
+
+#: The features of which less is worse: log-probabilities that a translation should not flee.
+#: sil-machine's own tuner keeps these weights at 0 or above.
+NOT_NEGATIVE = (
+    "LanguageModel",
+    "SourceJump",
+    "SourceSegmentLength",
+    "PhraseTargetGivenSource",
+    "PhraseSourceGivenTarget",
+)
+
+
+@DECODERS.register("thot")
+@dataclass(frozen=True)
+class ThotDecoder(Decoder):
+    """Phrase-based translation by Thot, loaded once and kept.
+
+    The width of its search depends on the scale of the weights: an option for a phrase is
+    dropped if its weighted probability is less than ``w`` times the best one's, and larger
+    weights set options further apart. So weights are brought to one scale before each search,
+    that of ``norm``; :meth:`used` says which they then are, and :meth:`rewritten` writes these.
+
+    All features are logarithms of probabilities, 0 or below.
+    """
+
+    config: str = option("", "Thot's configuration, as sil-machine's smt.cfg", "FILE")
+    nbest_size: int = option(100, "candidates of a sentence")
+    alignment: Literal["auto", "ibm1", "ibm2", "hmm", "fast-align", "ibm3", "ibm4"] = option(
+        "auto", "the kind of alignment model that the model was trained with"
+    )
+    norm: float = option(
+        1.0, "sum of the sizes of the weights in the search; 0 takes them as they come"
+    )
+    w: float | None = option(None, "options less probable than so many times the best are dropped")
+    a: int | None = option(None, "options of a source phrase")
+    e: int | None = option(None, "source words that may be jumped over")
+    s: int | None = option(None, "hypotheses in a stack")
+    heuristic: int | None = option(None, "estimate of what is left: 0 none, 4 or 6")
+
+    def __post_init__(self) -> None:
+        if not self.config:
+            raise UsageError("decoder 'thot' needs a configuration; give its file as config")
+        for name, least in (("nbest_size", 1), ("a", 1), ("e", 0), ("s", 1), ("w", 0), ("norm", 0)):
+            value = getattr(self, name)
+            if value is not None and not least <= value < np.inf:
+                shown = name.replace("_", "-")
+                raise UsageError(f"{shown} of decoder 'thot' is {value:g}; give {least} or more")
+
+    @cached_property
+    def _config(self) -> ThotConfig:
+        return ThotConfig.read(self.config)
+
+    @cached_property
+    def _model(self) -> SmtModel:
+        """The model with the settings of the search; loading is what takes time."""
+        config = self._config
+        thot = _thot()
+        kind = getattr(thot.alignment.AlignmentModelType, self._kind())
+        model: SmtModel = thot.translation.SmtModel(kind)
+        for what, load, prefix in (
+            ("translation", model.load_translation_model, config.translation_model),
+            ("language", model.load_language_model, config.language_model),
+        ):
+            if not load(str(prefix)):
+                raise DecoderError(
+                    f"{self.config}: Thot cannot load the {what} model {prefix}; train it again"
+                )
+        model.non_monotonicity = config.non_monotonicity
+        for name in ("w", "a", "e", "heuristic"):
+            setattr(model, name, self._setting(name))
+        return model
+
+    @cached_property
+    def _decoder(self) -> SmtDecoder:
+        """Reads the settings of the model when it is made, and its weights at each search."""
+        decoder: SmtDecoder = _thot().translation.SmtDecoder(self._model)
+        decoder.s = self._setting("s")
+        decoder.is_breadth_first = self._config.breadth_first
+        return decoder
+
+    def _setting(self, name: str) -> Any:
+        own = getattr(self, name)
+        return getattr(self._config, name) if own is None else own
+
+    def _kind(self) -> str:
+        alignment = self.alignment if self.alignment != "auto" else self._config.alignment()
+        if alignment is None:
+            raise UsageError(
+                f"{self.config}: the model does not say of which kind its alignment is; "
+                "give alignment, as hmm"
+            )
+        # As sil-machine loads them: these three can learn from single sentences.
+        incremental = "INCR_" if alignment in {"ibm1", "ibm2", "hmm"} else ""
+        return incremental + alignment.replace("-", "_").upper()
+
+    def start(self) -> Weights:
+        """Return the configuration's weights, or Thot's own where it has none."""
+        values = self._config.weights
+        return Weights(FEATURES, np.array(self._model.weights if values is None else values))
+
+    def used(self, weights: Weights) -> Weights:
+        """Return the weights that Thot searches with if it is given some.
+
+        They have the sum of sizes ``norm``, are rounded to single precision, and where one is
+        smaller than 1e-6, it is that, as Thot knows no 0.
+        """
+        values = weights.matched(FEATURES)
+        size = float(np.abs(values).sum())
+        if self.norm > 0 and size > 0:
+            values = values * (self.norm / size)
+        return Weights(FEATURES, kept_by_thot(values))
+
+    def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+        """Translate; a sentence without words has one candidate without any."""
+        self._set(self.used(weights).vector)
+        inputs = [_input(sentence) for sentence in sentences]
+        # Thot ends the process when it is given a sentence without words.
+        worded = [k for k, text in enumerate(inputs) if text]
+        found: list[Sequence[TranslationData]] = [[] for _ in inputs]
+        texts = [inputs[k] for k in worded]
+        for k, one in zip(
+            worded, self._decoder.translate_n_batch(texts, self.nbest_size), strict=True
+        ):
+            if not one:
+                raise DecoderError(
+                    f"Thot found no translation of sentence {sentences[k].id}; widen its search, "
+                    "as with more s"
+                )
+            found[k] = one
+        return with_ids(_candidates(found), [sentence.id for sentence in sentences])
+
+    def translate(self, weights: Weights, sentences: Sequence[Sentence]) -> list[str]:
+        """Return the best translation of each sentence: the first of its candidates."""
+        decoded = self.decode(weights, sentences)
+        return [decoded.text(int(first)) for first in decoded.start[:-1]]
+
+    def _set(self, weights: Floats) -> None:
+        self._model.weights = weights.tolist()
+        if list(self._model.weights) != weights.tolist():
+            raise DecoderError("Thot keeps other weights than it was given; use another version")
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the options, the settings of the search, and digests of the model's files."""
+        config = self._config
+        names = ("w", "a", "e", "s", "heuristic")
+        return {
+            **super().configuration(),
+            **{name: self._setting(name) for name in names},
+            "non_monotonicity": config.non_monotonicity,
+            "breadth_first": config.breadth_first,
+            "files": {file.name: digest_of(file) for file in config.files()},
+        }
+
+    def rewritten(self, weights: Weights) -> bytes:
+        """Return the configuration with the weights that are used in place of some."""
+        return self._config.with_weights(self.used(weights).vector)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        for name in ("_decoder", "_model"):
+            if (held := self.__dict__.pop(name, None)) is not None:
+                held.clear()
+
+
+def _thot() -> Any:
+    try:
+        import thot.alignment
+        import thot.translation
+    except ImportError:
+        raise MissingExtraError("the decoder 'thot'", "thot") from None
+    return thot
+
+
+def _input(sentence: Sentence) -> str:
+    words = sentence.text.split()
+    if len(words) > MOST_WORDS:
+        raise DecoderError(
+            f"sentence {sentence.id} has {len(words)} words, and Thot translates {MOST_WORDS} at "
+            "most; split it, or leave it out"
+        )
+    return " ".join(ESCAPED if word == BARS else word for word in words)
+
+
+def _candidates(found: Sequence[Sequence[TranslationData]]) -> CandidateSet:
+    """Return lists as groups 0, 1, ...; an empty list as a candidate without words."""
+    group: list[int] = []
+    texts: list[str] = []
+    rows: list[Sequence[float]] = []
+    for k, one in enumerate(found):
+        for item in one:
+            group.append(k)
+            texts.append(" ".join(BARS if word == ESCAPED else word for word in item.target))
+            rows.append(item.score_components)
+        if not one:
+            group.append(k)
+            texts.append("")
+            rows.append([0.0] * len(FEATURES))
+    vocabulary = Interner()
+    block = "".join(f"{text}\n" for text in texts).encode()
+    dense = np.ascontiguousarray(np.array(rows, np.float64).reshape(-1, len(FEATURES)).T)
+    every, none = np.arange(len(FEATURES)), np.zeros(0, np.int64)
+    piece = Piece(
+        np.array(group, np.int64),
+        tokenize(block, vocabulary),
+        every,
+        dense,
+        none,
+        none,
+        np.zeros(0),
+        every,
+        np.full(len(FEATURES), len(group)),
+        origin="thot",
+    )
+    return assemble([piece], range(len(found)), FEATURES, vocabulary.words())

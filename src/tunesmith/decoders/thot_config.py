@@ -1,0 +1,200 @@
+"""Configuration files of Thot, as sil-machine writes and reads them.
+
+A line is an option: ``-tm FILE`` and ``-lm FILE`` (the beginnings of the names of the model's
+files, relative to the configuration), ``-W``, ``-A``, ``-E``, ``-S``, ``-h``, ``-nomon`` and
+``-be`` for the search, ``-tmw`` with the weights. Other options are for online learning, and have
+no influence on a translation.
+"""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import FormatError
+
+#: What Thot's eight features are, in its order.
+FEATURES = (
+    "WordPenalty",
+    "LanguageModel",
+    "TargetSegmentLength",
+    "SourceJump",
+    "SourceSegmentLength",
+    "PhraseTargetGivenSource",
+    "PhraseSourceGivenTarget",
+    "SentenceLength",
+)
+#: The least size of a weight: Thot takes a smaller one, and 0, for this.
+LEAST = np.float32(1e-6)
+
+
+@dataclass(frozen=True)
+class ThotConfig:
+    """What a configuration file says.
+
+    Attributes
+    ----------
+    path
+        The file.
+    translation_model, language_model
+        Beginnings of the names of the model's files.
+    w, a, e, s, heuristic, non_monotonicity, breadth_first
+        The search, with sil-machine's defaults where the file says nothing.
+    weights
+        In the order of ``FEATURES``; None if the file has none.
+    """
+
+    path: Path
+    translation_model: Path
+    language_model: Path
+    w: float = 0.4
+    a: int = 10
+    e: int = 2
+    s: int = 10
+    heuristic: int = 6
+    non_monotonicity: int = 0
+    breadth_first: bool = True
+    weights: tuple[float, ...] | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ThotConfig:
+        """Read a file, and make sure that the model is where it says."""
+        place = Path(path)
+        given: dict[str, tuple[int, str]] = {}
+        for number, line in enumerate(_lines(place), 1):
+            name, value = _option(line)
+            if name:
+                given[name] = number, value
+        fields = {
+            field: _number(place, given[name], f"-{name}", kind)
+            for name, (field, kind) in _NUMBERS.items()
+            if name in given
+        }
+        return cls(
+            place,
+            _prefix(place, given, "tm", ".ttable"),
+            _prefix(place, given, "lm", ""),
+            **fields,  # type: ignore[arg-type]
+            breadth_first="be" not in given,
+            weights=_weights(place, *given["tmw"]) if "tmw" in given else None,
+        )
+
+    def files(self) -> list[Path]:
+        """Return all files of the model."""
+        found = {
+            Path(one)
+            for prefix in (self.translation_model, self.language_model)
+            for one in glob.glob(f"{glob.escape(os.fspath(prefix))}*")
+        }
+        return sorted(one for one in found if one.is_file())
+
+    def with_weights(self, weights: Floats) -> bytes:
+        """Return the file with other weights, each as it is kept by Thot to the last bit."""
+        line = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
+        lines = [f"{one}\n" for one in _lines(self.path)]
+        at = [k for k, one in enumerate(lines) if _option(one)[0] == "tmw"]
+        # The last is the one that counts.
+        kept = [one for k, one in enumerate(lines) if k not in at[:-1]]
+        place = at[-1] - len(at) + 1 if at else len(kept)
+        kept[place : place + bool(at)] = [f"{line}\n"]
+        return "".join(kept).encode()
+
+    def alignment(self) -> str | None:
+        """Return which alignment model was trained, if the model says so."""
+        about = Path(f"{self.translation_model}_swm.yml")
+        if not about.is_file():
+            return None
+        for line in _lines(about):
+            name, _, value = line.partition(":")
+            if name.strip() == "model":
+                return _ALIGNMENTS.get(value.strip())
+        return None
+
+
+#: Options that are numbers: field and type of each.
+_NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
+    "W": ("w", float),
+    "A": ("a", int),
+    "E": ("e", int),
+    "S": ("s", int),
+    "h": ("heuristic", int),
+    "nomon": ("non_monotonicity", int),
+}
+
+#: How a model's own description calls its alignment.
+_ALIGNMENTS = {
+    "ibm1": "ibm1",
+    "ibm2": "ibm2",
+    "hmm": "hmm",
+    "fastAlign": "fast-align",
+    "ibm3": "ibm3",
+    "ibm4": "ibm4",
+}
+
+
+def kept_by_thot(weights: Floats) -> Floats:
+    """Return weights as Thot keeps them: in single precision, none smaller than 1e-6."""
+    single = np.asarray(weights, np.float64).astype(np.float32)
+    least = np.copysign(LEAST, np.where(single == 0, np.float32(1), single))
+    return np.where(np.abs(single) < LEAST, least, single).astype(np.float64)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise FormatError(os.fspath(path), None, problem, "name a file of Thot's") from None
+    except UnicodeDecodeError:
+        raise FormatError(
+            os.fspath(path), None, "this is no text", "name a file of Thot's"
+        ) from None
+
+
+def _option(line: str) -> tuple[str, str]:
+    """Split a line into the name of an option and its value; a comment has neither."""
+    name, _, value = line.strip().partition(" ")
+    return ("", "") if name.startswith("#") else (name.removeprefix("-"), value.strip())
+
+
+def _number(path: Path, given: tuple[int, str], name: str, kind: type[int] | type[float]) -> float:
+    line, text = given
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        what = "a whole number" if kind is int else "a number"
+        problem = f"{name} is '{text}'"
+        raise FormatError(os.fspath(path), line, problem, f"give {what}, 0 or more")
+    return value
+
+
+def _prefix(path: Path, given: dict[str, tuple[int, str]], name: str, ending: str) -> Path:
+    line, value = given.get(name, (None, ""))
+    if not value:
+        what = "translation" if name == "tm" else "language"
+        problem = f"there is no -{name} with the {what} model"
+        raise FormatError(os.fspath(path), line, problem, "name a configuration of Thot")
+    prefix = path.parent / value
+    if not Path(f"{prefix}{ending}").is_file():
+        problem = f"-{name} is {value}, and there is no file {prefix}{ending}"
+        raise FormatError(os.fspath(path), line, problem, "name a model that is there")
+    return prefix
+
+
+def _weights(path: Path, line: int, text: str) -> tuple[float, ...]:
+    try:
+        values = tuple(float(part) for part in text.split())
+    except ValueError:
+        values = ()
+    if len(values) != len(FEATURES) or not all(map(math.isfinite, values)):
+        problem = f"-tmw is '{text}'"
+        raise FormatError(os.fspath(path), line, problem, f"give {len(FEATURES)} weights")
+    return values
