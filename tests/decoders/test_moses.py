@@ -7,12 +7,19 @@ import itertools
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decoders.shapes import STANDINS, bits, outputs, sentences_of, shape, without_words
+from tests.decoders.shapes import (
+    STANDINS,
+    bits,
+    falling,
+    outputs,
+    sentences_of,
+    shape,
+    without_words,
+)
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel
@@ -79,11 +86,7 @@ def test_the_first_candidate_is_the_best_under_the_weights_that_arrived(tmp_path
     for weights in (decoder.start(), other):
         decoded = decoder.decode(weights, SENTENCES)
         check_decoded(decoded, SENTENCES, list(START))
-        vector = weights.aligned(decoded.features.names)
-        scores = decoded.features.dense.T @ vector
-        for first, end in zip(decoded.start[:-1], decoded.start[1:], strict=True):
-            # Six digits are written of each value.
-            assert np.all(np.diff(scores[first:end]) < 1e-3)
+        assert falling(decoded, weights, 3)
         found[weights] = outputs(decoded)
     first, second = found.values()
     assert first[1] == second[1] == ""

@@ -26,6 +26,14 @@ def add_blank(
         collector.add(i, "", {})
 
 
+def says_something(output: Path) -> bool:
+    """Tell whether a list has a line that is not empty, or is not even there."""
+    if not output.exists():
+        return True
+    with open(output, "rb") as file:
+        return any(line.strip() for line in file)
+
+
 def _blank_lines(output: Path) -> int:
     with open(output, "rb") as file:
         return sum(1 for line in file if not line.strip())

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
-from tunesmith.decoders.blank import add_blank
+from tunesmith.decoders.blank import add_blank, says_something
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
 from tunesmith.decoders.words import check_extra, split
@@ -82,7 +82,8 @@ class JoshuaDecoder(ExternalDecoder):
 
     def read_output(self, shard: Shard, collector: Collector) -> None:
         """Add a shard's candidates; some versions answer an empty line with an empty one."""
-        super().read_output(shard, collector)
+        if says_something(shard.output):
+            super().read_output(shard, collector)
         add_blank(collector, shard.sentences, shard.output, blank_lines=False)
 
     def check(self) -> None:

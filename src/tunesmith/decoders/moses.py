@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
-from tunesmith.decoders.blank import add_blank
+from tunesmith.decoders.blank import add_blank, says_something
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.decoders.program import check_program
@@ -77,7 +77,8 @@ class MosesDecoder(ExternalDecoder):
 
     def read_output(self, shard: Shard, collector: Collector) -> None:
         """Add a shard's candidates, an empty one where there was no word."""
-        super().read_output(shard, collector)
+        if says_something(shard.output):
+            super().read_output(shard, collector)
         add_blank(collector, shard.sentences, shard.output, blank_lines=False)
 
     def check(self) -> None:
