@@ -119,7 +119,7 @@ def test_killed_at_a_random_moment(server, whole, seed):
 
 
 def test_killed_again_and_again(server, whole):
-    result, moments, seconds = whole
+    result, _, seconds = whole
     rng = random.Random(7)
     for k in range(12):
         kind = rng.choice(KINDS)

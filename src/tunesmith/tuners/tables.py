@@ -44,20 +44,19 @@ def loop_table(result: TuneResult) -> Table:
     table = Table(title="rounds", title_justify="left", title_style="bold")
     heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
     scores = [name for name in heads if rounds[0][name] is not None]
-    seconds = ["decoding\nseconds", "tuning\nseconds"]
-    columns = ["round", "new", *(heads[name] for name in scores), "on lists", *seconds]
+    columns = ["round", "new", *(heads[name] for name in scores), "on lists", "seconds"]
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for entry in rounds:
-        promised, tuning = entry["list_score"], entry["tune_seconds"]
+        promised = entry["list_score"]
+        seconds = entry["decode_seconds"] + (entry["tune_seconds"] or 0.0)
         table.add_row(
             str(entry["round"]),
             str(entry["new"]),
             *(_shown(entry[name]) for name in scores),
             "" if promised is None else _shown(promised),
-            f"{entry['decode_seconds']:.1f}",
-            "" if tuning is None else f"{tuning:.1f}",
+            f"{seconds:.1f}",
             "chosen" if entry["chosen"] else "",
         )
     table.caption, table.caption_justify = Text(f"it ended: {result.stopped}"), "left"
