@@ -15,20 +15,35 @@ import pytest
 
 from tests.testing.support import failing
 from tunesmith.cli import main
+from tunesmith.decoders.base import DECODERS
 from tunesmith.io.formats import FORMATS
 from tunesmith.metrics.base import METRICS
 from tunesmith.registry import options_of
-from tunesmith.testing import check_metric, directions, formats, metrics, tuners, weights
+from tunesmith.testing import (
+    check_metric,
+    decoders,
+    directions,
+    formats,
+    metrics,
+    tuners,
+    weights,
+)
 from tunesmith.testing.checks import ConformanceError
 from tunesmith.tuners.base import TUNERS
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = DOCS / "examples"
 PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+DECODED = ["the rhine is old", "", "in basel it is cold", "a b c d e f g h"]
 PLUGINS = {
     "exact_match.py": (METRICS, "ExactMatch", metrics.metric_checks),
     "random_search.py": (TUNERS, "RandomSearch", tuners.tuner_checks),
     "tabbed.py": (FORMATS, "Tabbed", formats.format_checks),
+    "recaser.py": (
+        DECODERS,
+        "Recaser",
+        lambda made: decoders.decoder_checks(made, DECODED, {"first": 1.0, "long": -0.5}),
+    ),
 }
 
 
@@ -143,7 +158,7 @@ def test_a_broken_rule_is_reported_as_on_the_page(tmp_path):
 
 
 def test_the_lists_of_rules_are_complete():
-    for module in (metrics, tuners, formats, weights, directions):
+    for module in (metrics, tuners, formats, decoders, weights, directions):
         rules = []
         for rule in module.RULES:
             said = (rule.__doc__ or "").strip().rstrip(".")
@@ -159,6 +174,17 @@ def test_the_example_in_python_runs(folder, monkeypatch):
     exec(code, found)
     assert found["result"].score > found["result"].initial_score
     assert len(found["candidates"]) == 9958
+
+
+def test_the_decoder_of_the_page_runs(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    (code,) = [block for block in blocks("python") if "import recaser" in block]
+    found: dict = {}
+    exec(code, found)
+    result = found["decoded"]
+    assert result.initial_score < result.rounds[1]["score"]
+    assert result.rounds[1]["score"] == pytest.approx(100.0)
+    assert result.score == pytest.approx(100.0)
 
 
 def convert_to_tabbed() -> None:

@@ -1,4 +1,4 @@
-"""Conformance suites for plug-ins: metrics, tuners, formats, direction finders.
+"""Conformance suites for plug-ins: metrics, tuners, formats, decoders, direction finders.
 
 >>> from tunesmith.testing import check_metric
 >>> from tunesmith.metrics.bleu import BLEU
@@ -15,6 +15,7 @@ Everything is seeded and takes a few seconds.
 """
 
 from tunesmith.testing.checks import Check, ConformanceError, NotApplicable
+from tunesmith.testing.decoders import check_decoder, decoder_checks
 from tunesmith.testing.directions import check_directions, directions_checks
 from tunesmith.testing.formats import check_format, format_checks
 from tunesmith.testing.metrics import check_metric, metric_checks
@@ -25,11 +26,13 @@ __all__ = [
     "Check",
     "ConformanceError",
     "NotApplicable",
+    "check_decoder",
     "check_directions",
     "check_format",
     "check_metric",
     "check_tuner",
     "check_weights_format",
+    "decoder_checks",
     "directions_checks",
     "format_checks",
     "metric_checks",
