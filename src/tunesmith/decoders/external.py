@@ -284,7 +284,10 @@ class _Decoding:
         """Start a part again after a fault, or raise an error if that was done often enough."""
         message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
-            raise DecoderError(f"{message}; mend it, and the same command goes on from there")
+            # A script or a configuration that is changed is another run's.
+            remedy = "mend it; with its files unchanged the same command goes on from there"
+            kept = self.decoder.folder is not None
+            raise DecoderError(f"{message}; {remedy if kept else 'mend it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
