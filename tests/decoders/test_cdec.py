@@ -108,6 +108,8 @@ def test_rewriting_changes_nothing_but_the_weights(tmp_path):
         line.split()
         for line in WEIGHTS.replace("Model 0.1", "Model 0.75").replace("-1e-1", "-0.1").splitlines()
     ] + [["New", "2.0"]]
+    # With a blank, cdec would take the last equals sign for the end of the name.
+    assert decoder.rewritten(Weights.from_dict({"a=b": 2.0})).endswith(b"\na=b\t2.0\n")
     assert cdec(tmp_path, weights=None).rewritten(tuned) is None
 
 

@@ -38,6 +38,8 @@ OURS = frozenset(
         "weights3",
     }
 )
+#: A name with an equals sign and a blank after it, which cdec would misread.
+_EQUALS = re.compile(rb"^([^\s#]\S*=\S*) +(\S+\s*)$")
 _SEGMENT = re.compile(r"<seg((?:\s[^>]*)?)>(.*)</seg>")
 _ID = re.compile(r"""\sid\s*=\s*("[^"]*"|\S+)""")
 
@@ -48,7 +50,7 @@ class CdecDecoder(ExternalDecoder):
     """cdec, with any formalism that gives k-best lists."""
 
     binary: str = option("cdec", "the program, a path or a name on the PATH", "FILE")
-    ini: str = option("", "cdec.ini", "FILE")
+    ini: str = option("", "the file cdec.ini", "FILE")
     weights: str | None = option(
         None, "weights to start from; default: the file that 'weights' in cdec.ini names", "FILE"
     )
@@ -104,7 +106,7 @@ class CdecDecoder(ExternalDecoder):
     def weights_bytes(self, weights: Weights) -> bytes:
         """Return the weights file.
 
-        With a tab: of ``a=b 1``, cdec would make the feature ``a``.
+        With a tab: of ``a=b 1``, cdec would make the feature ``a`` with the weight 0.
         """
         for name in weights:
             if not name or name.startswith("#") or any(c.isspace() for c in name):
@@ -119,7 +121,10 @@ class CdecDecoder(ExternalDecoder):
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return the weights file with other weights."""
         file = self._file()
-        return None if file is None else file.rewritten(weights)
+        if file is None:
+            return None
+        lines = file.rewritten(weights).splitlines(keepends=True)
+        return b"".join(_EQUALS.sub(rb"\1\t\2", line) for line in lines)
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and the digests of cdec.ini and of the weights file."""

@@ -50,7 +50,7 @@ class JoshuaDecoder(ExternalDecoder):
     """Joshua, version 6."""
 
     binary: str = option("joshua", "the program, a path or a name on the PATH", "FILE")
-    config: str = option("", "joshua.config", "FILE")
+    config: str = option("", "the file joshua.config", "FILE")
     extra: str = option("", "further arguments of Joshua, such as '-m 8g -threads 4'", "ARGUMENTS")
     distinct: bool = option(True, "whether the texts of a list are all different")
     format: str | None = option("joshua", "format of the n-best list")

@@ -48,7 +48,7 @@ class MosesDecoder(ExternalDecoder):
     """Moses, from version 1 on, phrase-based or with a chart; its moses.ini is rewritten."""
 
     binary: str = option("moses", "the program, a path or a name on the PATH", "FILE")
-    ini: str = option("", "moses.ini: features, and weights to start from", "FILE")
+    ini: str = option("", "the file moses.ini, with features, and weights to start from", "FILE")
     extra: str = option("", "further arguments of Moses, such as '-threads 4'", "ARGUMENTS")
     distinct: bool = option(True, "whether the texts of a list are all different")
     format: str | None = option("moses", "format of the n-best list")
