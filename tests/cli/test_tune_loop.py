@@ -299,3 +299,30 @@ def test_a_file_that_may_not_grow(cli: Run, task: Task, whole: dict) -> None:
     assert "file too large; " in last
     assert "Traceback" not in found.stderr
     assert essence(cli(*task.arguments("--json", work_dir=run)).json()) == essence(whole)
+
+
+# A pool
+
+
+def test_a_column_of_a_pool_is_no_feature(cli: Run, make: Make) -> None:
+    """What is tuned for would tune itself; the same as on lists, when they hold all."""
+    rows = ["id,text,f,g,right,wrong"]
+    rows += [
+        f"{group},t{k},{(k * 7 + group) % 5},{(k + group) % 4},{k % 3},{k % 2}"
+        for group in range(6)
+        for k in range(4)
+    ]
+    table, start = make("pool.csv", "\n".join(rows) + "\n"), make("w.json", '{"f": 1, "g": 0}')
+    shared = ["--start", start, "--metric", "column:right", "--metric", "column:wrong", "--json"]
+    lists = cli("tune", "--candidates", table, *shared).json()
+    pool = ["--decoder", "pool", "--decoder-candidates", table]
+    found = cli("tune", *pool, *shared, "--nbest-size", 4).json()
+    assert set(found["weights"]) == {"f", "g"}
+    assert found["rounds"][0]["list_score"] == lists["score"] == found["score"]
+    assert found["initial_score"] == lists["initial_score"]
+    assert [one["initial_score"] for one in found["others"]] == [
+        one["initial_score"] for one in lists["others"]
+    ]
+    assert found["stopped"] == "no new candidates"
+    few = cli("tune", *pool, *shared, "--nbest-size", 1).json()
+    assert few["rounds"][0]["new"] == 6

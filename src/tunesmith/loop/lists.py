@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.columns import with_columns
 from tunesmith.data.merge import merge_traced
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
@@ -16,6 +19,8 @@ class Lists:
 
     Attributes
     ----------
+    columns
+        What metrics take as their columns, which is no feature.
     output
         The first candidates of the last decoding, which are the decoder's output.
     merged
@@ -28,13 +33,17 @@ class Lists:
     merged: TuningSet
     new: int
 
-    def __init__(self, inputs: Inputs, metric: Metric) -> None:
+    def __init__(self, inputs: Inputs, metric: Metric, columns: Sequence[str] = ()) -> None:
         self.inputs = inputs
         self.metric = metric
+        self.columns = columns
         self._known: CandidateSet | None = None
 
     def add(self, decoded: CandidateSet) -> None:
         """Add what a decoder returned."""
+        # What is not there a metric misses itself.
+        there = set(decoded.features.names)
+        decoded = with_columns(decoded, [name for name in self.columns if name in there])
         own = TuningSet(self.inputs.with_references(decoded), self.metric)
         first = own.candidates.start[:-1]
         self.output = own.of(own.candidates.chosen(first), own.stats[first])

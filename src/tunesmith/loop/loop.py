@@ -122,6 +122,9 @@ class Loop:
             raise UsageError(
                 f"decoder '{decoder.name}' has no weights of its own; say which to begin with"
             )
+        # What a metric takes as its column would tune itself, were it a feature.
+        beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
+        columns = {name for one in (measure, *beside) for name in one.columns}
         sets = {"tune": tune, "dev": dev, "test": test}
         run = Run(
             decoder,
@@ -131,6 +134,7 @@ class Loop:
             begin,
             seed,
             {"strict": strict, "keep": keep, "drop": drop, "normalise": normalise},
+            sorted(columns),
         )
         with opened(work_dir, run.configuration()) as state:
             rounds, stopped = run.rounds(state, self.rounds, self.why_stop)

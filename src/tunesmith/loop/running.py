@@ -44,6 +44,7 @@ class Run:
         begin: Weights,
         seed: int,
         fit_options: dict[str, Any],
+        columns: Sequence[str] = (),
     ) -> None:
         self.decoder = decoder
         self.tuner = tuner
@@ -52,7 +53,8 @@ class Run:
         self.begin = begin
         self.seed = seed
         self.fit_options = fit_options
-        self.lists = {name: Lists(inputs, metric) for name, inputs in sets.items()}
+        self.columns = list(columns)
+        self.lists = {name: Lists(inputs, metric, columns) for name, inputs in sets.items()}
         self.said = Said()
         self._names: tuple[str, ...] | None = None
         # Held-out lists are needed by those alone who choose by them.
@@ -72,6 +74,7 @@ class Run:
             "normalise": self.fit_options["normalise"],
             "keep": list(selection.keep),
             "drop": list(selection.drop),
+            "columns": self.columns,
         }
 
     def rounds(
