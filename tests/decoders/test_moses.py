@@ -26,6 +26,9 @@ from tunesmith.decoders.moses import MosesDecoder, MosesModel
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.weights import read_weights
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.loop import Loop
+from tunesmith.tuners.mert import MERT
 
 MOSES = str(STANDINS / "moses.py")
 INI = """# trained with care
@@ -295,3 +298,18 @@ def test_the_configuration_knows_the_text_of_moses_ini(tmp_path):
     assert moses(tmp_path, jobs=2).configuration() == one
     assert moses(tmp_path, INI + "\n").configuration() != one
     assert moses(tmp_path, nbest_size=9).configuration() != one
+
+
+def test_the_loop_tunes_it(tmp_path):
+    decoder = moses(tmp_path, jobs=2)
+    texts = ["das haus ist klein", "ja", "ein mann geht heim", "ein mann ist klein"]
+    wanted = ["das haus isten klein", "jaer", "einer mann geht heim", "einer mann isten klein"]
+    inputs = Inputs.of(texts, wanted)
+    result = Loop(rounds=3).run(decoder, MERT(restarts=2), inputs, work_dir=tmp_path / "run")
+    assert result.score > result.initial_score + 10
+    (tmp_path / "tuned.ini").write_bytes(decoder.rewritten(result.weights))
+    again = MosesDecoder(binary=MOSES, ini=str(tmp_path / "tuned.ini"))
+    assert dict(again.start()) == dict(result.weights)
+    first = tmp_path / "run" / "round-00" / "decoder-tune"
+    assert (first / "moses.ini").read_text() == INI
+    assert len(list(first.glob("part-*/command.json"))) == 2
