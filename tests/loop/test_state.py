@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 
 import pytest
 
@@ -200,3 +201,23 @@ def test_what_a_decoder_leaves_behind_is_kept(tmp_path):
     run(tmp_path / "run", decoder=Telling())
     assert (tmp_path / "run" / "round-00" / "decoder-tune" / "log").read_text() == "done\n"
     assert not (tmp_path / "run" / "round-00" / "decoder-dev").exists()
+
+
+def test_a_run_that_has_decoded_nothing_may_be_mended(done, tmp_path):
+    class Failing(Toy):
+        def decode(self, weights, sentences):
+            raise DecoderError("there is no such program; name one")
+
+    with pytest.raises(DecoderError):
+        run(tmp_path / "run", decoder=Failing(nbest_size=3), start={"f0": 5.0})
+    assert plain(run(tmp_path / "run")) == plain(done[2])
+
+
+def test_warnings_before_an_error_are_given():
+    class Failing(Toy):
+        def decode(self, weights, sentences):
+            warnings.warn("it stumbled", stacklevel=2)
+            raise DecoderError("it fell over; pick it up")
+
+    with pytest.warns(UserWarning, match="it stumbled"), pytest.raises(DecoderError):
+        run(None, decoder=Failing())

@@ -152,13 +152,14 @@ class Run:
     @contextmanager
     def _warnings(self) -> Iterator[None]:
         """Let each warning through once in all rounds."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            try:
+        held: list[warnings.WarningMessage] = []
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                held = caught
                 yield
-            finally:
-                held = list(caught)
-        self.said.again(held)
+        finally:  # what led to an error above all
+            self.said.again(held)
 
     def result(
         self, rounds: list[LoopRound], chosen: LoopRound, others: Sequence[Metric | str]

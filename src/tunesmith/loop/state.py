@@ -189,6 +189,7 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
     wanted = json.loads(json.dumps(configuration, allow_nan=False))
+    about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
     if not path.exists():
         others = [one.name for one in folder.iterdir() if not one.name.startswith((PARTIAL, LOCK))]
         if others:
@@ -196,8 +197,7 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
                 f"{folder}: there is something else in it ({sorted(others)[0]}); "
                 "name a new or an empty folder as work directory"
             )
-        about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
-        WorkDirectory(folder).record(CONFIGURATION.removesuffix(".json"), lambda: about)
+        _write_record(path, about)
         return
     found = read_record(path)
     if found.get("schema") != SCHEMA:
@@ -205,6 +205,12 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
             f"{path}: it was written by another version of tunesmith; name another work directory"
         )
     for name, before, now in _differences(found.get("configuration", {}), wanted, ""):
+        if not any(folder.rglob("*.arrow")):
+            # Nothing has been decoded: what was wrong may have been mended.
+            for step in folder.glob("round-00/*.json"):
+                step.unlink()
+            _write_record(path, about)
+            return
         raise UsageError(
             f"{folder}: this is the work directory of another run, whose {name} is "
             f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
