@@ -92,4 +92,5 @@ def essence(found: dict[str, Any]) -> dict[str, Any]:
         {key: value for key, value in one.items() if not key.endswith("_seconds")}
         for one in found["rounds"]
     ]
-    return {**{k: v for k, v in found.items() if k not in {"seconds", "threads"}}, "rounds": rounds}
+    left = {"seconds", "threads", "data"}
+    return {**{key: value for key, value in found.items() if key not in left}, "rounds": rounds}
