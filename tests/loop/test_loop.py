@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from tests.builders import candidate_set
 from tests.loop.toy import NAMES, Toy, sentences
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import DecoderError, Sentence, check_decoded
+from tunesmith.decoders.base import (
+    DecoderError,
+    Sentence,
+    check_decoded,
+    check_features,
+    common_features,
+)
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
@@ -240,35 +246,48 @@ class TestWhatADecoderGives:
         return Toy().decode(Toy().start(), self.wanted)
 
     def test_is_right(self):
-        check_decoded(self.decoded(), self.wanted, NAMES)
+        check_decoded(self.decoded(), self.wanted)
 
     def test_lacks_a_sentence(self):
         with pytest.raises(DecoderError, match="no candidate for sentence 1;"):
-            check_decoded(self.decoded().with_groups([0]), self.wanted, None)
+            check_decoded(self.decoded().with_groups([0]), self.wanted)
 
     def test_has_a_sentence_too_many(self):
         with pytest.raises(DecoderError, match="a sentence 1 that is none"):
-            check_decoded(self.decoded(), self.wanted[:1], None)
+            check_decoded(self.decoded(), self.wanted[:1])
 
     def test_is_in_another_order(self):
         with pytest.raises(DecoderError, match="in another order"):
-            check_decoded(self.decoded().with_groups([1, 0]), self.wanted, None)
+            check_decoded(self.decoded().with_groups([1, 0]), self.wanted)
 
     def test_is_not_finite(self):
         decoded = self.decoded()
         decoded.features.dense[0, 0] = np.nan
         with pytest.raises(DecoderError, match="not finite"):
-            check_decoded(decoded, self.wanted, None)
+            check_decoded(decoded, self.wanted)
 
     def test_has_other_features(self):
+        """A sparse feature may be lost; one of all of many sentences may not."""
+        few = self.decoded()
+        assert common_features(few) == ("f0", "f2")  # "bo" has no vowel that f1 counts
+        check_features(few, ("f0", "f2"))
         with pytest.raises(DecoderError, match="no longer gives the feature 'old' and has 'f0'"):
-            check_decoded(self.decoded(), self.wanted, ("old",))
+            check_features(few, ("old",))
+        with pytest.warns(UserWarning, match="no longer gives the feature 'old' and has 'f1'"):
+            check_features(few, ("f0", "old"))
+        many = [Sentence(k, "ba bo") for k in range(20)]
+        with pytest.raises(DecoderError, match="no longer gives the feature 'old' and has 'f1'"):
+            check_features(Toy().decode(Toy().start(), many), ("f0", "old"))
+
+    def test_features_that_fire_in_some_sentences_are_not_common(self):
+        some = candidate_set([[[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], [[3.0, 0.0, 0.0]]])
+        assert common_features(some) == ("f0",)
 
     def test_has_none(self):
         decoded = self.decoded()
         bare = decoded.chosen(decoded.start[:-1])
         with pytest.raises(DecoderError, match="no features"):
-            check_decoded(bare, self.wanted, None)
+            check_decoded(bare, self.wanted)
 
 
 def test_the_step_of_a_failure_is_told():

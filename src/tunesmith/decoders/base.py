@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError
 from tunesmith.registry import Registry, options_of
+
+#: A feature that fires in each of so many sentences is not sparse.
+MANY = 20
 
 
 class DecoderError(TunesmithError):
@@ -99,16 +103,8 @@ DECODERS: Registry[Decoder] = Registry(
 )
 
 
-def check_decoded(
-    decoded: CandidateSet, sentences: Sequence[Sentence], names: Sequence[str] | None
-) -> None:
-    """Raise an error if candidates are not those of some sentences.
-
-    Parameters
-    ----------
-    names
-        The features of earlier rounds: dense ones must be there again. None if it is the first.
-    """
+def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
+    """Raise an error if candidates are not those of some sentences."""
     wanted = [sentence.id for sentence in sentences]
     if list(decoded.ids) != wanted:
         there = set(decoded.ids)
@@ -127,16 +123,39 @@ def check_decoded(
     for values in (decoded.features.dense, decoded.features.sparse.data):
         if not np.isfinite(values).all():
             raise DecoderError("the decoder gave a feature that is not finite; mend its model")
-    if names is not None:
-        now = set(decoded.features.dense_names) | set(decoded.features.sparse_names)
-        lost = [name for name in names if name not in now]
-        if lost:
-            new = [name for name in decoded.features.names if name not in set(names)]
-            also = f" and has '{new[0]}' instead" if new else ""
-            raise DecoderError(
-                f"the decoder no longer gives the feature '{lost[0]}'{also}; give it the same "
-                "model in all rounds"
-            )
+
+
+def common_features(decoded: CandidateSet) -> tuple[str, ...]:
+    """Return the features that are not 0 on some candidate of every sentence."""
+    begins = decoded.start[:-1]
+    fires = np.logical_or.reduceat(decoded.features.dense != 0.0, begins, axis=1)
+    return tuple(
+        name
+        for name, by_group in zip(decoded.features.dense_names, fires, strict=True)
+        if by_group.all()
+    )
+
+
+def check_features(decoded: CandidateSet, common: Sequence[str]) -> None:
+    """Raise an error, or warn, if features of an earlier decoding are no longer given.
+
+    A sparse feature may come and go. One that fires in each of many sentences does not.
+
+    Parameters
+    ----------
+    common
+        The features that fired in every sentence: see :func:`common_features`.
+    """
+    names = set(decoded.features.names)
+    lost = [name for name in common if name not in names]
+    if not lost:
+        return
+    new = [name for name in decoded.features.names if name not in set(common)]
+    also = f" and has '{new[0]}'" if new else ""
+    text = f"the decoder no longer gives the feature '{lost[0]}'{also}"
+    if decoded.groups >= MANY or len(lost) == len(common):
+        raise DecoderError(f"{text}; give it the same model in all rounds")
+    warnings.warn(text, stacklevel=2)
 
 
 def with_ids(decoded: CandidateSet, ids: Sequence[GroupId]) -> CandidateSet:

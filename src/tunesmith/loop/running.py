@@ -17,7 +17,13 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import Decoder, DecoderError, check_decoded
+from tunesmith.decoders.base import (
+    Decoder,
+    DecoderError,
+    check_decoded,
+    check_features,
+    common_features,
+)
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound, Said
@@ -56,7 +62,7 @@ class Run:
         self.columns = list(columns)
         self.lists = {name: Lists(inputs, metric, columns) for name, inputs in sets.items()}
         self.said = Said()
-        self._names: tuple[str, ...] | None = None
+        self._common: tuple[str, ...] | None = None
         # Held-out lists are needed by those alone who choose by them.
         chooses = len(tuner.settings()) > 1 or isinstance(tuner, Auto)
         self._dev_chooses = chooses and "dev" in sets
@@ -104,14 +110,16 @@ class Run:
             def decode(folder: Path | None, inputs: Inputs = inputs) -> CandidateSet:
                 decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
                 found = decoder.decode(weights, inputs.sentences)
-                check_decoded(found, inputs.sentences, self._names)
+                check_decoded(found, inputs.sentences)
+                if self._common is not None:
+                    check_features(found, self._common)
                 return found
 
             with _where(f"{name}, {which}"), self._warnings():
                 found, is_new = state.candidates(f"{name}/{which}", decode)
             seconds += time.perf_counter() - begun if is_new else 0.0
-            if self._names is None:
-                self._names = found.features.dense_names
+            if self._common is None:
+                self._common = common_features(found)
             self.lists[which].add(found)
 
         def scores() -> dict[str, Any]:
