@@ -38,14 +38,17 @@ MOST_WORDS = 200
 #: Thot's files have this between fields, so that a token of theirs stands for it.
 BARS, ESCAPED = "|||", "<3bars>"
 
-#: The features of which less is worse: log-probabilities that a translation should not flee.
-#: sil-machine's own tuner keeps these weights at 0 or above.
-NOT_NEGATIVE = (
-    "LanguageModel",
-    "SourceJump",
-    "SourceSegmentLength",
-    "PhraseTargetGivenSource",
-    "PhraseSourceGivenTarget",
+#: The features whose weights decide which options of a phrase are dropped.
+PRUNING = ("WordPenalty", "LanguageModel", "PhraseTargetGivenSource", "PhraseSourceGivenTarget")
+
+#: The restrictions of sil-machine's own tuner, for the option ``bound``: a translation should
+#: not be liked for what the models of language, phrases and jumps find improbable.
+BOUNDS = (
+    "LanguageModel=0:",
+    "SourceJump=0:",
+    "SourceSegmentLength=0:",
+    "PhraseTargetGivenSource=0:",
+    "PhraseSourceGivenTarget=0:",
 )
 
 
@@ -57,7 +60,8 @@ class ThotDecoder(Decoder):
     The width of its search depends on the scale of the weights: an option for a phrase is
     dropped if its weighted probability is less than ``w`` times the best one's, and larger
     weights set options further apart. So weights are brought to one scale before each search,
-    that of ``norm``; :meth:`used` says which they then are, and :meth:`rewritten` writes these.
+    at which those of the language model, of the two phrase models and of the words have the sum
+    of sizes ``norm``. :meth:`used` says which they then are, and :meth:`rewritten` writes these.
 
     All features are logarithms of probabilities, 0 or below.
     """
@@ -68,7 +72,9 @@ class ThotDecoder(Decoder):
         "auto", "the kind of alignment model that the model was trained with"
     )
     norm: float = option(
-        1.0, "sum of the sizes of the weights in the search; 0 takes them as they come"
+        0.5,
+        "size of the weights in the search, summed over words, language model and phrase models: "
+        "the smaller, the wider it is; 0 takes weights as they come",
     )
     w: float | None = option(None, "options less probable than so many times the best are dropped")
     a: int | None = option(None, "options of a source phrase")
@@ -140,11 +146,11 @@ class ThotDecoder(Decoder):
     def used(self, weights: Weights) -> Weights:
         """Return the weights that Thot searches with if it is given some.
 
-        They have the sum of sizes ``norm``, are rounded to single precision, and where one is
+        They have the size ``norm``, are rounded to single precision, and where one is
         smaller than 1e-6, it is that, as Thot knows no 0.
         """
         values = weights.matched(FEATURES)
-        size = float(np.abs(values).sum())
+        size = sum(abs(values[FEATURES.index(name)]) for name in PRUNING)
         if self.norm > 0 and size > 0:
             values = values * (self.norm / size)
         return Weights(FEATURES, kept_by_thot(values))

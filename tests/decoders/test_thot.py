@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+
+from tests.decoders.thot_model import DATA, WEIGHTS, train
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, check_decoded
+from tunesmith.decoders.thot import BOUNDS, PRUNING, ThotDecoder
+from tunesmith.decoders.thot_config import FEATURES, ThotConfig, kept_by_thot
+from tunesmith.errors import FormatError, MissingExtraError, TunesmithError, UsageError
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.loop import Loop
+from tunesmith.testing.decoders import check_decoder
+from tunesmith.tuners.mert import MERT
+
+pytest.importorskip("thot.translation", reason="sil-thot is not installed")
+
+#: Weights that are no round numbers, and negative for one.
+NORM = 2.0  # a narrow search is a quick one
+SOME = Weights(FEATURES, np.array([-0.21, 0.13, 0.04, 0.09, 0.11, 0.06, 0.12, 0.03]))
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("thot"), 400)
+
+
+@pytest.fixture(scope="module")
+def decoder(config):
+    made = ThotDecoder(str(config), nbest_size=30, norm=NORM)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def tune():
+    whole = Inputs.read(DATA / "tune.de", DATA / "tune.en")
+    return Inputs(whole.sentences[:25], whole.references[:25])
+
+
+def lists(decoded):
+    """Texts and features of all groups."""
+    dense = decoded.features.dense
+    return [
+        [(decoded.text(i), tuple(dense[:, i])) for i in range(lo, hi)]
+        for lo, hi in zip(decoded.start[:-1], decoded.start[1:], strict=True)
+    ]
+
+
+def raw(decoder, weights, sentences, n):
+    """What Thot itself answers, asked without our reading of it."""
+    decoder._model.weights = decoder.used(weights).vector.tolist()
+    return [decoder._decoder.translate_n(s.text, n) for s in sentences]
+
+
+def test_it_keeps_the_rules_of_decoders(decoder, tune):
+    check_decoder(decoder, tune.sentences[:6], SOME)
+
+
+def test_features_and_texts_are_thots_and_explain_its_scores(decoder, tune):
+    decoded = decoder.decode(SOME, tune.sentences)
+    check_decoded(decoded, tune.sentences)
+    assert decoded.features.dense_names == FEATURES
+    used = decoder.used(SOME).vector
+    for own, theirs in zip(lists(decoded), raw(decoder, SOME, tune.sentences, 30), strict=True):
+        expected = [(" ".join(t.target), tuple(t.score_components)) for t in theirs]
+        assert own == list(dict.fromkeys(expected))
+        # Thot adds what is the same for all candidates of a sentence.
+        rest = [t.score - used @ np.array(t.score_components) for t in theirs]
+        assert np.ptp(rest) < 1e-6
+        assert all(a.score >= b.score - 1e-6 for a, b in itertools.pairwise(theirs))
+
+
+def test_the_first_candidate_is_the_translation(decoder, tune):
+    decoded = decoder.decode(SOME, tune.sentences)
+    first = [group[0][0] for group in lists(decoded)]
+    assert decoder.translate(SOME, tune.sentences) == first
+    firsts = [one[0] for one in raw(decoder, SOME, tune.sentences, 30)]
+    best = decoder._decoder.translate_batch([s.text for s in tune.sentences])
+    # Among equal scores Thot may take another one.
+    assert [b.score for b in best] == pytest.approx([f.score for f in firsts], abs=1e-4)
+    assert sum(" ".join(b.target) == text for b, text in zip(best, first, strict=True)) >= 22
+
+
+def test_it_is_the_same_each_time_and_after_other_weights(config, decoder, tune):
+    first = lists(decoder.decode(SOME, tune.sentences))
+    other = Weights(FEATURES, np.ones(8))
+    assert lists(decoder.decode(other, tune.sentences)) != first
+    assert lists(decoder.decode(SOME, tune.sentences)) == first
+    backwards = decoder.decode(SOME, tune.sentences[::-1])
+    assert lists(backwards)[::-1] == first
+    assert list(backwards.ids) == [s.id for s in tune.sentences[::-1]]
+    again = ThotDecoder(str(config), nbest_size=30, norm=NORM)
+    assert lists(again.decode(SOME, tune.sentences)) == first
+    again.close()
+
+
+def test_the_scale_of_the_weights_does_not_matter_with_a_norm(config, decoder, tune):
+    some = tune.sentences[:15]
+    larger = Weights(FEATURES, 16 * SOME.vector)  # a power of 2, so that nothing is rounded
+    assert lists(decoder.decode(larger, some)) == lists(decoder.decode(SOME, some))
+    assert sum(abs(decoder.used(larger)[name]) for name in PRUNING) == pytest.approx(NORM)
+    plain = ThotDecoder(str(config), nbest_size=30, norm=0)
+    assert np.array_equal(plain.used(larger).vector, kept_by_thot(larger.vector))
+    # Thot's own search is narrower with larger weights; otherwise no norm would be needed.
+    wide, narrow = plain.decode(SOME, some), plain.decode(larger, some)
+    assert len(narrow) < len(wide)
+    plain.close()
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e-9, -1e-9, 1e-6, 0.1, -3.3, 1e5])
+def test_weights_are_known_as_thot_keeps_them(decoder, value):
+    decoder._model.weights = [value] * 8
+    assert list(decoder._model.weights) == kept_by_thot(np.full(8, value)).tolist()
+
+
+def test_weights_of_a_rewritten_configuration_are_those_used(config, decoder, tune):
+    text = decoder.rewritten(SOME)
+    other = config.with_name("tuned.cfg")
+    other.write_bytes(text)
+    plain = ThotDecoder(str(other), nbest_size=30, norm=0)
+    assert np.array_equal(plain.used(plain.start()).vector, decoder.used(SOME).vector)
+    some = tune.sentences[:10]
+    assert lists(plain.decode(plain.start(), some)) == lists(decoder.decode(SOME, some))
+    plain.close()
+    lines = [line for line in text.decode().splitlines() if not line.startswith("-tmw")]
+    before = config.read_text().splitlines()
+    assert lines == [line for line in before if not line.startswith("-tmw")]
+
+
+def test_sentences_that_are_odd(decoder):
+    texts = ["", "  ", "xyzzy", "die ||| datei", "die\u00a0datei", "w " * 200]
+    sentences = [Sentence(f"s{k}", text) for k, text in enumerate(texts)]
+    decoded = decoder.decode(SOME, sentences)
+    check_decoded(decoded, sentences)
+    found = lists(decoded)
+    assert found[0] == found[1] == [("", (0.0,) * 8)]
+    assert found[2][0][0] == "xyzzy"
+    assert "|||" in found[3][0][0]
+    assert "<3bars>" not in decoded.vocabulary
+    assert found[4] == lists(decoder.decode(SOME, [Sentence(0, "die datei")]))[0]
+    with pytest.raises(DecoderError, match="sentence 7 has 201 words"):
+        decoder.decode(SOME, [Sentence(7, "w " * 201)])
+
+
+def test_only_blank_sentences(decoder):
+    assert lists(decoder.decode(SOME, [Sentence(0, "")])) == [[("", (0.0,) * 8)]]
+
+
+def test_negative_weights_are_taken(decoder, tune):
+    for k in range(8):
+        values = np.ones(8)
+        values[k] = -1
+        decoded = decoder.decode(Weights(FEATURES, values), tune.sentences[:5])
+        check_decoded(decoded, tune.sentences[:5])
+
+
+def test_the_loop_improves_what_thot_says(decoder, tune):
+    result = Loop(rounds=2, final="tune").run(
+        decoder, MERT(restarts=4, bound=BOUNDS, fix=("SourceJump=0",)), tune
+    )
+    assert len(result.rounds) == 3
+    assert result.score >= result.initial_score
+    assert result.rounds[0]["list_score"] > result.rounds[0]["score"]
+    assert all(result.weights[text.partition("=")[0]] >= 0 for text in BOUNDS)
+
+
+def test_settings_of_the_search_are_taken_from_the_options_first(config, decoder, tune):
+    assert decoder.configuration()["w"] == 0.4
+    narrow = ThotDecoder(str(config), nbest_size=30, s=1, a=1, w=0.9, e=1, heuristic=0, norm=NORM)
+    about = narrow.configuration()
+    assert [about[name] for name in ("s", "a", "w", "e", "heuristic")] == [1, 1, 0.9, 1, 0]
+    assert about["files"] == decoder.configuration()["files"]
+    assert "src_trg.ttable" in about["files"]
+    assert len(narrow.decode(SOME, tune.sentences)) < len(decoder.decode(SOME, tune.sentences))
+    narrow.close()
+    narrow.close()
+
+
+def test_weights_without_a_known_name(decoder, tune):
+    with pytest.raises(TunesmithError, match="no weight has the name"):
+        decoder.decode(Weights(("LM",), np.ones(1)), tune.sentences[:1])
+
+
+def test_a_model_that_does_not_name_its_alignment(config, tmp_path):
+    for file in config.parent.iterdir():
+        if not file.name.endswith(".yml"):
+            (tmp_path / file.name).symlink_to(file)
+    with pytest.raises(UsageError, match="give alignment"):
+        ThotDecoder(str(tmp_path / "smt.cfg")).decode(SOME, [Sentence(0, "a")])
+    made = ThotDecoder(str(tmp_path / "smt.cfg"), alignment="fast-align")
+    assert len(made.decode(SOME, [Sentence(0, "a")])) >= 1
+    made.close()
+
+
+def test_thot_is_an_extra(config, monkeypatch):
+    monkeypatch.setitem(sys.modules, "thot.translation", None)
+    with pytest.raises(MissingExtraError, match=r"tunesmith\[thot\]"):
+        ThotDecoder(str(config)).decode(SOME, [Sentence(0, "a")])
+
+
+def test_it_is_registered():
+    assert DECODERS.get("thot") is ThotDecoder
+    with pytest.raises(UsageError, match="needs a configuration"):
+        ThotDecoder()
+    with pytest.raises(UsageError, match="nbest-size"):
+        ThotDecoder("smt.cfg", nbest_size=0)
+
+
+def test_the_configuration_as_read(config):
+    found = ThotConfig.read(config)
+    assert found.weights == tuple(map(float, WEIGHTS.split()))
+    assert (found.w, found.s, found.a, found.e, found.heuristic) == (0.4, 10, 10, 2, 6)
+    assert found.alignment() == "fast-align"
+    assert found.breadth_first
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("-lm trg.lm", "there is no -tm"),
+        ("-tm src_trg", "there is no -lm"),
+        ("-tm nowhere\n-lm trg.lm", "nowhere.ttable"),
+        ("-tm src_trg\n-lm nowhere", "nowhere"),
+        ("-tm src_trg\n-lm trg.lm\n-W x", ":3: -W is 'x'"),
+        ("-tm src_trg\n-lm trg.lm\n-S 1.5", ":3: -S is '1.5'"),
+        ("-tm src_trg\n-lm trg.lm\n-tmw 1 2 3", ":3: -tmw is '1 2 3'"),
+        ("-tm src_trg\n-lm trg.lm\n-tmw 1 2 3 4 5 6 7 nan", ":3: -tmw"),
+    ],
+)
+def test_configurations_that_are_wrong(config, lines, message):
+    other = config.with_name("wrong.cfg")
+    other.write_text(lines)
+    with pytest.raises(FormatError, match=message):
+        ThotDecoder(str(other)).start()
+
+
+def test_a_configuration_that_is_not_there(tmp_path):
+    with pytest.raises(FormatError, match="no such file"):
+        ThotDecoder(str(tmp_path / "smt.cfg")).start()
+
+
+def test_weights_are_put_in_once(config):
+    several = config.with_name("several.cfg")
+    several.write_text("-tmw 1 1 1 1 1 1 1 1\n-tm src_trg\n-lm trg.lm\n-tmw 2 2 2 2 2 2 2 2\n-S 9")
+    assert ThotConfig.read(several).weights == (2.0,) * 8
+    text = ThotConfig.read(several).with_weights(np.full(8, 0.5)).decode()
+    assert text == "-tm src_trg\n-lm trg.lm\n-tmw 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5\n-S 9\n"
+    none = config.with_name("none.cfg")
+    none.write_text("-tm src_trg\n-lm trg.lm\n")
+    text = ThotConfig.read(none).with_weights(np.full(8, 0.5)).decode()
+    assert text.splitlines()[2] == "-tmw 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5"
+    # Thot has weights of its own.
+    made = ThotDecoder(str(none))
+    assert made.start()["LanguageModel"] == 1.0
+    made.close()
