@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types unit docs bench kernels clean
+.PHONY: example-thot compare-thot demo test lint types unit docs bench kernels clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: pyproject.toml
@@ -18,6 +18,19 @@ $(VENV)/.dev: pyproject.toml
 
 demo: $(VENV)/.demo  ## tune on the bundled lists: table of weights and BLEU, picture of the error surface
 	@$(BIN)/tunesmith demo --out demo-out
+
+$(VENV)/.thot: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[plot,formats,thot,sil-machine]"
+	touch $@ $(VENV)/.demo
+
+example-thot: $(VENV)/.thot  ## train a small phrase-based decoder, tune it, translate with it
+	$(BIN)/python examples/thot/train.py
+	$(BIN)/python examples/thot/tune.py
+
+compare-thot: $(VENV)/.thot  ## the same model tuned by sil-machine's own tuner (after example-thot)
+	test -e examples/thot/model/filtered/smt.cfg || $(BIN)/python examples/thot/train.py
+	$(BIN)/python examples/thot/compare.py
 
 test: lint types docs unit  ## everything that must hold: lint, types, docs, tests
 

@@ -23,16 +23,15 @@ from machine.translation.thot.thot_train_progress_reporter import ThotTrainProgr
 
 HERE = Path(__file__).parent
 ORDER = 3  #: of the language model
-LONGEST = 7  #: words of a source phrase that the filtered table may have
 #: All features alike, and no reward for the length of a sentence: sil-machine's own start.
 START = "1 1 1 1 1 1 1 0"
 
 
 def lines(path: Path) -> list[str]:
     """Read a text file, or a compressed one, as lines."""
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        return file.read().splitlines()
+    held = path.read_bytes()
+    text = (gzip.decompress(held) if path.suffix == ".gz" else held).decode()
+    return text.removesuffix("\n").split("\n")
 
 
 def corpus(side: Iterable[str]) -> DictionaryTextCorpus:
@@ -72,14 +71,17 @@ def train(data: Path, model: Path, alignment: str, iterations: int, pairs: int |
         for path in (model / "tm").glob(f"*{name}"):
             path.unlink()
     (model / "smt.cfg").write_text(config("tm", "lm"), encoding="utf-8")
-    phrases = phrases_of(line for part in ("tune", "dev", "test") for line in lines(data / f"{part}.de"))
+    phrases = phrases_of(
+        line for part in ("tune", "dev", "test") for line in lines(data / f"{part}.de")
+    )
     kept_rows, rows = filtered(model, phrases)
     done(f"{kept_rows} of {rows} phrase pairs kept in {model / 'filtered'}")
 
 
 def config(tm: str, lm: str) -> str:
     """Write a configuration; paths in it are relative to it."""
-    return f"-tm {tm}/src_trg\n-lm {lm}/trg.lm\n-W 0.4\n-S 10\n-A 10\n-E 2\n-nomon 0\n-h 6\n-tmw {START}\n"
+    search = "-W 0.4\n-S 10\n-A 10\n-E 2\n-nomon 0\n-h 6\n"
+    return f"-tm {tm}/src_trg\n-lm {lm}/trg.lm\n{search}-tmw {START}\n"
 
 
 def phrases_of(sentences: Iterable[str]) -> set[str]:

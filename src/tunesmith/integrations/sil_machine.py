@@ -88,13 +88,14 @@ class TunesmithParameterTuner(ParameterTuner):
         self.result: TuneResult | None = None
         self.decodings = 0
 
-    def tune(  # type: ignore[override]  (there it is declared as a status, and called)
+    def tune(
         self,
         parameters: ThotSmtParameters,
         tune_source_corpus: Sequence[Sequence[str]],
         tune_target_corpus: Sequence[Sequence[str]],
         stats: TrainStats,
-        progress: Callable[[ProgressStatus], None],
+        # Declared as a status there, and called.
+        progress: Callable[[ProgressStatus], None],  # type: ignore[override]
     ) -> ThotSmtParameters:
         """Return the parameters with tuned weights; ``stats`` gets their score."""
         inputs = Inputs.of(map(" ".join, tune_source_corpus), map(" ".join, tune_target_corpus))
