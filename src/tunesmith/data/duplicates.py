@@ -26,15 +26,9 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         Which they are.
     """
     features, texts = candidates.features, candidates.texts
-    # A zero has no sign: those that differ in it alone are the same.
-    external = np.reshape([c + 0.0 for c in candidates.columns.values()], (-1, len(candidates)))
-    keys = np.zeros(len(candidates), np.uint64)
-    _hash_dense(features.dense.view(np.uint64), keys)
-    _hash_dense(external.view(np.uint64), keys)
-    sparse = features.sparse
-    _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
-    _hash_texts(texts.start, texts.ids, keys)
-    by_row = csr_array(sparse)
+    external = np.reshape(list(candidates.columns.values()), (-1, len(candidates)))
+    keys = keys_of(candidates)
+    by_row = csr_array(features.sparse)
     keep = _first_of_kind(
         candidates.start,
         keys,
@@ -72,6 +66,23 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         candidates.files,
     )
     return kept, keep
+
+
+def keys_of(candidates: CandidateSet) -> Words:
+    """Return a hash of each candidate: of its text, its features and its columns.
+
+    The text is hashed by the ids of its tokens, so that the vocabulary must stay.
+    """
+    features, texts = candidates.features, candidates.texts
+    keys = np.zeros(len(candidates), np.uint64)
+    _hash_dense(features.dense.view(np.uint64), keys)
+    # A zero has no sign: those that differ in it alone are the same.
+    external = np.reshape([c + 0.0 for c in candidates.columns.values()], (-1, len(candidates)))
+    _hash_dense(external.view(np.uint64), keys)
+    sparse = features.sparse
+    _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
+    _hash_texts(texts.start, texts.ids, keys)
+    return keys
 
 
 @inlined

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tunesmith.arrays import Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.columns import with_columns
-from tunesmith.data.merge import merge_traced
+from tunesmith.data.growing import Growing
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
@@ -37,24 +38,28 @@ class Lists:
         self.inputs = inputs
         self.metric = metric
         self.columns = columns
-        self._known: CandidateSet | None = None
+        self._growing = Growing()
 
     def add(self, decoded: CandidateSet) -> None:
         """Add what a decoder returned."""
         # What is not there a metric misses itself.
         there = set(decoded.features.names)
         decoded = with_columns(decoded, [name for name in self.columns if name in there])
-        own = TuningSet(self.inputs.with_references(decoded), self.metric)
-        first = own.candidates.start[:-1]
-        self.output = own.of(own.candidates.chosen(first), own.stats[first])
-        if self._known is None:
-            # Merged with nothing, so that what is equal is there once.
-            self._known, origin = merge_traced([decoded])
-            stats = own.stats
-            self.new = len(self._known)
-        else:
-            before = len(self._known)
-            self._known, origin = merge_traced([self._known, decoded])
-            stats = np.concatenate([self.merged.stats, own.stats])
-            self.new = len(self._known) - before
-        self.merged = own.of(self.inputs.with_references(self._known), stats[origin])
+        output = decoded.chosen(decoded.start[:-1])
+        self.output = TuningSet(self.inputs.with_references(output), self.metric)
+        before = self.merged.stats if hasattr(self, "merged") else self.output.stats[:0]
+        is_new = self._growing.add(decoded) >= len(before)
+        self.new = int(is_new.sum())
+        every = self.inputs.with_references(self._growing.candidates)
+        counted = self._counted(every, np.flatnonzero(is_new)) if self.new else before[:0]
+        stats = np.empty((len(every), before.shape[1]), np.result_type(before, counted))
+        stats[~is_new], stats[is_new] = before, counted
+        self.merged = self.output.of(every, stats)
+
+    def _counted(self, every: CandidateSet, rows: Ints) -> Stats:
+        """Return the statistics of some candidates, which are all at first and few later."""
+        some = every.with_candidates(rows)
+        if some.has_texts or not every.has_texts:
+            return TuningSet(some, self.metric).stats
+        # Empty texts alone look as if there were none.
+        return TuningSet(every, self.metric).stats[rows]
