@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from tunesmith.data.synthetic import synthetic
     from tunesmith.data.weights import Weights
     from tunesmith.decoders.base import Decoder, DecoderError, Sentence
+    from tunesmith.decoders.cdec import CdecDecoder
+    from tunesmith.decoders.command import CommandDecoder
+    from tunesmith.decoders.joshua import JoshuaDecoder
+    from tunesmith.decoders.moses import MosesDecoder
+    from tunesmith.decoders.pool import PoolDecoder
+    from tunesmith.decoders.thot import ThotDecoder
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
     from tunesmith.io.frames import from_arrays, from_frame
@@ -67,7 +73,9 @@ _HOME = {
     "CER": "metrics.wer",
     "CHRF": "metrics.chrf",
     "CandidateSet": "data.candidates",
+    "CdecDecoder": "decoders.cdec",
     "Column": "metrics.column",
+    "CommandDecoder": "decoders.command",
     "Cost": "metrics.column",
     "Decoder": "decoders.base",
     "DecoderError": "decoders.base",
@@ -75,6 +83,7 @@ _HOME = {
     "FormatError": "errors",
     "Harmonic": "metrics.combination",
     "Inputs": "loop.inputs",
+    "JoshuaDecoder": "decoders.joshua",
     "LPMERT": "tuners.lp_mert",
     "Loop": "loop.loop",
     "MERT": "tuners.mert",
@@ -82,15 +91,18 @@ _HOME = {
     "Metric": "metrics.base",
     "MinRisk": "tuners.min_risk",
     "Minimum": "metrics.combination",
+    "MosesDecoder": "decoders.moses",
     "PRO": "tuners.pro",
     "Perceptron": "tuners.perceptron",
     "Plane": "tuners.plane",
+    "PoolDecoder": "decoders.pool",
     "Ramp": "tuners.ramp",
     "SGD": "tuners.sgd",
     "Sentence": "decoders.base",
     "SentenceBLEU": "metrics.sentence_bleu",
     "Sum": "metrics.combination",
     "TER": "metrics.ter",
+    "ThotDecoder": "decoders.thot",
     "TuneResult": "tuners.base",
     "Tuner": "tuners.base",
     "TunesmithError": "errors",
@@ -122,7 +134,9 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "CER",
     "CHRF",
     "CandidateSet",
+    "CdecDecoder",
     "Column",
+    "CommandDecoder",
     "Cost",
     "Decoder",
     "DecoderError",
@@ -130,6 +144,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "FormatError",
     "Harmonic",
     "Inputs",
+    "JoshuaDecoder",
     "LPMERT",
     "Loop",
     "MERT",
@@ -137,15 +152,18 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Metric",
     "MinRisk",
     "Minimum",
+    "MosesDecoder",
     "PRO",
     "Perceptron",
     "Plane",
+    "PoolDecoder",
     "Ramp",
     "SGD",
     "Sentence",
     "SentenceBLEU",
     "Sum",
     "TER",
+    "ThotDecoder",
     "TuneResult",
     "Tuner",
     "TunesmithError",

@@ -17,7 +17,10 @@ from tunesmith.decoders.pool import PoolDecoder
 from tunesmith.errors import UsageError
 from tunesmith.inference.rerank import nbest
 from tunesmith.io.read import read
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.loop import Loop
 from tunesmith.parallel.local import threads
+from tunesmith.tuners.mert import MERT
 
 VALUES = st.integers(-2, 2).map(float)
 
@@ -142,3 +145,14 @@ def test_what_the_pool_lacks():
         PoolDecoder(nbest_size=0)
     with pytest.raises(UsageError, match="give it with --decoder-candidates"):
         PoolDecoder().sentences()
+
+
+def test_without_a_start_the_first_of_the_pool_come_first():
+    pool = candidate_set([[[1.0], [3.0], [2.0]], [[4.0], [5.0]]], texts=["b", "a b", "c", "b", "a"])
+    decoder = PoolDecoder.of(pool, nbest_size=2)
+    assert dict(decoder.start()) == {"f0": 0.0}
+    found = decoder.decode(decoder.start(), decoder.sentences())
+    assert [found.text(k) for k in range(4)] == ["b", "a b", "b", "a"]
+    inputs = Inputs(tuple(decoder.sentences()), (("a b",), ("a",)))
+    result = Loop(rounds=3).run(decoder, MERT(restarts=0), inputs, metric="wer")
+    assert (result.initial_score, result.score) == (200.0 / 3, 0.0)

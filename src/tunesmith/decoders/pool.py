@@ -65,6 +65,11 @@ class PoolDecoder(Decoder):
         texts = [""] * pool.groups if pool.sources is None else pool.sources
         return [Sentence(*one) for one in zip(pool.ids, texts, strict=True)]
 
+    def start(self) -> Weights:
+        """Return weights of 0, under which the first of the pool are the best."""
+        names = self.pool.features.names
+        return Weights(names, np.zeros(len(names)))
+
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Return the best candidates of each sentence; among equals the first of the pool."""
         pool = self.pool
