@@ -18,6 +18,7 @@ import tunesmith as ts
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
 from tunesmith.data.features import Features
+from tunesmith.inference.rerank import nbest
 
 #: The number of phrases put into a candidate.
 COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 40)
@@ -84,10 +85,8 @@ class Pool:
 
     def best(self, weights: Floats, count: int) -> Flags:
         """Return which candidates are the best so many of their sentence."""
-        scores = self.all.candidates.features.dot(weights)
-        found = np.zeros(len(scores), np.bool_)
-        for first, last in zip(self.start[:-1], self.start[1:], strict=True):
-            found[first + np.argsort(-scores[first:last], kind="stable")[:count]] = True
+        found = np.zeros(len(self.real), np.bool_)
+        found[nbest(self.all.candidates, weights, count)[0]] = True
         return found
 
 

@@ -7,10 +7,18 @@ import itertools
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from tunesmith.data.candidates import CandidateSet, FileDigest, References, pack_texts
+from tunesmith.arrays import Ints
+from tunesmith.data.candidates import (
+    CandidateSet,
+    FileDigest,
+    References,
+    Texts,
+    pack_texts,
+)
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
@@ -91,17 +99,25 @@ class Inputs:
             files.append(digest)
         return cls(tuple(known), tuple(zip(*several, strict=True)), tuple(files))
 
-    def with_references(self, decoded: CandidateSet) -> CandidateSet:
-        """Return candidates of all sentences with their references, over one vocabulary."""
-        if not self.references:
-            return decoded
-        words = {word: k for k, word in enumerate(decoded.vocabulary)}
+    @cached_property
+    def _words_of_references(self) -> tuple[list[str], Ints, Texts]:
+        """The words that occur in them, where those of a sentence begin, and texts over these."""
+        words: dict[str, int] = {}
         texts = [
             np.array([words.setdefault(word, len(words)) for word in text.split()], np.int32)
             for text in itertools.chain.from_iterable(self.references)
         ]
         start = np.concatenate([[0], np.cumsum([len(held) for held in self.references])])
-        held = References(start.astype(np.int64), pack_texts(texts))
+        return list(words), start.astype(np.int64), pack_texts(texts)
+
+    def with_references(self, decoded: CandidateSet) -> CandidateSet:
+        """Return candidates of all sentences with their references, over one vocabulary."""
+        if not self.references:
+            return decoded
+        words = {word: k for k, word in enumerate(decoded.vocabulary)}
+        own, start, texts = self._words_of_references
+        ids = np.array([words.setdefault(word, len(words)) for word in own], np.int32)
+        held = References(start, Texts(texts.start, ids[texts.ids]))
         return dataclasses.replace(
             decoded,
             vocabulary=tuple(words),
