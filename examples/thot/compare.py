@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compare with sil-machine's own tuner.")
     parser.add_argument("--data", type=Path, default=HERE / "data")
     parser.add_argument("--model", type=Path, default=HERE / "model")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
 

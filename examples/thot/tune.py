@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE / "data")
     parser.add_argument("--model", type=Path, default=HERE / "model")
     parser.add_argument("--tuner", default="mert")
-    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--nbest-size", type=int, default=100)
     parser.add_argument("--norm", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)

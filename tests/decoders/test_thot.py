@@ -171,9 +171,9 @@ def test_the_loop_improves_what_thot_says(decoder, tune):
 
 def test_settings_of_the_search_are_taken_from_the_options_first(config, decoder, tune):
     assert decoder.configuration()["w"] == 0.4
-    narrow = ThotDecoder(str(config), nbest_size=30, s=1, a=1, w=0.9, e=1, heuristic=0, norm=NORM)
+    narrow = ThotDecoder(str(config), nbest_size=30, s=1, a=1, w=0.9, heuristic=0, norm=NORM)
     about = narrow.configuration()
-    assert [about[name] for name in ("s", "a", "w", "e", "heuristic")] == [1, 1, 0.9, 1, 0]
+    assert [about[name] for name in ("s", "a", "w", "heuristic")] == [1, 1, 0.9, 0]
     assert about["files"] == decoder.configuration()["files"]
     assert "src_trg.ttable" in about["files"]
     assert len(narrow.decode(SOME, tune.sentences)) < len(decoder.decode(SOME, tune.sentences))
@@ -214,7 +214,7 @@ def test_it_is_registered():
 def test_the_configuration_as_read(config):
     found = ThotConfig.read(config)
     assert found.weights == tuple(map(float, WEIGHTS.split()))
-    assert (found.w, found.s, found.a, found.e, found.heuristic) == (0.4, 10, 10, 2, 6)
+    assert (found.w, found.s, found.a, found.heuristic) == (0.4, 10, 10, 6)
     assert found.alignment() == "fast-align"
     assert found.breadth_first
 

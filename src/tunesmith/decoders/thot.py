@@ -58,7 +58,7 @@ class ThotDecoder(Decoder):
     """Phrase-based translation by Thot, loaded once and kept.
 
     The width of its search depends on the scale of the weights: an option for a phrase is
-    dropped if its weighted probability is less than ``w`` times the best one's, and larger
+    dropped if its weighted score is less than ``w`` times the best one's, and larger
     weights set options further apart. So weights are brought to one scale before each search,
     at which those of the language model, of the two phrase models and of the words have the sum
     of sizes ``norm``. :meth:`used` says which they then are, and :meth:`rewritten` writes these.
@@ -76,16 +76,19 @@ class ThotDecoder(Decoder):
         "size of the weights in the search, summed over words, language model and phrase models: "
         "the smaller, the wider it is; 0 takes weights as they come",
     )
-    w: float | None = option(None, "options less probable than so many times the best are dropped")
-    a: int | None = option(None, "options of a source phrase")
-    e: int | None = option(None, "source words that may be jumped over")
-    s: int | None = option(None, "hypotheses in a stack")
-    heuristic: int | None = option(None, "estimate of what is left: 0 none, 4 or 6")
+    w: float | None = option(
+        None,
+        "which options of a source phrase are tried: below 1 those that are at least so many "
+        "times as probable as the best, otherwise so many of them",
+    )
+    a: int | None = option(None, "words of a source phrase at most")
+    s: int | None = option(None, "hypotheses in a stack at most")
+    heuristic: int | None = option(None, "estimate of what is left to translate: 0 none, 4 or 6")
 
     def __post_init__(self) -> None:
         if not self.config:
             raise UsageError("decoder 'thot' needs a configuration; give its file as config")
-        for name, least in (("nbest_size", 1), ("a", 1), ("e", 0), ("s", 1), ("w", 0), ("norm", 0)):
+        for name, least in (("nbest_size", 1), ("a", 1), ("s", 1), ("w", 0), ("norm", 0)):
             value = getattr(self, name)
             if value is not None and not least <= value < np.inf:
                 shown = name.replace("_", "-")
@@ -111,7 +114,7 @@ class ThotDecoder(Decoder):
                     f"{self.config}: Thot cannot load the {what} model {prefix}; train it again"
                 )
         model.non_monotonicity = config.non_monotonicity
-        for name in ("w", "a", "e", "heuristic"):
+        for name in ("w", "a", "heuristic"):
             setattr(model, name, self._setting(name))
         return model
 
@@ -187,7 +190,7 @@ class ThotDecoder(Decoder):
     def configuration(self) -> dict[str, Any]:
         """Return the options, the settings of the search, and digests of the model's files."""
         config = self._config
-        names = ("w", "a", "e", "s", "heuristic")
+        names = ("w", "a", "s", "heuristic")
         return {
             **super().configuration(),
             **{name: self._setting(name) for name in names},

@@ -1,9 +1,9 @@
 """Configuration files of Thot, as sil-machine writes and reads them.
 
 A line is an option: ``-tm FILE`` and ``-lm FILE`` (the beginnings of the names of the model's
-files, relative to the configuration), ``-W``, ``-A``, ``-E``, ``-S``, ``-h``, ``-nomon`` and
-``-be`` for the search, ``-tmw`` with the weights. Other options are for online learning, and have
-no influence on a translation.
+files, relative to the configuration), ``-W``, ``-A``, ``-S``, ``-h``, ``-nomon`` and ``-be`` for
+the search, ``-tmw`` with the weights. Other options are for online learning or for the alignment
+of given sentences, and have no influence on a translation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ThotConfig:
         The file.
     translation_model, language_model
         Beginnings of the names of the model's files.
-    w, a, e, s, heuristic, non_monotonicity, breadth_first
+    w, a, s, heuristic, non_monotonicity, breadth_first
         The search, with sil-machine's defaults where the file says nothing.
     weights
         In the order of ``FEATURES``; None if the file has none.
@@ -55,7 +55,6 @@ class ThotConfig:
     language_model: Path
     w: float = 0.4
     a: int = 10
-    e: int = 2
     s: int = 10
     heuristic: int = 6
     non_monotonicity: int = 0
@@ -121,7 +120,6 @@ class ThotConfig:
 _NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "W": ("w", float),
     "A": ("a", int),
-    "E": ("e", int),
     "S": ("s", int),
     "h": ("heuristic", int),
     "nomon": ("non_monotonicity", int),

@@ -163,7 +163,6 @@ def _config(parameters: ThotSmtParameters) -> str:
         f"-lm {Path(parameters.language_model_filename_prefix).absolute()}",
         f"-W {parameters.model_w!r}",
         f"-A {parameters.model_a}",
-        f"-E {parameters.model_e}",
         f"-S {parameters.decoder_s}",
         f"-h {int(parameters.model_heuristic)}",
         f"-nomon {parameters.model_non_monotonicity}",
