@@ -40,7 +40,7 @@ def bleu(model: ThotSmtModel, text) -> float:
 
 def test_tuning_a_model_in_place_of_its_own_tuner(tmp_path):
     config = train(tmp_path, 200)
-    text = pairs("tune", 20)
+    text = [pair for pair in pairs("tune", 60) if len(pair[0]) <= 12][:20]
     before = ThotSmtParameters.load(config)
     stats, seen = TrainStats(), []
     tuner = TunesmithParameterTuner(
