@@ -166,12 +166,23 @@ def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any])
         raise UsageError(f"{path}: this is a file; name a folder as work directory")
     with _told(path):
         path.mkdir(parents=True, exist_ok=True)
+        _check_ours(path)  # before a lock is put there
     with _alone(path):
         _check_configuration(path, configuration)
         for left_over in path.rglob(f"{PARTIAL}*"):
             left_over.unlink(missing_ok=True)
         _tell_where(path)
         yield WorkDirectory(path)
+
+
+def _check_ours(folder: Path) -> None:
+    """Raise an error if a folder has something in it and is no work directory."""
+    others = [one.name for one in folder.iterdir() if not one.name.startswith((PARTIAL, LOCK))]
+    if others and CONFIGURATION not in others:
+        raise UsageError(
+            f"{folder}: there is something else in it ({sorted(others)[0]}); "
+            "name a new or an empty folder as work directory"
+        )
 
 
 def _tell_where(folder: Path) -> None:
@@ -191,12 +202,6 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
     wanted = json.loads(json.dumps(configuration, allow_nan=False))
     about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
     if not path.exists():
-        others = [one.name for one in folder.iterdir() if not one.name.startswith((PARTIAL, LOCK))]
-        if others:
-            raise UsageError(
-                f"{folder}: there is something else in it ({sorted(others)[0]}); "
-                "name a new or an empty folder as work directory"
-            )
         _write_record(path, about)
         return
     found = read_record(path)
