@@ -281,6 +281,12 @@ def parse_options(
     return parsed
 
 
+def file_of(thing: object) -> str | None:
+    """Return the user's file that an object's class comes from, None if it comes from none."""
+    module = type(thing).__module__
+    return sys.modules[module].__file__ if module.startswith(FILE_MODULE) else None
+
+
 def _line_in(error: BaseException, path: str) -> int:
     """Return the line of a file at which an error came up."""
     if isinstance(error, SyntaxError) and error.lineno is not None:

@@ -114,6 +114,30 @@ def test_wrong_options(
     assert text in refused(*task.arguments(**changed), stdin=b"a\n")
 
 
+def test_a_pool_has_its_own_sentences(refused: Refused, lists: Path, refs: Path) -> None:
+    pool = ("tune", "--decoder", "pool", "--decoder-candidates", lists, "--references", refs)
+    found = refused(*pool, "--source", refs)
+    assert found == "the decoder 'pool' has its own sentences; leave out --source"
+    for option in ("dev", "test"):
+        found = refused(*pool, f"--{option}-source", refs, f"--{option}-references", refs)
+        assert found == f"the decoder 'pool' has its own sentences; leave out --{option}-source"
+
+
+def test_one_decoder_alone(refused: Refused, lists: Path) -> None:
+    found = refused("tune", "--decoder", "pool", "--decoder=moses", "--decoder-candidates", lists)
+    assert found == "--decoder is given twice; give it once"
+
+
+def test_two_options_of_one_name(refused: Refused, make: Make, task: Task) -> None:
+    own = make(
+        "own.py",
+        "from dataclasses import dataclass\nfrom tunesmith.tuners.mert import MERT\n"
+        "@dataclass(frozen=True)\nclass Own(MERT):\n    source: str = ''\n",
+    )
+    found = refused(*task.arguments("--tuner", f"{own}:Own"))
+    assert found == "two options are called --source; rename that of your own class"
+
+
 def test_choices_want_a_held_out_set(refused: Refused, task: Task) -> None:
     assert "give --dev-source" in refused(*task.arguments(dev=False, final="dev"))
     options = {"penalty": "l2-prior", "prior": task.path("start.json"), "strength": "1,2"}

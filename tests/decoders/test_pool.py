@@ -143,7 +143,7 @@ def test_what_the_pool_lacks():
         decoder.decode(Weights.from_dict({"other": 1.0}), [Sentence(0, "")])
     with pytest.raises(UsageError, match="nbest-size is 0; give 1 or more"):
         PoolDecoder(nbest_size=0)
-    with pytest.raises(UsageError, match="give it with --decoder-candidates"):
+    with pytest.raises(UsageError, match="give --decoder-candidates FILE"):
         PoolDecoder().sentences()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -9,12 +10,15 @@ import shutil
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.loop.test_loop import DEV, QUICK, TUNE, plain
 from tests.loop.toy import Toy, sentences
-from tunesmith.decoders.base import DecoderError
+from tunesmith._version import __version__
+from tunesmith.decoders.base import DECODERS, DecoderError
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
 from tunesmith.loop import state
@@ -39,7 +43,8 @@ def done(tmp_path_factory):
 
     def noting(source, target):
         replace(source, target)
-        steps.append(os.path.relpath(target, folder))
+        if Path(target).is_relative_to(folder):  # kernels are written too
+            steps.append(os.path.relpath(target, folder))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(state.os, "replace", noting)
@@ -50,12 +55,11 @@ def done(tmp_path_factory):
 def test_all_kinds_of_steps_are_on_disk(done):
     _, steps, _ = done
     assert steps[0] == "configuration.json"
-    first = ["weights.json", "tune.arrow", "dev.arrow", "scores.json", "tuned.json"]
-    assert steps[1:6] == [f"round-00/{name}" for name in first]
+    both = [f"{which}{end}" for which in ("tune", "dev") for end in ("-decoding.json", ".arrow")]
+    first = ["weights.json", *both, "scores.json", "tuned.json"]
+    assert steps[1:8] == [f"round-00/{name}" for name in first]
     assert steps[-1] == "result.json"
-    assert steps[-4:-1] == [
-        f"average-02/{name}" for name in ("tune.arrow", "dev.arrow", "scores.json")
-    ]
+    assert steps[-7:-1] == [f"average-02/{name}" for name in first[:-1]]
     assert "round-02/tuned.json" not in steps
 
 
@@ -148,11 +152,56 @@ def test_a_folder_belongs_to_one_run_at_a_time(done):
 def test_a_damaged_file_is_told(done, tmp_path, name):
     folder = shutil.copytree(done[0], tmp_path / "run")
     path = folder / "round-01" / name
-    path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(TunesmithError, match=rf"round-01/{name}: it is damaged .*; remove it"):
-        run(folder)
+    half = path.read_bytes()[:-30]
+    for left in [half] if name.endswith("arrow") else [half, b"{}", b"[]", b'{"weights": 1}']:
+        path.write_bytes(left)
+        with pytest.raises(TunesmithError, match=rf"round-01/{name}: it is damaged .*; remove it"):
+            run(folder)
     path.unlink()
     assert plain(run(folder)) == plain(done[2])
+
+
+def test_a_damaged_configuration_is_told(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    (folder / "configuration.json").write_text("{")
+    with pytest.raises(UsageError, match=r"configuration.json: it is damaged .*; name another"):
+        run(folder)
+    (folder / "configuration.json").write_text('{"schema": "tunesmith.loop/0"}')
+    with pytest.raises(UsageError, match="another version of tunesmith"):
+        run(folder)
+
+
+def test_another_version_is_told(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    path = folder / "configuration.json"
+    path.write_text(path.read_text().replace(__version__, "0.0.7", 1))
+    with pytest.warns(UserWarning, match=r"begun by version 0\.0\.7"):
+        run(folder)
+
+
+def test_weights_that_are_of_another_run(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    path = folder / "round-00" / "tuned.json"
+    tuned = json.loads(path.read_text())
+    tuned["weights"]["f0"] += 1.0
+    path.write_text(json.dumps(tuned))
+    with pytest.raises(TunesmithError, match=r"round-01/weights\.json: these are not the weights"):
+        run(folder)
+
+
+def test_copies_and_logs_in_a_work_directory(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    shutil.copytree(folder / "round-01", folder / "round-01.bak")
+    (folder / ".tunesmith-mine").mkdir()
+    (folder / "log").write_text("mine\n")
+    assert plain(run(folder)) == plain(done[2])
+
+
+def test_candidates_of_another_set(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    shutil.copy(folder / "round-00" / "dev.arrow", folder / "round-00" / "tune.arrow")
+    with pytest.raises(DecoderError, match="no candidate for sentence 9"):
+        run(folder)
 
 
 def test_a_failing_decoder_loses_nothing(done, tmp_path):
@@ -201,6 +250,56 @@ def test_what_a_decoder_leaves_behind_is_kept(tmp_path):
     run(tmp_path / "run", decoder=Telling())
     assert (tmp_path / "run" / "round-00" / "decoder-tune" / "log").read_text() == "done\n"
     assert not (tmp_path / "run" / "round-00" / "decoder-dev").exists()
+
+
+def test_what_tuning_depends_on_may_be_mended_before_it(done, tmp_path):
+    with pytest.raises(TunesmithError, match="nope"):
+        run(tmp_path / "run", keep=["nope"], metric="chrf", seed=9)
+    decoded = (tmp_path / "run" / "round-00" / "tune.arrow").stat().st_mtime_ns
+    with pytest.raises(UsageError, match="nbest_size"):
+        run(tmp_path / "run", decoder=Toy(nbest_size=9))
+    assert plain(run(tmp_path / "run")) == plain(done[2])
+    assert (tmp_path / "run" / "round-00" / "tune.arrow").stat().st_mtime_ns == decoded
+
+
+def test_steps_of_another_configuration_are_not_taken(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    for path in folder.rglob("*.arrow"):
+        path.unlink()
+    with pytest.raises(UsageError, match="whose metric is"):
+        run(folder, metric="chrf")
+
+
+def test_warnings_of_a_decoding_are_kept(tmp_path):
+    class Warning(Toy):  # noqa: A001
+        def decode(self, weights, sentences):
+            warnings.warn(f"so many sentences: {len(sentences)}", stacklevel=2)
+            return super().decode(weights, sentences)
+
+    with pytest.warns(UserWarning, match="so many"):
+        first = run(tmp_path / "run", decoder=Warning())
+    assert [text[:8] for text in first.warnings] == ["so many "] * 2
+    assert plain(run(tmp_path / "run", decoder=Warning())) == plain(first)
+
+
+def test_the_code_of_a_decoder_belongs_to_the_configuration(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("from tests.loop.toy import Toy\nclass Own(Toy):\n    pass\n")
+    first = DECODERS.create(f"{file}:Own")
+    run(tmp_path / "run", decoder=first)
+    file.write_text("from tests.loop.toy import Toy\nclass Own(Toy):\n    ours = 1\n")
+    with pytest.raises(UsageError, match="whose decoder's file is"):
+        run(tmp_path / "run", decoder=first)
+
+
+def test_seeds_and_paths_are_written(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Own(Toy):
+        model: Path = Path("a")
+
+    run(tmp_path / "run", decoder=Own(), seed=np.int64(3))
+    with pytest.raises(UsageError, match='whose decoder model is "a", not "b"'):
+        run(tmp_path / "run", decoder=Own(model=Path("b")), seed=3)
 
 
 def test_a_run_that_has_decoded_nothing_may_be_mended(done, tmp_path):

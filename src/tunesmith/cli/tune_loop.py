@@ -94,6 +94,8 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
 
 def _decoder_name(arguments: Sequence[str]) -> str:
     name = value_of(arguments, "--decoder")
+    if sum(a == "--decoder" or a.startswith("--decoder=") for a in arguments) > 1:
+        raise UsageError("--decoder is given twice; give it once")
     if name is None:
         if value_of(arguments, "--decoder-command") is None:
             raise UsageError("no decoder is named; give --decoder NAME")
@@ -252,9 +254,13 @@ def _read(
     """Read sentences and their references; raise an error if some are lacking."""
     from tunesmith.loop.inputs import Inputs
 
-    known = decoder.sentences() if source is None else None
+    known = decoder.sentences()
     if source is None and known is None:
         raise UsageError(f"the decoder '{decoder.name}' needs sentences; give --{which}source")
+    if source is not None and known is not None:
+        raise UsageError(
+            f"the decoder '{decoder.name}' has its own sentences; leave out --{which}source"
+        )
     for metric in metrics:
         if metric.needs_references and not references:
             raise UsageError(f"{metric.name} needs references; give --{which}references")
@@ -273,8 +279,11 @@ def _closed(decoder: Decoder) -> Iterator[Decoder]:
     """Let a decoder go at the end, however it comes."""
     try:
         yield decoder
-    finally:
-        decoder.close()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error counts
+            decoder.close()
+        raise
+    decoder.close()
 
 
 @contextlib.contextmanager

@@ -107,6 +107,12 @@ def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]
             continue
         owned = next(owned for owned in parts if owned.part == parameter.name)
         parameters += [_parameter(name, option) for name, option in owned.options.items()]
+    seen: set[str] = set()
+    for parameter in parameters:
+        if parameter.name in seen:
+            flag = parameter.name.replace("_", "-")
+            raise UsageError(f"two options are called --{flag}; rename that of your own class")
+        seen.add(parameter.name)
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     )

@@ -11,6 +11,9 @@ from tunesmith.data.features import Features
 from tunesmith.data.memory import own_pages
 from tunesmith.kernels import inlined, kernel
 
+#: The bits of -0.0.
+NEGATIVE_ZERO = np.uint64(1 << 63)
+
 
 def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
     """Keep the first of the candidates of a group with equal text, features and columns.
@@ -76,8 +79,7 @@ def keys_of(candidates: CandidateSet) -> Words:
     features, texts = candidates.features, candidates.texts
     keys = np.zeros(len(candidates), np.uint64)
     _hash_dense(features.dense.view(np.uint64), keys)
-    # A zero has no sign: those that differ in it alone are the same.
-    external = np.reshape([c + 0.0 for c in candidates.columns.values()], (-1, len(candidates)))
+    external = np.reshape(list(candidates.columns.values()), (-1, len(candidates)))
     _hash_dense(external.view(np.uint64), keys)
     sparse = features.sparse
     _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
@@ -98,7 +100,9 @@ def _hash_dense(bits: Words, keys: Words) -> None:
     for d in range(bits.shape[0]):
         row = bits[d]
         for i in range(keys.shape[0]):
-            keys[i] = _mix(keys[i] ^ row[i])
+            # A zero has no sign: those that differ in it alone are the same.
+            word = np.uint64(0) if row[i] == NEGATIVE_ZERO else row[i]
+            keys[i] = _mix(keys[i] ^ word)
 
 
 @kernel

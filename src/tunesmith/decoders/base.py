@@ -95,7 +95,9 @@ class Decoder(ABC):
 
 
 def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 DECODERS: Registry[Decoder] = Registry(
@@ -105,6 +107,10 @@ DECODERS: Registry[Decoder] = Registry(
 
 def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
     """Raise an error if candidates are not those of some sentences."""
+    if not isinstance(decoded, CandidateSet):
+        raise DecoderError(
+            f"the decoder gave a {type(decoded).__name__}; have it return a CandidateSet"
+        )
     wanted = [sentence.id for sentence in sentences]
     if list(decoded.ids) != wanted:
         there = set(decoded.ids)
@@ -123,6 +129,9 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
     for values in (decoded.features.dense, decoded.features.sparse.data):
         if not np.isfinite(values).all():
             raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+    for name, values in decoded.columns.items():
+        if not np.isfinite(values).all():
+            raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
 
 
 def common_features(decoded: CandidateSet) -> tuple[str, ...]:
@@ -136,7 +145,7 @@ def common_features(decoded: CandidateSet) -> tuple[str, ...]:
     )
 
 
-def check_features(decoded: CandidateSet, common: Sequence[str]) -> None:
+def check_features(decoded: CandidateSet, common: Sequence[str], groups: int) -> None:
     """Raise an error, or warn, if features of an earlier decoding are no longer given.
 
     A sparse feature may come and go. One that fires in each of many sentences does not.
@@ -145,6 +154,8 @@ def check_features(decoded: CandidateSet, common: Sequence[str]) -> None:
     ----------
     common
         The features that fired in every sentence: see :func:`common_features`.
+    groups
+        How many sentences these were.
     """
     names = set(decoded.features.names)
     lost = [name for name in common if name not in names]
@@ -153,7 +164,7 @@ def check_features(decoded: CandidateSet, common: Sequence[str]) -> None:
     new = [name for name in decoded.features.names if name not in set(common)]
     also = f" and has '{new[0]}'" if new else ""
     text = f"the decoder no longer gives the feature '{lost[0]}'{also}"
-    if decoded.groups >= MANY or len(lost) == len(common):
+    if groups >= MANY or len(lost) == len(common):
         raise DecoderError(f"{text}; give it the same model in all rounds")
     warnings.warn(text, stacklevel=2)
 

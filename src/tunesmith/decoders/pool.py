@@ -52,7 +52,7 @@ class PoolDecoder(Decoder):
     def pool(self) -> CandidateSet:
         """All candidates."""
         if not self.candidates:
-            raise UsageError("the decoder 'pool' needs one; give it with --decoder-candidates")
+            raise UsageError("the decoder 'pool' needs candidates; give --decoder-candidates FILE")
         return read(self.candidates, format=self.format)
 
     @cached_property

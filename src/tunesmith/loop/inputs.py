@@ -55,6 +55,12 @@ class Inputs:
             )
         if any(not several for several in self.references):
             raise TunesmithError("a sentence has no reference; give one for each")
+        ids = [sentence.id for sentence in self.sentences]
+        if len(set(ids)) < len(ids):
+            twice = next(i for k, i in enumerate(ids) if i in ids[:k])
+            raise TunesmithError(f"two sentences are called {twice}; give each a name of its own")
+        if len({isinstance(i, str) for i in ids}) > 1:
+            raise TunesmithError("some ids are numbers and some are texts; give one kind")
         for sentence in self.sentences:
             if "\n" in sentence.text:
                 raise TunesmithError(f"sentence {sentence.id} has a line end in it; take it out")

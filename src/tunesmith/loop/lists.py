@@ -25,7 +25,7 @@ class Lists:
     output
         The first candidates of the last decoding, which are the decoder's output.
     merged
-        All decodings, without duplicates.
+        All decodings, without duplicates; only if it ``grows``.
     new
         How many candidates the last decoding added.
     """
@@ -34,10 +34,13 @@ class Lists:
     merged: TuningSet
     new: int
 
-    def __init__(self, inputs: Inputs, metric: Metric, columns: Sequence[str] = ()) -> None:
+    def __init__(
+        self, inputs: Inputs, metric: Metric, columns: Sequence[str] = (), grows: bool = True
+    ) -> None:
         self.inputs = inputs
         self.metric = metric
         self.columns = columns
+        self.grows = grows
         self._growing = Growing()
 
     def add(self, decoded: CandidateSet) -> None:
@@ -47,6 +50,8 @@ class Lists:
         decoded = with_columns(decoded, [name for name in self.columns if name in there])
         output = decoded.chosen(decoded.start[:-1])
         self.output = TuningSet(self.inputs.with_references(output), self.metric)
+        if not self.grows:
+            return
         before = self.merged.stats if hasattr(self, "merged") else self.output.stats[:0]
         is_new = self._growing.add(decoded) >= len(before)
         self.new = int(is_new.sum())

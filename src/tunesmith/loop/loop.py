@@ -8,6 +8,7 @@ then produces. So they grow, round by round, until nothing new is added.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ class Loop:
             came to.
         """
         measure = METRICS.create(metric) if isinstance(metric, str) else metric
-        checked_seed(seed)
+        seed = checked_seed(seed)
         if self.final == "dev" and dev is None:
             raise UsageError("final dev needs a held-out set; give one, or another final")
         tuner.check_choice(dev is not None, "give a held-out set")
@@ -137,7 +138,9 @@ class Loop:
             sorted(columns),
         )
         with opened(work_dir, run.configuration()) as state:
-            rounds, stopped = run.rounds(state, self.rounds, self.why_stop)
+            rounds, stopped = run.rounds(
+                state, self.rounds, functools.partial(self.why_stop, settles=tuner.settles)
+            )
             chosen = self._chosen(run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
@@ -149,12 +152,16 @@ class Loop:
             state.finish(result.to_dict())
         return result
 
-    def why_stop(self, rounds: Sequence[LoopRound]) -> str | None:
-        """Say why no further round follows the last decoding; None if one does."""
+    def why_stop(self, rounds: Sequence[LoopRound], settles: bool) -> str | None:
+        """Say why no further round follows the last decoding; None if one does.
+
+        Without new candidates a tuner that ``settles`` has nothing to add. One that takes steps
+        may go further on the same lists.
+        """
         number = len(rounds) - 1
         if number > 0:
             last, before = rounds[-1], rounds[-2]
-            if last.new == 0:
+            if last.new == 0 and settles:
                 return "no new candidates"
             changed = change(before.weights, last.weights)
             if changed < self.weight_tolerance:

@@ -1,4 +1,4 @@
-"""What the rounds of a loop came to, why it ends, and which weights it returns."""
+"""What the rounds of a loop came to; averages and changes of weights."""
 
 from __future__ import annotations
 
@@ -104,10 +104,11 @@ class Said:
         """Give those warnings that are new."""
         for one in caught:
             text = str(one.message)
-            if not issubclass(one.category, UserWarning) or text not in self.every:
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            is_new = text not in self.every
             if issubclass(one.category, UserWarning):
                 self.note([text])
+            if is_new or not issubclass(one.category, UserWarning):
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
     def note(self, texts: Sequence[str]) -> None:
         """Take note of warnings of an earlier run."""

@@ -8,7 +8,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,25 @@ from tunesmith.decoders.base import (
     check_decoded,
     check_features,
     common_features,
+    digest_of,
 )
+from tunesmith.errors import TunesmithError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound, Said
-from tunesmith.loop.state import State
+from tunesmith.loop.state import State, damaged
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress, tell
+from tunesmith.registry import file_of
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.beside import scores_of_outputs
 from tunesmith.tuners.result import OtherScores, Scores, TuneResult
+
+#: What is needed of a result of tuning.
+NEEDED = ("weights", "score", "warnings", "history", "certificate", "line_searches", "loop_seconds")
 
 
 class Run:
@@ -60,27 +66,39 @@ class Run:
         self.seed = seed
         self.fit_options = fit_options
         self.columns = list(columns)
-        self.lists = {name: Lists(inputs, metric, columns) for name, inputs in sets.items()}
+        # Held-out lists are needed by those alone who choose by them.
+        self._dev_chooses = "dev" in sets and (len(tuner.settings()) > 1 or isinstance(tuner, Auto))
+        grow = {"tune": True, "dev": self._dev_chooses, "test": False}
+        self.lists = {
+            name: Lists(inputs, metric, columns, grow[name]) for name, inputs in sets.items()
+        }
         self.said = Said()
         self._common: tuple[str, ...] | None = None
-        # Held-out lists are needed by those alone who choose by them.
-        chooses = len(tuner.settings()) > 1 or isinstance(tuner, Auto)
-        self._dev_chooses = chooses and "dev" in sets
+        self._common_groups = 0
 
     def configuration(self) -> dict[str, Any]:
-        """Return all that decides what the rounds come to."""
+        """Return all that decides what the rounds come to: what they decode, and how they tune."""
         selection = Selection.of(self.fit_options["keep"], self.fit_options["drop"])
+        parts = {"decoder": self.decoder, "tuner": self.tuner, "metric": self.metric}
+        code = {name: digest_of(file) for name, part in parts.items() if (file := file_of(part))}
         return {
-            "decoder": self.decoder.configuration(),
-            "tuner": self.tuner.signature(),
-            "metric": self.metric.signature(),
-            "sets": {name: _digest(inputs) for name, inputs in self.sets.items()},
-            "start": dict(self.begin),
-            "seed": self.seed,
-            "normalise": self.fit_options["normalise"],
-            "keep": list(selection.keep),
-            "drop": list(selection.drop),
-            "columns": self.columns,
+            "decoding": {
+                "decoder": self.decoder.configuration(),
+                "sets": {name: _digest(inputs) for name, inputs in self.sets.items()},
+                "start": dict(self.begin),
+                "decoder's file": code.get("decoder"),
+            },
+            "tuning": {
+                "tuner": self.tuner.signature(),
+                "metric": self.metric.signature(),
+                "seed": self.seed,
+                "normalise": self.fit_options["normalise"],
+                "keep": list(selection.keep),
+                "drop": list(selection.drop),
+                "columns": self.columns,
+                "tuner's file": code.get("tuner"),
+                "metric's file": code.get("metric"),
+            },
         }
 
     def rounds(
@@ -91,7 +109,6 @@ class Run:
         weights = self.begin
         while True:
             name = f"round-{len(rounds):02d}"
-            state.record(f"{name}/weights", lambda: {"weights": dict(weights)})  # noqa: B023
             rounds.append(self.decoded(state, name, weights))
             remark = f"output {rounds[-1].score:.2f}, {rounds[-1].new} new candidates"
             progress("rounds", len(rounds) - 1, most, remark)
@@ -103,24 +120,13 @@ class Run:
 
     def decoded(self, state: State, name: str, weights: Weights) -> LoopRound:
         """Decode all sets, add the lists to those of earlier rounds, and score the outputs."""
-        seconds = 0.0
-        for which, inputs in self.sets.items():
-            begun = time.perf_counter()
-
-            def decode(folder: Path | None, inputs: Inputs = inputs) -> CandidateSet:
-                decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
-                found = decoder.decode(weights, inputs.sentences)
-                check_decoded(found, inputs.sentences)
-                if self._common is not None:
-                    check_features(found, self._common)
-                return found
-
-            with _where(f"{name}, {which}"), self._warnings():
-                found, is_new = state.candidates(f"{name}/{which}", decode)
-            seconds += time.perf_counter() - begun if is_new else 0.0
-            if self._common is None:
-                self._common = common_features(found)
-            self.lists[which].add(found)
+        kept = state.record(f"{name}/weights", lambda: {"weights": dict(weights)})
+        if kept.get("weights") != dict(weights):
+            raise TunesmithError(
+                f"{name}/weights.json: these are not the weights that the rounds before came to; "
+                "remove the folder and those of later rounds, and they are made again"
+            )
+        notes = [self._add(state, name, which, weights) for which in self.sets]
 
         def scores() -> dict[str, Any]:
             return {
@@ -128,11 +134,44 @@ class Run:
                 "new": self.lists["tune"].new,
                 "candidates": len(self.lists["tune"].merged.candidates),
                 "decoded": sum(len(inputs.sentences) for inputs in self.sets.values()),
-                "decode_seconds": seconds,
+                "decode_seconds": sum(float(note["seconds"]) for note in notes),
             }
 
         texts = {which: lists.output.candidates for which, lists in self.lists.items()}
-        return LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+        with _whole(f"{name}/scores.json"):
+            return LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+
+    def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
+        """Decode a set, and add what it gives; return how long that took, and its warnings."""
+        inputs = self.sets[which]
+        step = f"{name}/{which}"
+
+        def decode(folder: Path | None) -> CandidateSet:
+            decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
+            begun = time.perf_counter()
+            with self._warnings() as said:
+                found = decoder.decode(weights, inputs.sentences)
+                check_decoded(found, inputs.sentences)
+                if self._common is not None:
+                    check_features(found, self._common, self._common_groups)
+            seconds = time.perf_counter() - begun
+            note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
+            # Before the candidates: once they are there, nobody decodes again.
+            state.record(f"{step}-decoding", lambda: note)
+            noted.append(note)
+            return found
+
+        noted: list[dict[str, Any]] = []
+        with _where(f"{name}, {which}"):
+            found = state.candidates(step, decode)
+            check_decoded(found, inputs.sentences)
+        if self._common is None:
+            self._common, self._common_groups = common_features(found), found.groups
+        self.lists[which].add(found)
+        with _whole(f"{step}-decoding.json"):
+            note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
+            self.said.note(note["warnings"])
+        return note
 
     def _tuned(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
         """Tune on all lists so far, from the weights of the last decoding."""
@@ -153,21 +192,30 @@ class Run:
             return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
 
         with self._warnings():
-            rounds[-1].tuned = state.record(f"{name}/tuned", tuned)
-        self.said.note(rounds[-1].tuned["warnings"])
-        return Weights.from_dict(rounds[-1].tuned["weights"])
+            found = state.record(f"{name}/tuned", tuned)
+        rounds[-1].tuned = found
+        with _whole(f"{name}/tuned.json"):
+            lacking = [key for key in NEEDED if key not in found]
+            if lacking:
+                raise KeyError(lacking[0])
+            self.said.note(found["warnings"])
+            return Weights.from_dict(found["weights"])
 
     @contextmanager
-    def _warnings(self) -> Iterator[None]:
-        """Let each warning through once in all rounds."""
+    def _warnings(self) -> Iterator[list[warnings.WarningMessage]]:
+        """Let each warning through once in all rounds; give all of them."""
         held: list[warnings.WarningMessage] = []
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
                 held = caught
-                yield
-        finally:  # what led to an error above all
-            self.said.again(held)
+                yield held
+        except BaseException:
+            # What led to the error above all; where warnings are errors, the first error counts.
+            with suppress(UserWarning):
+                self.said.again(held)
+            raise
+        self.said.again(held)
 
     def result(
         self, rounds: list[LoopRound], chosen: LoopRound, others: Sequence[Metric | str]
@@ -271,3 +319,17 @@ def _where(step: str) -> Iterator[None]:
         yield
     except DecoderError as error:
         raise DecoderError(f"{step}: {error}") from error
+
+
+def _nothing() -> dict[str, Any]:
+    """Return what is known of a decoding of which nothing was noted."""
+    return {"seconds": 0.0, "warnings": []}
+
+
+@contextmanager
+def _whole(step: str) -> Iterator[None]:
+    """Say which file it is if a step lacks something."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(step, error) from None

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import os
+import re
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -28,6 +31,8 @@ SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"
 #: Files that are not whole yet.
 PARTIAL = ".tunesmith-"
+#: Folders of rounds.
+ROUND = re.compile(r"round-[0-9]+")
 
 
 class State(Protocol):
@@ -37,10 +42,8 @@ class State(Protocol):
         """Return a step that is a JSON object; make it if it is not there."""
         ...
 
-    def candidates(
-        self, name: str, make: Callable[[Path | None], CandidateSet]
-    ) -> tuple[CandidateSet, bool]:
-        """Return a step that is candidates, and whether it was made now.
+    def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
+        """Return a step that is candidates; make it if it is not there.
 
         ``make`` is given a folder for whatever else should be kept, None if nothing can be.
         """
@@ -59,11 +62,9 @@ class InMemory:
         made: dict[str, Any] = json.loads(json.dumps(make(), allow_nan=False))
         return made
 
-    def candidates(
-        self, name: str, make: Callable[[Path | None], CandidateSet]
-    ) -> tuple[CandidateSet, bool]:
+    def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Make them."""
-        return _bare(make(None)), True
+        return _bare(make(None))
 
     def finish(self, result: dict[str, Any]) -> None:
         """Do nothing: whoever runs the loop has the result."""
@@ -82,17 +83,14 @@ class WorkDirectory:
             _write_record(path, make())
         return read_record(path)
 
-    def candidates(
-        self, name: str, make: Callable[[Path | None], CandidateSet]
-    ) -> tuple[CandidateSet, bool]:
+    def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Return what the file holds, whether it was there or is written now.
 
         It is read again even if it was made now, so that a run that was interrupted sees the
         same, to the last bit, as one that was not.
         """
         path = self.folder / f"{name}.arrow"
-        is_new = not path.exists()
-        if is_new:
+        if not path.exists():
             beside = path.parent / f"decoder-{path.stem}"
             with _told(beside):
                 beside.mkdir(parents=True, exist_ok=True)
@@ -101,9 +99,9 @@ class WorkDirectory:
                 write_arrow(made, file)
             _remove_if_empty(beside)
         try:
-            return _bare(read(path, format="arrow")), is_new
+            return _bare(read(path, format="arrow"))
         except FormatError as error:
-            raise _damaged(path, error) from None
+            raise damaged(path, error) from None
 
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; one of fewer rounds, or another choice among them, is replaced."""
@@ -138,10 +136,11 @@ def read_record(path: Path) -> dict[str, Any]:
         problem = (error.strerror or "it cannot be read").lower()
         raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
     except ValueError as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> TunesmithError:
+def damaged(path: Path | str, error: Exception) -> TunesmithError:
+    """Return the error of a step whose file does not hold what was written."""
     problem = shortened(str(error).partition(";")[0])
     return TunesmithError(f"{path}: it is damaged ({problem}); remove it, and it is made again")
 
@@ -169,15 +168,18 @@ def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any])
         _check_ours(path)  # before a lock is put there
     with _alone(path):
         _check_configuration(path, configuration)
-        for left_over in path.rglob(f"{PARTIAL}*"):
-            left_over.unlink(missing_ok=True)
+        with _told(path):
+            for left_over in path.rglob(f"{PARTIAL}*"):
+                if left_over.is_file():
+                    left_over.unlink(missing_ok=True)
         _tell_where(path)
         yield WorkDirectory(path)
 
 
 def _check_ours(folder: Path) -> None:
     """Raise an error if a folder has something in it and is no work directory."""
-    others = [one.name for one in folder.iterdir() if not one.name.startswith((PARTIAL, LOCK))]
+    names = [one.name for one in folder.iterdir()]
+    others = [name for name in names if name != LOCK and not name.startswith(PARTIAL)]
     if others and CONFIGURATION not in others:
         raise UsageError(
             f"{folder}: there is something else in it ({sorted(others)[0]}); "
@@ -188,39 +190,66 @@ def _check_ours(folder: Path) -> None:
 def _tell_where(folder: Path) -> None:
     """Tell with which round a run goes on."""
     names = [path.parent.name for path in folder.glob("round-*/weights.json")]
-    if names:
-        last = max(int(name.removeprefix("round-")) for name in names)
+    rounds = [int(name.removeprefix("round-")) for name in names if ROUND.fullmatch(name)]
+    if rounds:
+        last = max(rounds)
         is_decoded = (folder / f"round-{last:02d}" / "scores.json").exists()
         word = "after" if is_decoded else "with"
         tell(f"going on {word} round {last} of {folder}", is_detail=False)
 
 
 def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
-    """Write the configuration, or hold it against the one that is there."""
+    """Write the configuration, or hold it against the one that is there.
+
+    What was wrong may be mended as long as nothing depends on it: all of it before anything has
+    been decoded, and what tuning depends on before anything has been tuned.
+    """
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
-    wanted = json.loads(json.dumps(configuration, allow_nan=False))
+    wanted = json.loads(json.dumps(configuration, allow_nan=False, default=str))
     about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
     if not path.exists():
         _write_record(path, about)
         return
-    found = read_record(path)
-    if found.get("schema") != SCHEMA:
+    found = _configuration(path)
+    differences = list(_differences(found["configuration"], wanted, ""))
+    if found.get("version") != __version__:
+        warnings.warn(
+            f"{folder}: the run was begun by version {found.get('version')} of tunesmith, and this "
+            f"is {__version__}: the rounds to come may differ from what they would have been",
+            stacklevel=3,
+        )
+    if not differences:
+        return
+    parts = {name.partition(" ")[0] for name, _, _ in differences}
+    steps = [one for one in folder.glob("*/*") if one.suffix in {".arrow", ".json"}]
+    done = {one.stem for one in steps} - {"weights"}
+    if not done or (parts <= {"tuning"} and "tuned" not in done):
+        with _told(folder):
+            for one in steps:
+                if not done or one.stem == "scores":
+                    one.unlink()
+        _write_record(path, about)
+        return
+    name, before, now = differences[0]
+    raise UsageError(
+        f"{folder}: this is the work directory of another run, whose {name.partition(' ')[2]} is "
+        f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
+        "options"
+    )
+
+
+def _configuration(path: Path) -> dict[str, Any]:
+    """Read the configuration of a run."""
+    try:
+        found = read_record(path)
+    except TunesmithError as error:
+        raise UsageError(f"{str(error).rpartition(';')[0]}; name another work directory") from None
+    if found.get("schema") != SCHEMA or not isinstance(found.get("configuration"), dict):
         raise UsageError(
             f"{path}: it was written by another version of tunesmith; name another work directory"
         )
-    for name, before, now in _differences(found.get("configuration", {}), wanted, ""):
-        if not any(folder.rglob("*.arrow")):
-            # Nothing has been decoded: what was wrong may have been mended.
-            for step in folder.glob("round-00/*.json"):
-                step.unlink()
-            _write_record(path, about)
-            return
-        raise UsageError(
-            f"{folder}: this is the work directory of another run, whose {name} is "
-            f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
-            "options"
-        )
+    return found
 
 
 def _differences(before: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
@@ -251,10 +280,15 @@ def _alone(folder: Path) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{folder}: another run is using it; wait for its end, or name another folder"
-            ) from None
+        except OSError as error:
+            if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
+                raise UsageError(
+                    f"{folder}: another run is using it; wait for its end, or name another folder"
+                ) from None
+            warnings.warn(
+                f"{folder}: it cannot be locked there; see that no other run uses it meanwhile",
+                stacklevel=3,
+            )
         yield
 
 

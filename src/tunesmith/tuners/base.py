@@ -40,6 +40,9 @@ class Tuner(ABC):
     needs_sum: ClassVar[bool] = False
     #: Whether the tuned weights are never worse than the start on the set they are tuned on.
     never_worse: ClassVar[bool] = True
+    #: Whether it goes as far as it can on given lists, so that tuning on them again from where it
+    #: ended is of no use: a loop ends when a decoder has nothing new for them.
+    settles: ClassVar[bool] = True
 
     @abstractmethod
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:

@@ -73,6 +73,7 @@ class Rounds(Remembering):
         "tuning set, which should be that of the references",
     )
 
+    settles: ClassVar[bool] = False
     #: Fields that hold several values, of which a held-out set chooses.
     varied: ClassVar[tuple[str, ...]] = ("objective",)
     #: The objective for metrics that are BLEU, and for others, where none is given.
