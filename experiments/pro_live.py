@@ -1,7 +1,7 @@
 """PRO with a decoder in the loop: lengths by objective, and tuning on the longest half.
 
 python examples/thot/train.py                              # makes the model, some minutes
-python experiments/pro_live.py --quick                     # about 15 minutes on 2 cores
+python experiments/pro_live.py --quick                     # some 15 minutes on 2 cores
 python experiments/pro_live.py --out run                   # 25 rounds, 1000-best, 3 seeds: a day
 python experiments/pro_live.py --quick --parts monsters
 python experiments/pro_live.py --parts ""                  # nothing is run, the page is written

@@ -166,4 +166,5 @@ def _curve(axis: Any, row: Row, key: str, number: int, label: str) -> None:
     values = [one[key] for one in row["rounds"]]
     style = "-" if number < len(COLOURS) else "--"
     colour = COLOURS[number % len(COLOURS)]
+    axis.set_xticks(range(len(values)) if len(values) < 12 else range(0, len(values), 5))
     axis.plot(values, style, marker=MARKS[number], color=colour, ms=4, lw=1.2, label=label)
