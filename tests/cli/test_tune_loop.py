@@ -151,7 +151,7 @@ def alive(process: int) -> bool:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130)])
 def test_stopped_while_a_decoder_runs(
     cli: Run, task: Task, whole: dict, number: signal.Signals, code: int
 ) -> None:
@@ -186,7 +186,7 @@ def test_stopped_while_a_decoder_runs(
     while alive(decoder) and time.monotonic() < until:
         time.sleep(0.02)
     assert not alive(decoder)
-    if number == signal.SIGINT:
+    if number == signal.SIGTERM:
         hint = f"tunesmith: what is done is kept in {run}; the same command goes on from there\n"
         assert err.endswith(f"{hint}tunesmith: interrupted\n")
     assert (run / "round-01" / "tune.arrow").exists()

@@ -175,11 +175,12 @@ def test_another_run_is_refused(refused: Refused, task: Task, done: dict, make: 
         assert found.endswith("; name another work directory, or give the same options")
 
 
-def test_another_program_is_another_run(refused: Refused, task: Task, done: dict) -> None:
+def test_a_program_that_has_changed_is_told(cli: Run, task: Task, done: dict) -> None:
     program = task.path("slow.py")
     program.write_text(program.read_text() + "# a new version\n")
-    found = refused(*task.arguments(work_dir=task.path("run")))
-    assert f"whose decoder files {program} is " in found
+    found = cli(*task.arguments(work_dir=task.path("run")))
+    assert found.code == 0
+    assert f"tunesmith: warning: {program} has changed since the run in " in found.err
 
 
 def test_a_damaged_file(refused: Refused, cli: Run, task: Task, done: dict) -> None:
@@ -223,7 +224,7 @@ def test_a_decoder_that_fails_is_quoted_and_goes_on(cli: Run, task: Task) -> Non
     options = {"decoder_command": command, "decoder_retries": 0, "work_dir": task.path("run")}
     found = cli(*task.arguments("--quiet", **options))
     assert (found.code, found.out) == (2, "")
-    assert found.err.startswith(f"{PREFIX}round-00, tune: the decoder ended with exit code 1 ")
+    assert found.err.startswith(f"{PREFIX}round-00, tune: the decoder ended with exit code 1; ")
     assert " / the first time I fail; all of it is in " in found.err
     assert found.err.endswith("the same command goes on from there\n")
     assert cli(*task.arguments("--quiet", **options)).code == 0

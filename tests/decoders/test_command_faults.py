@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shlex
 import signal
@@ -19,10 +20,8 @@ from tests.decoders.test_command import FILES, PROGRAMS, RANKER, SENTENCES, STRE
 from tunesmith.decoders import external
 from tunesmith.decoders.base import (
     DecoderError,
-    Sentence,
+    Expected,
     check_decoded,
-    check_features,
-    common_features,
 )
 from tunesmith.decoders.command import CommandDecoder
 
@@ -65,10 +64,10 @@ def test_a_fault_is_told_with_its_last_words_and_kept(tmp_path, fault):
     said = "exit" if fault == "noisy" else fault
     assert f"about to fail: {said};" in text
     assert ("its last words: about" in text) == (fault != "noisy")  # lines before are many
-    assert sys.executable in text  # the command
     assert text.endswith("the same command goes on from there")
     assert len(text) < 1500
     (folder,) = tmp_path.glob("part-*")
+    assert sys.executable in json.loads((folder / "command.json").read_text())
     assert f"all of it is in {folder};" in text
     kept = {path.name for path in folder.iterdir()}
     assert {"input", "stderr", "stdout", "command.json"} <= kept
@@ -109,13 +108,28 @@ def test_a_fault_of_one_part_ends_the_others(tmp_path):
 
 
 def test_features_under_other_names_than_before_are_found():
-    sentences = [Sentence(k, "ein haus am see") for k in range(20)]
-    before = CommandDecoder(command=FILES).decode(WEIGHTS, sentences)
-    common = common_features(before)
-    assert "lm" in common
-    after = failing("renamed").decode(WEIGHTS, sentences)
+    expected = Expected.of(CommandDecoder(command=FILES).decode(WEIGHTS, SENTENCES), WEIGHTS)
+    assert "lm" in expected.certain
+    after = failing("renamed").decode(WEIGHTS, SENTENCES)
     with pytest.raises(DecoderError, match="no longer gives the feature 'lm' and has 'LM'"):
-        check_features(after, common)
+        expected.check(after)
+
+
+def test_an_output_that_is_no_plain_file(tmp_path):
+    for make in ("mkdir", "mkfifo"):
+        text = message(CommandDecoder(command=f"{make} {{output}} {{weights}}x", retries=0))
+        assert "this is no plain file; have the program write one" in text
+
+
+def test_large_files_go_when_they_are_accepted(tmp_path):
+    stumbling = CommandDecoder(command=FILES, jobs=2).in_folder(tmp_path)
+    (tmp_path / "part-000-old").mkdir()
+    (tmp_path / "part-000-old" / "output").write_text("of an earlier run")
+    stumbling.decode(WEIGHTS, SENTENCES)
+    assert len(list(tmp_path.glob("part-*/output"))) == 3
+    assert str(tmp_path) in stumbling.last_words()
+    stumbling.accepted()
+    assert {path.name for path in tmp_path.glob("part-*/*")} == {"command.json", "stderr"}
 
 
 def test_without_a_folder_more_of_its_words_are_shown():
@@ -146,9 +160,7 @@ def test_a_process_that_failed_is_started_again(tmp_path, command):
         found = decoder.in_folder(tmp_path).decode(WEIGHTS, SENTENCES)
     assert len(told) == 1
     check_decoded(found, SENTENCES)
-    folders = list(tmp_path.glob("part-*"))
-    kept = sorted((folder / "input").exists() for folder in folders)
-    assert kept == [False, True]  # all of the attempt that failed is kept
+    assert len(list(tmp_path.glob("part-*/stderr"))) == 2
 
 
 @pytest.mark.parametrize("fault", ["exit", "few"])

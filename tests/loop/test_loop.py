@@ -17,10 +17,9 @@ from tests.loop.toy import NAMES, Toy, sentences
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     DecoderError,
+    Expected,
     Sentence,
     check_decoded,
-    check_features,
-    common_features,
 )
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
@@ -285,27 +284,61 @@ class TestWhatADecoderGives:
         with pytest.raises(DecoderError, match="gave a NoneType; have it return"):
             check_decoded(None, self.wanted)
 
-    def test_has_other_features(self):
-        """A sparse feature may be lost; one of all of many sentences may not."""
-        few = self.decoded()
-        assert common_features(few) == ("f0", "f2")  # "bo" has no vowel that f1 counts
-        check_features(few, ("f0", "f2"), 2)
-        with pytest.raises(DecoderError, match="no longer gives the feature 'old' and has 'f0'"):
-            check_features(few, ("old",), 2)
-        with pytest.warns(UserWarning, match="no longer gives the feature 'old' and has 'f1'"):
-            check_features(few, ("f0", "old"), 19)
-        with pytest.raises(DecoderError, match="no longer gives the feature 'old' and has 'f1'"):
-            check_features(few, ("f0", "old"), 20)
+    def few(self, names=("f0", "f1", "f2"), groups=7):
+        """Features of which the first fires in all sentences but a blank one, the second in one."""
+        vectors = [[[1.0, 0.0, 0.0], [2.0, 0.0, 0.0]] for _ in range(groups)]
+        vectors[0][1][1] = 1.0
+        vectors[-1] = [[0.0, 0.0, 0.0]]
+        made = candidate_set(vectors)
+        return dataclasses.replace(
+            made, features=dataclasses.replace(made.features, dense_names=names)
+        )
 
-    def test_features_that_fire_in_some_sentences_are_not_common(self):
-        some = candidate_set([[[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], [[3.0, 0.0, 0.0]]])
-        assert common_features(some) == ("f0",)
+    @pytest.mark.parametrize(("groups", "start"), [(7, {"f0": 1.0}), (21, {"x": 1.0})])
+    def test_loses_a_feature(self, groups, start):
+        """One that has a weight from the start, or fires in many sentences."""
+        expected = Expected.of(self.few(groups=groups), Weights.from_dict(start))
+        assert expected.certain == ("f0",)
+        assert not expected.likely
+        expected.check(self.few(("f0", "f2", "new")))
+        with pytest.raises(DecoderError, match="no longer gives the feature 'f0' and has 'new'"):
+            expected.check(self.few(("f1", "f2", "new")))
+
+    def test_loses_a_feature_that_may_be_sparse(self):
+        expected = Expected.of(self.few(groups=20), Weights.from_dict({"f1": 1.0}))
+        assert not expected.certain
+        with pytest.warns(UserWarning, match="no longer gives the feature 'f0' and has 'new'"):
+            expected.check(self.few(("f1", "f2", "new")))
+
+    def test_loses_all_features(self):
+        expected = Expected.of(self.few(groups=3), Weights.from_dict({"x": 1.0}))
+        with pytest.raises(DecoderError, match="no longer gives the feature 'f0' and has 'a'"):
+            expected.check(self.few(("a", "b", "c")))
 
     def test_has_none(self):
         decoded = self.decoded()
         bare = decoded.chosen(decoded.start[:-1])
         with pytest.raises(DecoderError, match="no features"):
             check_decoded(bare, self.wanted)
+
+
+def test_a_decoder_is_heard_when_what_it_returns_is_wrong():
+    class Talking(Toy):
+        accept = 0
+
+        def decode(self, weights, sentences):
+            found = super().decode(weights, sentences)
+            return found if weights == self.start() else found.with_groups([0])
+
+        def last_words(self):
+            return "its last words: good bye"
+
+        def accepted(self):
+            Talking.accept += 1
+
+    with pytest.raises(DecoderError, match=r"round-01, tune: .* sentence 1 .*last words: good bye"):
+        Loop().run(Talking(), QUICK, TUNE)
+    assert Talking.accept == 1
 
 
 def test_the_step_of_a_failure_is_told():

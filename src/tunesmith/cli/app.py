@@ -7,7 +7,9 @@ import importlib
 import inspect
 import itertools
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -207,7 +209,7 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         session = Session(quiet, verbose)
         try:
-            with _session(session, threads):
+            with _ended_kindly(), _session(session, threads):
                 function(session=session, **options)
                 sys.stdout.flush()
         except KeyboardInterrupt:
@@ -228,6 +230,26 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
     framed.__annotations__ = {p.name: p.annotation for p in parameters}
     framed.__doc__ = function.__doc__
     return framed
+
+
+@contextlib.contextmanager
+def _ended_kindly() -> Iterator[None]:
+    """Let an order to end, or a closed terminal, be as Ctrl-C: processes of ours end too."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        for number in (getattr(signal, name) for name in names):
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup stays as it is
+                before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

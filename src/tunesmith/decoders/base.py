@@ -19,8 +19,8 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError
 from tunesmith.registry import Registry, options_of
 
-#: A feature that fires in each of so many sentences is not sparse.
-MANY = 20
+#: A feature that fires in such a share of so many sentences is not sparse.
+COMMON, MANY = 0.9, 20
 
 
 class DecoderError(TunesmithError):
@@ -78,10 +78,25 @@ class Decoder(ABC):
         """
         return self
 
+    def last_words(self) -> str:
+        """Return what it said last and where its logs are, for an error in what it returned."""
+        return ""
+
+    def accepted(self) -> None:  # noqa: B027
+        """Let go of what it kept for such an error: what it returned last was right."""
+
+    def files(self) -> dict[str, str]:
+        """Return files that it is made of, with digests: it is told if one has changed.
+
+        As a script, which may have been mended. Files that make another decoder of it, as a
+        model, belong to :meth:`configuration`.
+        """
+        return {}
+
     def configuration(self) -> dict[str, Any]:
         """Return all that decides what comes out, as JSON; a run is refused another.
 
-        A decoder with files adds their digests: see :func:`digest_of`.
+        A decoder with a model adds the digests of its files: see :func:`digest_of`.
         """
         options = [o.field for o in options_of(type(self)) if o.field not in self.free_options]
         return {"decoder": self.name, **{field: _plain(getattr(self, field)) for field in options}}
@@ -134,39 +149,55 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
             raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
 
 
-def common_features(decoded: CandidateSet) -> tuple[str, ...]:
-    """Return the features that are not 0 on some candidate of every sentence."""
-    begins = decoded.start[:-1]
-    fires = np.logical_or.reduceat(decoded.features.dense != 0.0, begins, axis=1)
-    return tuple(
-        name
-        for name, by_group in zip(decoded.features.dense_names, fires, strict=True)
-        if by_group.all()
-    )
+@dataclass(frozen=True)
+class Expected:
+    """The features of a first decoding, which later ones shall give again.
 
+    A sparse feature may come and go. One that fires in nearly all of many sentences does not,
+    nor does one that fires so and has a weight from the start.
 
-def check_features(decoded: CandidateSet, common: Sequence[str], groups: int) -> None:
-    """Raise an error, or warn, if features of an earlier decoding are no longer given.
-
-    A sparse feature may come and go. One that fires in each of many sentences does not.
-
-    Parameters
+    Attributes
     ----------
-    common
-        The features that fired in every sentence: see :func:`common_features`.
-    groups
-        How many sentences these were.
+    names
+        All that are not sparse.
+    certain, likely
+        Those that must be there again, and those whose loss is only told.
     """
-    names = set(decoded.features.names)
-    lost = [name for name in common if name not in names]
-    if not lost:
-        return
-    new = [name for name in decoded.features.names if name not in set(common)]
-    also = f" and has '{new[0]}'" if new else ""
-    text = f"the decoder no longer gives the feature '{lost[0]}'{also}"
-    if groups >= MANY or len(lost) == len(common):
-        raise DecoderError(f"{text}; give it the same model in all rounds")
-    warnings.warn(text, stacklevel=2)
+
+    names: frozenset[str]
+    certain: tuple[str, ...]
+    likely: tuple[str, ...]
+
+    @classmethod
+    def of(cls, decoded: CandidateSet, start: Weights) -> Expected:
+        """Learn from a decoding under the starting weights."""
+        names = decoded.features.dense_names
+        begins = decoded.start[:-1]
+        fires = np.logical_or.reduceat(decoded.features.dense != 0.0, begins, axis=1)
+        # A sentence without words has a candidate without features.
+        fires = fires[:, fires.any(axis=0)]
+        count = fires.shape[1]
+        common = [n for n, row in zip(names, fires, strict=True) if row.sum() >= COMMON * count > 0]
+        certain = tuple(name for name in common if count >= MANY or name in start)
+        likely = tuple(name for name in common if name not in certain)
+        return cls(frozenset(names), certain, likely)
+
+    def check(self, decoded: CandidateSet) -> None:
+        """Raise an error, or warn, if features of the first decoding are no longer given."""
+        now = decoded.features.names
+        there = set(now)
+        lost = [name for name in self.certain if name not in there]
+        unsure = [name for name in self.likely if name not in there]
+        if not there & self.names and self.names:
+            lost = lost or sorted(self.names)
+        if not lost and not unsure:
+            return
+        new = next((name for name in now if name not in self.names), None)
+        also = "" if new is None else f" and has '{new}'"
+        text = f"the decoder no longer gives the feature '{(lost or unsure)[0]}'{also}"
+        if lost:
+            raise DecoderError(f"{text}; give it the same model in all rounds")
+        warnings.warn(text, stacklevel=2)
 
 
 def with_ids(decoded: CandidateSet, ids: Sequence[GroupId]) -> CandidateSet:

@@ -18,7 +18,7 @@ from tunesmith.registry import option
 
 #: The placeholders of a command, and whether one must occur.
 PLACEHOLDERS = {"weights": True, "input": False, "nbest_size": False, "output": False}
-#: Files that a command names and that are smaller belong to its configuration.
+#: It is told when a file that a command names and that is smaller has changed.
 SMALL = 1 << 20
 
 
@@ -52,7 +52,7 @@ class CommandDecoder(ExternalDecoder):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.command.strip():
-            raise UsageError("the decoder 'command' needs one; give it with --decoder-command")
+            raise UsageError("the decoder 'command' needs a command; give --decoder-command")
         template = Template.parse(self.command, PLACEHOLDERS)
         file = None if self.weights_template is None else read_weights(self.weights_template)
         chosen = self.weights_format or ("json" if file is None else file.format)
@@ -104,21 +104,25 @@ class CommandDecoder(ExternalDecoder):
 
     def check(self) -> None:
         """Raise an error if the program cannot be started."""
-        check_program(self._template.arguments)
+        check_program(self._template.fixed)
 
     def configuration(self) -> dict[str, Any]:
-        """Return the options, and the digests of small files that the command names."""
+        """Return the options, and the digest of the weights template."""
+        found = {**super().configuration(), "weights_format": self._format}
+        if self.weights_template is not None:
+            found["weights_template"] = digest_of(self.weights_template)
+        return found
+
+    def files(self) -> dict[str, str]:
+        """Return the digests of the program and of small files that the command names."""
         named = {argument: _file_of(argument) for argument in self._template.fixed}
         program = self._template.fixed[0]
         named[program] = found_program(program)
-        files = {
+        return {
             argument: digest_of(path)
             for argument, path in named.items()
             if path is not None and os.path.isfile(path) and os.path.getsize(path) < SMALL
         }
-        if self.weights_template is not None:
-            files[self.weights_template] = digest_of(self.weights_template)
-        return {**super().configuration(), "weights_format": self._format, "files": files}
 
 
 def _file_of(argument: str) -> str | None:

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -25,7 +25,7 @@ from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
 from tunesmith.decoders.outputs import check_ids, check_there, joined
 from tunesmith.decoders.processes import Processes, end_of, last_words
 from tunesmith.decoders.program import check_program
-from tunesmith.errors import FormatError, TunesmithError, UsageError, one_line, shortened
+from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.formats import FORMATS
 from tunesmith.io.read import read_into, recognise
@@ -104,6 +104,7 @@ class ExternalDecoder(Decoder):
     writes_stdout: ClassVar[bool] = False
     #: Where it leaves what it leaves behind; None is a temporary folder.
     folder: ClassVar[Path | None] = None
+    _last: ClassVar[_Decoding | None] = None
 
     def __post_init__(self) -> None:
         for field, least in (("nbest_size", 1), ("jobs", 1), ("retries", 0)):
@@ -135,7 +136,7 @@ class ExternalDecoder(Decoder):
         """Add a shard's candidates; the ids of its sentences are 0, 1, ... in its order."""
         check_there(shard.output)
         source = Source(shard.output)
-        read_into(collector, FORMATS.create(self.format or _recognised(source)), source)
+        read_into(collector, FORMATS.create(self.format or recognise(source)), source)
 
     def remark(self) -> str:
         """Return what may be the reason when a process fails."""
@@ -162,7 +163,18 @@ class ExternalDecoder(Decoder):
                 write_plain(file, self.weights_bytes(weights))
                 for name, data in self.beside_weights(weights).items():
                     write_plain(folder / name, data)
-            return with_ids(_Decoding(self, folder, file, sentences).run(), _ids(sentences))
+            decoding = _Decoding(self, folder, file, sentences)
+            object.__setattr__(self, "_last", decoding)
+            return with_ids(decoding.run(), _ids(sentences))
+
+    def last_words(self) -> str:
+        """Return what the processes of the last decoding said, and where it is."""
+        return "" if self._last is None else self._last.words()
+
+    def accepted(self) -> None:
+        """Remove what is large of the last decoding."""
+        if self._last is not None:
+            self._last.tidy()
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
@@ -173,13 +185,6 @@ class ExternalDecoder(Decoder):
             with writing_to(tempfile.gettempdir()):
                 made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
             yield Path(stack.enter_context(made))
-
-
-def _recognised(source: Source) -> str:
-    try:
-        return recognise(source)
-    except FormatError as error:
-        raise DecoderError(str(error).replace("--format", "--decoder-format")) from None
 
 
 def _check_texts(sentences: Sequence[Sentence]) -> None:
@@ -235,8 +240,6 @@ class _Decoding:
             whole = joined([self.found[part] for part in range(len(self.parts))])
         except TunesmithError as error:
             raise DecoderError(f"the decoder's outputs do not go together: {error}") from None
-        for shard in self.shards.values():
-            self._tidy(shard)
         return whole
 
     def _start(self, processes: Processes, part: int) -> None:
@@ -277,15 +280,18 @@ class _Decoding:
             self.decoder.read_output(shard, collector)
             check_ids(collector, len(shard.sentences))
         except TunesmithError as error:
-            raise _FaultError(f"gave no n-best list that can be used: {error}") from None
+            what = str(error).replace("--format", "--decoder-format")
+            raise _FaultError(f"gave no n-best list that can be used: {what}") from None
+        except OSError as error:
+            what = f"{shard.output}: {(error.strerror or str(error)).lower()}"
+            raise _FaultError(f"gave no n-best list that can be read: {what}") from None
         return collector
 
     def _again(self, processes: Processes, part: int, fault: str) -> None:
         """Start a part again after a fault, or raise an error if that was done often enough."""
         message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
-            # A script or a configuration that is changed is another run's.
-            remedy = "mend it; with its files unchanged the same command goes on from there"
+            remedy = "mend it, and the same command goes on from there"
             kept = self.decoder.folder is not None
             raise DecoderError(f"{message}; {remedy if kept else 'mend it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
@@ -294,34 +300,54 @@ class _Decoding:
     def _told(self, part: int, fault: str) -> str:
         """Return what happened, in which command, its last words, and where all of it is."""
         shard = self.shards[part]
-        kept = self.decoder.folder is not None
-        room = (2, 300) if kept else (6, 1200)
-        words = last_words(shard.stderr, *room)
-        if not words and not self.decoder.writes_stdout:
-            words = last_words(shard.stdout, *room)
-        command = shlex.join(self.commands[part])
-        command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
-        parts = [f"the decoder {fault} (command: {command})"]
-        parts.append(f"its last words: {words}" if words else "it said nothing")
+        parts = [f"the decoder {fault}"]
+        if self.decoder.folder is None:  # gone before anyone could look
+            output = os.fspath(shard.output)
+            fault = fault.replace(f"{output}: ", "").replace(f"{output}:", "line ")
+            command = shlex.join(self.commands[part])
+            command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
+            parts = [f"the decoder {fault} (command: {command})"]
+        parts.append(self._said([shard]))
         if remark := self.decoder.remark():
             parts.append(remark)
-        if shutil.disk_usage(self.folder).free < SPACE:
+        if _is_full(self.folder):
             parts.append("no space is left on the disk")
-        if kept:
+        if self.decoder.folder is not None:
             parts.append(f"all of it is in {shard.folder}")
-        else:  # gone before anyone could look
-            parts[0] = (
-                parts[0].replace(f"{shard.output}: ", "").replace(f"{shard.output}:", "line ")
-            )
         return one_line("; ".join(parts))
 
-    def _tidy(self, shard: Shard) -> None:
-        """Remove what is large and not needed any more; nothing of it is worth an error."""
-        with contextlib.suppress(OSError):
-            shard.input.unlink(missing_ok=True)
-            shard.output.unlink(missing_ok=True)
-            if shard.stdout.exists() and not 0 < shard.stdout.stat().st_size <= KEPT:
-                shard.stdout.unlink()
+    def words(self) -> str:
+        """Return what all parts said last, and where it is."""
+        kept = self.decoder.folder is not None
+        return one_line(self._said(self.shards.values()) + (f"; see {self.folder}" if kept else ""))
+
+    def _said(self, shards: Iterable[Shard]) -> str:
+        """Return the last words of some processes: on standard error, or on standard output."""
+        room = (2, 300) if self.decoder.folder is not None else (6, 1200)
+        for shard in shards:
+            words = last_words(shard.stderr, *room)
+            if not words and not self.decoder.writes_stdout:
+                words = last_words(shard.stdout, *room)
+            if words:
+                return f"its last words: {words}"
+        return "it said nothing"
+
+    def tidy(self) -> None:
+        """Remove what is large of all attempts, those of an earlier run too."""
+        with contextlib.suppress(OSError):  # nothing of it is worth an error
+            for folder in self.folder.glob("part-*"):
+                for name in ("input", "output"):
+                    (folder / name).unlink(missing_ok=True)
+                stdout = folder / "stdout"
+                if stdout.exists() and not 0 < stdout.stat().st_size <= KEPT:
+                    stdout.unlink()
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < SPACE
+    except OSError:
+        return False
 
 
 def contiguous(sentences: Sequence[Sentence], jobs: int) -> list[tuple[Sentence, ...]]:

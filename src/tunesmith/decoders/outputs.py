@@ -28,6 +28,8 @@ def check_there(path: Path) -> None:
     """
     if not path.exists():
         raise DecoderError(f"{path}: it is not there; have the program write it")
+    if not path.is_file():
+        raise DecoderError(f"{path}: this is no plain file; have the program write one")
     with open(path, "rb") as file:
         head = file.read(HEAD)
         if not head:

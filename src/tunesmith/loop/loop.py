@@ -137,7 +137,7 @@ class Loop:
             {"strict": strict, "keep": keep, "drop": drop, "normalise": normalise},
             sorted(columns),
         )
-        with opened(work_dir, run.configuration()) as state:
+        with opened(work_dir, run.configuration(), run.files()) as state:
             rounds, stopped = run.rounds(
                 state, self.rounds, functools.partial(self.why_stop, settles=tuner.settles)
             )

@@ -20,9 +20,8 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     Decoder,
     DecoderError,
+    Expected,
     check_decoded,
-    check_features,
-    common_features,
     digest_of,
 )
 from tunesmith.errors import TunesmithError
@@ -73,20 +72,16 @@ class Run:
             name: Lists(inputs, metric, columns, grow[name]) for name, inputs in sets.items()
         }
         self.said = Said()
-        self._common: tuple[str, ...] | None = None
-        self._common_groups = 0
+        self._expected: Expected | None = None
 
     def configuration(self) -> dict[str, Any]:
         """Return all that decides what the rounds come to: what they decode, and how they tune."""
         selection = Selection.of(self.fit_options["keep"], self.fit_options["drop"])
-        parts = {"decoder": self.decoder, "tuner": self.tuner, "metric": self.metric}
-        code = {name: digest_of(file) for name, part in parts.items() if (file := file_of(part))}
         return {
             "decoding": {
                 "decoder": self.decoder.configuration(),
                 "sets": {name: _digest(inputs) for name, inputs in self.sets.items()},
                 "start": dict(self.begin),
-                "decoder's file": code.get("decoder"),
             },
             "tuning": {
                 "tuner": self.tuner.signature(),
@@ -96,10 +91,13 @@ class Run:
                 "keep": list(selection.keep),
                 "drop": list(selection.drop),
                 "columns": self.columns,
-                "tuner's file": code.get("tuner"),
-                "metric's file": code.get("metric"),
             },
         }
+
+    def files(self) -> dict[str, str]:
+        """Return the digests of programs and of classes in users' files."""
+        made = [file_of(part) for part in (self.decoder, self.tuner, self.metric)]
+        return {**self.decoder.files(), **{file: digest_of(file) for file in made if file}}
 
     def rounds(
         self, state: State, most: int, why_stop: Callable[[Sequence[LoopRound]], str | None]
@@ -151,9 +149,14 @@ class Run:
             begun = time.perf_counter()
             with self._warnings() as said:
                 found = decoder.decode(weights, inputs.sentences)
-                check_decoded(found, inputs.sentences)
-                if self._common is not None:
-                    check_features(found, self._common, self._common_groups)
+                try:
+                    check_decoded(found, inputs.sentences)
+                    if self._expected is not None:
+                        self._expected.check(found)
+                except DecoderError as error:
+                    words = decoder.last_words()
+                    raise DecoderError(f"{error}; {words}" if words else str(error)) from None
+                decoder.accepted()
             seconds = time.perf_counter() - begun
             note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
             # Before the candidates: once they are there, nobody decodes again.
@@ -165,8 +168,8 @@ class Run:
         with _where(f"{name}, {which}"):
             found = state.candidates(step, decode)
             check_decoded(found, inputs.sentences)
-        if self._common is None:
-            self._common, self._common_groups = common_features(found), found.groups
+        if self._expected is None:
+            self._expected = Expected.of(found, self.begin)
         self.lists[which].add(found)
         with _whole(f"{step}-decoding.json"):
             note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)

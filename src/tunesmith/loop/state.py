@@ -146,7 +146,11 @@ def damaged(path: Path | str, error: Exception) -> TunesmithError:
 
 
 @contextlib.contextmanager
-def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any]) -> Iterator[State]:
+def opened(
+    folder: str | os.PathLike[str] | None,
+    configuration: dict[str, Any],
+    files: dict[str, str] | None = None,
+) -> Iterator[State]:
     """Give the state of a run; one on disk is nobody else's meanwhile.
 
     Parameters
@@ -155,6 +159,8 @@ def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any])
         The work directory, which is made if it is not there; None keeps nothing.
     configuration
         All that decides what the steps come to. A folder with another one is refused.
+    files
+        Digests of files. If one has changed since the run was begun, that is told.
     """
     if folder is None:
         yield InMemory()
@@ -167,7 +173,7 @@ def opened(folder: str | os.PathLike[str] | None, configuration: dict[str, Any])
         path.mkdir(parents=True, exist_ok=True)
         _check_ours(path)  # before a lock is put there
     with _alone(path):
-        _check_configuration(path, configuration)
+        _check_configuration(path, configuration, files or {})
         with _told(path):
             for left_over in path.rglob(f"{PARTIAL}*"):
                 if left_over.is_file():
@@ -198,7 +204,9 @@ def _tell_where(folder: Path) -> None:
         tell(f"going on {word} round {last} of {folder}", is_detail=False)
 
 
-def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
+def _check_configuration(
+    folder: Path, configuration: dict[str, Any], files: dict[str, str]
+) -> None:
     """Write the configuration, or hold it against the one that is there.
 
     What was wrong may be mended as long as nothing depends on it: all of it before anything has
@@ -207,7 +215,12 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
     wanted = json.loads(json.dumps(configuration, allow_nan=False, default=str))
-    about = {"schema": SCHEMA, "version": __version__, "configuration": wanted}
+    about = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "configuration": wanted,
+        "files": files,
+    }
     if not path.exists():
         _write_record(path, about)
         return
@@ -220,6 +233,7 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
             stacklevel=3,
         )
     if not differences:
+        _tell_changes(path, found, files)
         return
     parts = {name.partition(" ")[0] for name, _, _ in differences}
     steps = [one for one in folder.glob("*/*") if one.suffix in {".arrow", ".json"}]
@@ -237,6 +251,19 @@ def _check_configuration(folder: Path, configuration: dict[str, Any]) -> None:
         f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
         "options"
     )
+
+
+def _tell_changes(path: Path, found: dict[str, Any], files: dict[str, str]) -> None:
+    """Tell of files that have changed since the run was begun, once."""
+    before = found.get("files") or {}
+    changed = [name for name in files if name in before and before[name] != files[name]]
+    if changed:
+        warnings.warn(
+            f"{changed[0]} has changed since the run in {path.parent} was begun; the rounds "
+            "before keep what they came to",
+            stacklevel=4,
+        )
+        _write_record(path, {**found, "files": {**before, **files}})
 
 
 def _configuration(path: Path) -> dict[str, Any]:
