@@ -64,6 +64,15 @@ def test_the_first_candidate_is_the_best_under_the_weights_that_arrived(tmp_path
     assert all(a != b for k, (a, b) in enumerate(zip(first, second, strict=True)) if k != 1)
 
 
+def test_weights_that_are_not_given_are_0(tmp_path):
+    few = Weights.from_dict({"LanguageModel": 0.5, "PhraseModel_1": -1.0})
+    decoder = cdec(tmp_path, f"formalism=scfg\nweights={tmp_path / 'weights'}\n", weights=None)
+    assert falling(decoder.decode(few, SENTENCES), few, 3)
+    (tmp_path / "tuned").write_bytes(decoder.rewritten(few))
+    again = cdec(tmp_path, weights=str(tmp_path / "tuned"))
+    assert dict(again.start()) == {**dict.fromkeys(START, 0.0), **few}
+
+
 def test_a_name_with_an_equals_sign_arrives_whole(tmp_path):
     weights = Weights.from_dict({**START, "Rule_ja=er": 50.0})
     assert outputs(cdec(tmp_path).decode(weights, SENTENCES))[3] == "jaer"

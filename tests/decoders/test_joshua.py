@@ -75,6 +75,20 @@ def test_the_first_candidate_is_the_best_under_the_weights_that_arrived(tmp_path
     assert all(a != b for k, (a, b) in enumerate(zip(first, second, strict=True)) if k != 1)
 
 
+def test_weights_that_are_not_given_are_0(tmp_path):
+    few = Weights.from_dict({"lm_0": 1.0, "tm_pt_2": -0.5})
+    config = with_file(tmp_path, {"tm_pt_0": 5.0}) + INLINE.replace("tm_pt_0 -0.1\n", "")
+    decoder = joshua(tmp_path, config)
+    assert falling(decoder.decode(few, SENTENCES), few, 2)
+    zeros = dict.fromkeys(START, 0.0)
+    text = decoder.rewritten(few)
+    assert JoshuaConfiguration("joshua.config", text).inline == {**zeros, **few}
+    filed = joshua(tmp_path, with_file(tmp_path, START))
+    assert filed.rewritten(few).decode().split() == [
+        word for name, value in {**zeros, **few}.items() for word in (name, str(value))
+    ]
+
+
 @pytest.mark.parametrize("empty", ["", "empty-lines = echoed\n"])
 def test_the_number_of_jobs_and_the_version_change_no_bit(tmp_path, empty):
     weights = Weights.from_dict(START)
@@ -110,6 +124,8 @@ def test_rewriting_changes_nothing_but_the_weights(tmp_path):
     wanted = config.replace("tm_pt_1   0.2", "tm_pt_1   0.75") + "OOVPenalty 1.5\n"
     assert decoder.rewritten(tuned).decode() == wanted
     assert JoshuaConfiguration("joshua.config", wanted.encode()).inline == dict(tuned)
+    windows = JoshuaConfiguration("joshua.config", config.replace("\n", "\r\n").encode())
+    assert windows.rewritten(tuned).decode() == wanted.replace("\n", "\r\n")
     with pytest.raises(DecoderError, match=r"'a=b' cannot stand in a joshua\.config"):
         decoder.rewritten(Weights.from_dict({"a=b": 1.0}))
     filed = joshua(tmp_path, with_file(tmp_path, START))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gzip
 import itertools
 import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.decoders.running import wait_until_gone
 from tests.decoders.shapes import (
     STANDINS,
     bits,
@@ -21,6 +24,7 @@ from tests.decoders.shapes import (
     without_words,
 )
 from tunesmith.data.weights import Weights
+from tunesmith.decoders import processes
 from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
@@ -96,6 +100,25 @@ def test_the_first_candidate_is_the_best_under_the_weights_that_arrived(tmp_path
     assert all(a != b for k, (a, b) in enumerate(zip(first, second, strict=True)) if k != 1)
 
 
+def test_weights_that_are_not_given_are_0(tmp_path):
+    ini = INI.replace("PhrasePenalty0= 0.2\n", "")  # Moses would take 1
+    decoder = moses(tmp_path, ini)
+    few = Weights.from_dict({"LM0": 0.5, "TranslationModel0_3": -1.0})
+    wanted = {
+        "UnknownWordPenalty0": (1.0,),  # it is not tuned
+        "WordPenalty0": (0.0,),
+        "PhrasePenalty0": (0.0,),
+        "TranslationModel0": (0.0, 0.0, -1.0, 0.0),
+        "LexicalReordering0": (0.0,) * 6,
+        "Distortion0": (0.0,),
+        "LM0": (0.5,),
+    }
+    for text in (decoder.weights_bytes(few), decoder.rewritten(few)):
+        entries = MosesConfiguration("moses.ini", text).entries
+        assert {name: entry.values for name, entry in entries.items()} == wanted
+    assert falling(decoder.decode(few, SENTENCES), few, 3)
+
+
 def test_lists_have_different_texts_unless_told_otherwise(tmp_path):
     for distinct in (True, False):
         decoded = moses(tmp_path, distinct=distinct).decode(
@@ -166,8 +189,12 @@ def test_sparse_weights_arrive_and_are_rewritten(tmp_path):
     assert outputs(decoder.decode(tuned, SENTENCES))[4].startswith("er ")
     (tmp_path / "tuned.ini").write_bytes(decoder.rewritten(tuned))
     again = MosesDecoder(binary=MOSES, ini=str(tmp_path / "tuned.ini"))
-    # A weight that was not given stays.
-    assert dict(again.start()) == {**tuned, "WT_das~dasen": -0.5}
+    # The weight file is still there, and a weight that was not given is 0.
+    assert dict(again.start()) == {**tuned, "WT_das~dasen": 0.0}
+    few = Weights.from_dict(START)
+    entries = MosesConfiguration("moses.ini", decoder.weights_bytes(few)).entries
+    assert entries["WT_er~erer"].values == (0.0,)
+    assert decoder.beside_weights(few) == {"sparse-weights": b""}
 
 
 def test_sparse_weights_with_a_hash_arrive_and_cannot_be_rewritten(tmp_path):
@@ -195,6 +222,10 @@ def test_values_that_are_not_tuned_keep_their_weights(tmp_path):
     assert "LexicalReordering0= 0.3 0.3 0.3 8.0 0.3 0.3\n" in text
     assert "LM0= 0.5\n" in text
     assert text.replace("7.0 1e-3", "0.25 1e-3").replace("8.0", "0.3") == ini
+    text = decoder.weights_bytes(Weights.from_dict({"TranslationModel0_2": 7.0})).decode()
+    assert "TranslationModel0= 0.0 0.2 7.0 1e-3\n" in text
+    assert "LexicalReordering0= 0.3 0.3 0.3 0.0 0.3 0.3\n" in text
+    assert "LM0= 0.5\n" in text
 
 
 def test_features_without_weights_start_from_what_moses_takes_and_get_a_line(tmp_path):
@@ -216,8 +247,8 @@ def test_rewriting_changes_nothing_but_the_weights(values):
     model = MosesModel(MosesConfiguration("moses.ini", INI.encode()), functions)
     weights = Weights.from_dict(dict(zip(START, values, strict=True)))
     text = model.rewritten(weights, with_sparse=True)
-    again = MosesModel(MosesConfiguration("moses.ini", text), [])
-    assert {n: e.values for n, e in again.file.entries.items() if n != "UnknownWordPenalty0"} == {
+    again = MosesConfiguration("moses.ini", text)
+    assert {n: e.values for n, e in again.entries.items() if n != "UnknownWordPenalty0"} == {
         f.name: tuple(weights[n] for n in f.places(0)) for f in functions if f.tuneable
     }
     lines = zip(INI.splitlines(), text.decode().splitlines(), strict=True)
@@ -230,6 +261,42 @@ def test_rewriting_changes_nothing_but_the_weights(values):
                 number, "N", after.partition("=")[2]
             )
     assert model.rewritten(model.start(), with_sparse=True) == INI.encode()
+
+
+@pytest.mark.parametrize("text", [INI, INI.partition("[distortion")[0].strip(), "[feature]\nA"])
+def test_lines_that_are_added_end_as_the_others_do(text):
+    plain = MosesConfiguration("moses.ini", text.encode()).rewritten({}, {"X": [1.0, -2.0]})
+    windows = MosesConfiguration("moses.ini", text.replace("\n", "\r\n").encode())
+    assert b"\nX= 1.0 -2.0\n" in plain
+    assert windows.rewritten({}, {"X": [1.0, -2.0]}) == plain.replace(b"\n", b"\r\n")
+    assert windows.rewritten({}, {}) == windows.text
+
+
+@pytest.mark.parametrize(
+    ("weights", "functions", "wanted"),
+    [
+        (
+            "A= 1 2\nA_1= 3",
+            {"A": (1.0, 2.0), "A_1": (3.0,)},
+            "'A_1' is a value of 'A' and of 'A_1'",
+        ),
+        ("A= 1 2\nA_1= 3", {"A": (1.0, 2.0)}, "'A_1' is a value of 'A' and has a weight as a sp"),
+        ("A= 1\nA_x= 3 4", {"A": (1.0,)}, r"moses\.ini:3: 'A_x' is no feature function and has"),
+    ],
+)
+def test_names_that_mean_two_things_are_refused(weights, functions, wanted):
+    file = MosesConfiguration("moses.ini", f"[weight]\n{weights}\n".encode())
+    with pytest.raises(TunesmithError, match=wanted) as error:
+        MosesModel(file, [Function(name, shown, True) for name, shown in functions.items()])
+    assert "\n" not in str(error.value)
+
+
+def test_a_weight_file_with_the_name_of_a_dense_value_is_refused(tmp_path):
+    (tmp_path / "sparse").write_text("A_x 1\nA_2 3\n")
+    text = f"[weight]\nA= 1 2\n[weight-file]\n{tmp_path / 'sparse'}\n"
+    file = MosesConfiguration("moses.ini", text.encode())
+    with pytest.raises(DecoderError, match="'A_2' is a value of 'A' and has a weight as a sparse"):
+        MosesModel(file, [Function("A", (1.0, 2.0), True)])
 
 
 def test_what_moses_shows_is_read_as_it_prints_it():
@@ -273,7 +340,10 @@ def test_wrong_programs_and_files_are_one_line(tmp_path):
     for options, wanted in (
         ({"binary": "no-moses"}, "there is no program 'no-moses'"),
         ({"binary": str(old)}, "shows no weights as Name= value; use Moses from version 1 on"),
-        ({"binary": str(slow), "time_limit": 0.2}, "took longer than 0.2 s"),
+        (
+            {"binary": str(slow), "time_limit": 0.2},
+            "longer than 0.2 seconds .*--decoder-time-limit",
+        ),
     ):
         with pytest.raises(TunesmithError, match=wanted) as error:
             moses(tmp_path, **options).start()
@@ -285,6 +355,24 @@ def test_wrong_programs_and_files_are_one_line(tmp_path):
     ):
         with pytest.raises(UsageError, match=wanted):
             MosesDecoder(**{"ini": "moses.ini" if options else "", **options})
+
+
+def test_showing_weights_has_a_limit_and_leaves_no_process(tmp_path, monkeypatch):
+    ready = tmp_path / "ready"
+    slow = tmp_path / "slow-moses"
+    slow.write_text(
+        f"#!/bin/sh\nsleep 600 &\necho $! > {ready}.new\nmv {ready}.new {ready}\nwait\n"
+    )
+    slow.chmod(0o755)
+    # Ten minutes have passed as soon as it has started a process of its own.
+    clock = SimpleNamespace(
+        monotonic=lambda: time.monotonic() + (601 if ready.exists() else 0), sleep=time.sleep
+    )
+    monkeypatch.setattr(processes, "time", clock)
+    monkeypatch.setattr(processes, "_descriptor", lambda process: None)
+    with pytest.raises(DecoderError, match=r"longer than 600 seconds .*--decoder-time-limit"):
+        moses(tmp_path, binary=str(slow)).start()
+    wait_until_gone(int(ready.read_text()))
 
 
 def test_weights_of_other_features_are_refused(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, digest_of
 from tunesmith.decoders.blank import add_blank, says_something
+from tunesmith.decoders.complete import completed
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
 from tunesmith.decoders.words import check_extra, split
@@ -123,6 +124,7 @@ class CdecDecoder(ExternalDecoder):
         file = self._file()
         if file is None:
             return None
+        weights = completed(weights, file.weights)
         lines = file.rewritten(weights).splitlines(keepends=True)
         return b"".join(_EQUALS.sub(rb"\1\t\2", line) for line in lines)
 

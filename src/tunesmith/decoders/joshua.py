@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
 from tunesmith.decoders.blank import add_blank, says_something
+from tunesmith.decoders.complete import completed
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.words import check_extra, split
+from tunesmith.decoders.words import check_extra, line_end, split
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.numbers import number_error, parse_slowly
@@ -75,8 +76,8 @@ class JoshuaDecoder(ExternalDecoder):
         if file.inline:
             # Weights in joshua.config count more than those of a file, and these more than both.
             given = CdecWeights().read(shard.weights.read_bytes(), os.fspath(shard.weights))
-            pairs = [f"{name} {given[name]!r}" for name in file.inline if name in given]
-            words += ["-weight-overwrite", " ".join(pairs)] if pairs else []
+            pairs = [f"{name} {given.get(name, 0.0)!r}" for name in file.inline]
+            words += ["-weight-overwrite", " ".join(pairs)]
         words += ["-top-n", str(self.nbest_size), "-output-format", OUTPUT]
         return [*words, "-use-unique-nbest", "true" if self.distinct else "false"]
 
@@ -100,14 +101,13 @@ class JoshuaDecoder(ExternalDecoder):
 
     def start(self) -> Weights | None:
         """Return the weights of the weights file, and above them those of joshua.config."""
-        file = self._weights_file()
-        inline = JoshuaConfiguration.read(self.config).inline
-        held = {**(file.weights if file else {}), **inline}
+        held = self._held()
         return Weights.from_dict(held) if held else None
 
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return joshua.config with other weights, or the weights file if it has them all."""
         config, file = JoshuaConfiguration.read(self.config), self._weights_file()
+        weights = completed(weights, self._held())
         if config.inline:
             return config.rewritten(weights)
         return None if file is None else file.rewritten(weights)
@@ -117,6 +117,10 @@ class JoshuaDecoder(ExternalDecoder):
         path = JoshuaConfiguration.read(self.config).weights_file
         paths = [self.config, *([path] if path else [])]
         return {**super().configuration(), "files": {path: digest_of(path) for path in paths}}
+
+    def _held(self) -> dict[str, float]:
+        file = self._weights_file()
+        return {**(file.weights if file else {}), **JoshuaConfiguration.read(self.config).inline}
 
     def _weights_file(self) -> WeightsFile | None:
         path = JoshuaConfiguration.read(self.config).weights_file
@@ -194,10 +198,10 @@ class JoshuaConfiguration:
             if "=" in name or name.startswith("#") or any(c.isspace() for c in name):
                 problem = f"'{shortened(name)}' cannot stand in a joshua.config"
                 raise DecoderError(f"{problem}; give its weight in a weights-file")
-        text = b"\n".join(lines)
+        text, end = b"\n".join(lines), line_end(self.text)
         if new and not text.endswith(b"\n"):
-            text += b"\n"
-        return text + "".join(f"{name} {weights[name]!r}\n" for name in new).encode()
+            text += end
+        return text + b"".join(f"{name} {weights[name]!r}".encode() + end for name in new)
 
 
 def normal(key: str) -> str:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
 from tunesmith.decoders.blank import add_blank, says_something
-from tunesmith.decoders.external import ExternalDecoder, Shard
+from tunesmith.decoders.complete import completed
+from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writing_to
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
+from tunesmith.decoders.processes import Processes, end_of, last_words
 from tunesmith.decoders.program import check_program
 from tunesmith.decoders.words import check_extra, split
-from tunesmith.errors import UsageError, one_line, shortened
+from tunesmith.errors import FormatError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.registry import option
 
@@ -40,6 +43,8 @@ OURS = frozenset(
 SPARSE = "sparse-weights"
 #: How far a weight may be from the six digits that are shown of it.
 ROUNDING = 2e-5
+#: Seconds that showing the weights may take if no limit is given; some versions load models first.
+SHOW_LIMIT = 600.0
 
 
 @DECODERS.register("moses")
@@ -116,7 +121,8 @@ class MosesDecoder(ExternalDecoder):
     def _model(self) -> MosesModel:
         file = MosesConfiguration.read(self.ini)
         command = (*self._command, "-f", self.ini, "-show-weights")
-        return MosesModel(file, shown(command, self.time_limit, file.text))
+        limit = SHOW_LIMIT if self.time_limit is None else self.time_limit
+        return MosesModel(file, shown(command, limit, file.text))
 
 
 class MosesModel:
@@ -140,7 +146,13 @@ class MosesModel:
             entry = file.entries.get(function.name)
             width = len(function.shown) if entry is None else len(entry.values)
             for name, place in function.places(width).items():
+                if name in self.places:
+                    raise DecoderError(
+                        f"{file.path}: '{name}' is a value of '{self.places[name][0]}' and of "
+                        f"'{function.name}' in lists; call one of them otherwise, by name="
+                    )
                 self.places[name] = function.name, place
+        self._check_sparse()
 
     def _check(self, function: Function) -> None:
         entry = self.file.entries.get(function.name)
@@ -157,6 +169,22 @@ class MosesModel:
                 raise DecoderError(
                     f"{where}: '{name}' has the weight {value:g} and Moses takes {seen:g}; give "
                     "weights in [weight] alone"
+                )
+
+    def _check_sparse(self) -> None:
+        """Raise an error if a sparse feature has several weights, or the name of a dense one."""
+        entries = {n: e for n, e in self.file.entries.items() if n not in self.functions}
+        for name, entry in entries.items():
+            if len(entry.values) != 1:  # Moses refuses it too
+                problem = f"'{shortened(name)}' is no feature function and has several weights"
+                remedy = "give one, as sparse features have"
+                raise FormatError(self.file.path, entry.line + 1, problem, remedy)
+        for name in (*entries, *self.file.sparse_file):
+            if name in self.places:
+                raise DecoderError(
+                    f"{self.file.path}: '{name}' is a value of '{self.places[name][0]}' and has a "
+                    "weight as a sparse feature; give it among the weights of "
+                    f"'{self.places[name][0]}' alone"
                 )
 
     def start(self) -> Weights:
@@ -190,11 +218,15 @@ class MosesModel:
         return found
 
     def rewritten(self, weights: Weights, with_sparse: bool) -> bytes:
-        """Return moses.ini with other weights; sparse ones that have no line get one, or not."""
+        """Return moses.ini with other weights; sparse ones that have no line get one, or not.
+
+        What can be tuned and is not given is 0, whatever stands in moses.ini.
+        """
+        weights = completed(weights, self.start())
         lines: dict[str, dict[int, float]] = {}
         new: dict[str, list[float]] = {}
         for name, (owner, place) in self.places.items():
-            if name not in weights:
+            if name not in weights:  # it is not tuned
                 continue
             if owner in self.file.entries:
                 lines.setdefault(owner, {})[place] = weights[name]
@@ -227,29 +259,43 @@ class MosesModel:
 
 
 @lru_cache(maxsize=8)
-def shown(command: tuple[str, ...], time_limit: float | None, ini: bytes) -> list[Function]:
+def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
     """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
     check_program(command)
     what = f"'{shlex.join(command)}'"
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=time_limit, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise DecoderError(f"{what} took longer than {time_limit:g} s; give it more") from None
-    except OSError as error:
-        problem = (error.strerror or str(error)).lower()
-        raise DecoderError(f"{what}: {problem}; name a Moses that can be started") from None
-    said = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    words = shortened(one_line(" / ".join(said[-2:]))) or "nothing"
-    if done.returncode != 0:
+    with writing_to(tempfile.gettempdir()):
+        made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
+    with made as name:
+        said, complained = Path(name, "stdout"), Path(name, "stderr")
+        code = _run(command, limit, said, complained)
+        output = said.read_text(encoding="utf-8", errors="replace")
+        words = one_line(last_words(complained)) or "nothing"
+    if code is None:
         raise DecoderError(
-            f"{what} ended with exit code {done.returncode}; its last words: {words}; mend it"
+            f"{what} took longer than {limit:g} seconds and was ended; its last words: {words}; "
+            "give it more with --decoder-time-limit"
         )
-    functions = shown_functions(done.stdout.decode(errors="replace"))
+    if code != 0:
+        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; mend it")
+    functions = shown_functions(output)
     if not functions:
         raise DecoderError(
             f"{what} shows no weights as Name= value; use Moses from version 1 on (its last words: "
             f"{words})"
         )
     return functions
+
+
+def _run(command: Sequence[str], limit: float, said: Path, complained: Path) -> int | None:
+    """Run a command alone; return its code, None if it took too long."""
+    with Processes(limit) as processes:
+        try:
+            processes.start(0, command, None, said, complained)
+        except OSError as error:
+            if error.errno in FULL:
+                raise full(error, said) from None
+            problem = (error.strerror or str(error)).lower()
+            raise DecoderError(
+                f"'{shlex.join(command)}': {problem}; name a Moses that can be started"
+            ) from None
+        return processes.wait()[1]

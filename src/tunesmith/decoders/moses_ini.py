@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tunesmith.data.weights import Weights
+from tunesmith.decoders.words import line_end
 from tunesmith.errors import FormatError, shortened
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.utf8 import check_utf8
@@ -182,15 +183,16 @@ class MosesConfiguration:
                 if value != entry.values[place]:
                     line = line[:begin] + repr(value).encode() + line[end:]
             lines[entry.line] = line
-        added = [f"{n}= {' '.join(map(repr, vs))}\n".encode() for n, vs in new.items()]
+        added = [f"{n}= {' '.join(map(repr, vs))}".encode() for n, vs in new.items()]
         before, after = lines[: self._after], lines[len(lines) :]
         if self._after is not None:
             after = lines[self._after :]
         elif added:
-            added.insert(0, b"[weight]\n")
+            added.insert(0, b"[weight]")
+        ending = line_end(self.text)
         if added and before and not before[-1].endswith(b"\n"):
-            before[-1] += b"\n"
-        return b"".join([*before, *added, *after])
+            before[-1] += ending
+        return b"".join([*before, *(line + ending for line in added), *after])
 
 
 def shown_functions(output: str) -> list[Function]:

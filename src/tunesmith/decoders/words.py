@@ -1,4 +1,4 @@
-"""Arguments that a user gives for a program, beside ours."""
+"""What a user gives for a program: arguments beside ours, and how lines of files end."""
 
 from __future__ import annotations
 
@@ -27,3 +27,8 @@ def check_extra(
     for word in split(arguments):
         if word.startswith("-") and normal(word.lstrip("-").partition("=")[0]) in ours:
             raise UsageError(f"'{word}' is for us to give to {program}; leave it out")
+
+
+def line_end(text: bytes) -> bytes:
+    """Return how the first line of a file ends, for lines that are added to it."""
+    return b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
