@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.decoders.running import PATIENCE, is_there, number_in, wait_until_gone
 from tunesmith.decoders import processes as module
 from tunesmith.decoders.processes import Processes, end_of, last_words, tied
 
@@ -24,27 +26,10 @@ def start(processes: Processes, name: int, arguments: list[str], folder: Path, s
     processes.start(name, arguments, stdin, folder / f"out-{name}", folder / f"err-{name}")
 
 
-def is_there(process: int) -> bool:
-    """Tell whether a process runs; one that has ended and is not waited for does not."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def number_in(path: Path) -> int:
-    until = time.monotonic() + 10
-    while not (path.exists() and path.read_text().endswith("\n")):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    return int(path.read_text())
-
-
-def wait_until_gone(process: int) -> None:
-    until = time.monotonic() + 10
-    while is_there(process):
-        assert time.monotonic() < until, "it is still running"
-        time.sleep(0.01)
+def let_time_pass(monkeypatch, seconds: float) -> None:
+    """Put the clock forward, so that a limit ends when a process is ready, however slow it is."""
+    ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + seconds, sleep=time.sleep)
+    monkeypatch.setattr(module, "time", ahead)
 
 
 def test_streams_are_files_and_codes_are_returned(tmp_path):
@@ -65,10 +50,12 @@ def test_streams_are_files_and_codes_are_returned(tmp_path):
 def test_the_first_that_ends_is_returned_first(tmp_path, monkeypatch, told):
     if not told:  # as where the system has no descriptors of processes
         monkeypatch.setattr(module, "_descriptor", lambda process: None)
-    with Processes(time_limit=20) as processes:
-        start(processes, 0, shell("sleep 0.3"), tmp_path)
+    go = tmp_path / "go"
+    with Processes(time_limit=PATIENCE) as processes:
+        start(processes, 0, shell(f"until [ -e '{go}' ]; do sleep 0.02; done"), tmp_path)
         start(processes, 1, shell("exit 5"), tmp_path)
         assert processes.wait() == (1, 5)
+        go.touch()
         assert processes.wait() == (0, 0)
 
 
@@ -76,34 +63,51 @@ def test_the_first_that_ends_is_returned_first(tmp_path, monkeypatch, told):
 def test_one_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, monkeypatch, told):
     if not told:
         monkeypatch.setattr(module, "_descriptor", lambda process: None)
+    with Processes(time_limit=600, grace=PATIENCE) as processes:
+        start(processes, 0, shell("sleep 500 & echo $!; wait"), tmp_path)
+        theirs = number_in(tmp_path / "out-0")
+        assert is_there(theirs)
+        let_time_pass(monkeypatch, 599.9)
+        begin = time.monotonic()
+        assert processes.wait() == (0, None)
+        # It was waited for neither the process nor the whole grace.
+        assert time.monotonic() - begin < PATIENCE
+    wait_until_gone(theirs)
+
+
+def test_a_limit_is_not_over_before_its_time(tmp_path):
     begin = time.monotonic()
-    with Processes(time_limit=0.3) as processes:
-        start(processes, 0, shell("sleep 50 & echo $!; wait"), tmp_path)
+    with Processes(time_limit=0.2) as processes:
+        start(processes, 0, ["sleep", "500"], tmp_path)
         assert processes.wait() == (0, None)
-    assert time.monotonic() - begin < 2
-    wait_until_gone(number_in(tmp_path / "out-0"))
+    assert 0.2 <= time.monotonic() - begin < PATIENCE
 
 
-def test_one_that_does_not_listen_is_killed_after_the_grace(tmp_path):
-    begin = time.monotonic()
-    with Processes(time_limit=0.3, grace=0.3) as processes:
-        start(processes, 0, shell("trap '' TERM; echo $$; sleep 50; sleep 50"), tmp_path)
+def test_one_that_does_not_listen_is_killed_after_the_grace(tmp_path, monkeypatch):
+    with Processes(time_limit=600, grace=0.3) as processes:
+        start(processes, 0, shell("trap '' TERM; echo $$; sleep 500; sleep 500"), tmp_path)
+        theirs = number_in(tmp_path / "out-0")  # which it writes when it has stopped listening
+        let_time_pass(monkeypatch, 600)
+        begin = time.monotonic()
         assert processes.wait() == (0, None)
-    assert 0.3 < time.monotonic() - begin < 3
-    wait_until_gone(number_in(tmp_path / "out-0"))
+        assert 0.3 <= time.monotonic() - begin < PATIENCE
+    assert not is_there(theirs)
 
 
-def test_one_that_listens_may_tidy_up(tmp_path):
-    with Processes(time_limit=0.3) as processes:
-        start(processes, 0, shell("trap 'echo tidy; exit' TERM; sleep 50 & wait"), tmp_path)
+def test_one_that_listens_may_tidy_up(tmp_path, monkeypatch):
+    with Processes(time_limit=600, grace=PATIENCE) as processes:
+        script = "trap 'echo tidy; exit' TERM; echo $$; sleep 500 & wait"
+        start(processes, 0, shell(script), tmp_path)
+        theirs = number_in(tmp_path / "out-0")
+        let_time_pass(monkeypatch, 600)
         assert processes.wait() == (0, None)
-    assert (tmp_path / "out-0").read_bytes() == b"tidy\n"
+    assert (tmp_path / "out-0").read_text() == f"{theirs}\ntidy\n"
 
 
 def test_an_error_ends_all(tmp_path):
     with contextlib.suppress(KeyboardInterrupt), Processes() as processes:
-        start(processes, 0, shell("echo $$; sleep 50"), tmp_path)
-        start(processes, 1, shell("echo $$; sleep 50"), tmp_path)
+        start(processes, 0, shell("echo $$; sleep 500"), tmp_path)
+        start(processes, 1, shell("echo $$; sleep 500"), tmp_path)
         numbers = [number_in(tmp_path / f"out-{k}") for k in range(2)]
         raise KeyboardInterrupt
     assert not any(map(is_there, numbers))
@@ -111,17 +115,16 @@ def test_an_error_ends_all(tmp_path):
 
 def test_what_a_process_leaves_behind_is_ended(tmp_path):
     with Processes() as processes:
-        start(processes, 0, shell("sleep 50 & echo $!"), tmp_path)
+        start(processes, 0, shell("sleep 500 & echo $!"), tmp_path)
         assert processes.wait() == (0, 0)
     wait_until_gone(number_in(tmp_path / "out-0"))
 
 
 def test_an_interrupt_is_not_sent_to_processes_by_the_terminal(tmp_path):
     with Processes() as processes:
-        start(processes, 0, shell("ps -o sid= -p $$ 2>/dev/null || echo $$; echo $$"), tmp_path)
-        processes.wait()
-    session, process = (tmp_path / "out-0").read_text().split()
-    assert session == process  # a session of its own
+        start(processes, 0, shell("echo $$; exec sleep 500"), tmp_path)
+        theirs = number_in(tmp_path / "out-0")
+        assert os.getsid(theirs) == theirs != os.getsid(0)  # a session of its own
 
 
 @pytest.mark.skipif(not tied(), reason="there is no setpriv here")
@@ -130,7 +133,7 @@ def test_processes_end_with_us_even_if_we_are_killed(tmp_path):
 from pathlib import Path
 from tunesmith.decoders.processes import Processes
 with Processes() as processes:
-    processes.start(0, ["sh", "-c", "echo $$; exec sleep 50"], None,
+    processes.start(0, ["sh", "-c", "echo $$; exec sleep 500"], None,
                     Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "err")!r}))
     processes.wait()
 """
