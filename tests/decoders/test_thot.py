@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -163,13 +165,77 @@ def test_negative_weights_are_taken(decoder, tune):
 
 
 def test_the_loop_improves_what_thot_says(decoder, tune):
-    result = Loop(rounds=2, final="tune").run(
+    sacrebleu = pytest.importorskip("sacrebleu")
+    # To the end: in between, weights may be tuned to what the lists do not hold yet.
+    result = Loop(rounds=9, final="last").run(
         decoder, MERT(restarts=4, bound=BOUNDS, fix=("SourceJump=0",)), tune
     )
-    assert len(result.rounds) == 3
-    assert result.score >= result.initial_score
-    assert result.rounds[0]["list_score"] > result.rounds[0]["score"]
+    assert result.stopped == "no new candidates"
+    *tuned, last = result.rounds
+    assert all(one["list_score"] > one["score"] for one in tuned)
+    assert last["score"] > tuned[0]["score"]
     assert all(result.weights[text.partition("=")[0]] >= 0 for text in BOUNDS)
+    # The score is that of the output, and the output that of the weights.
+    output = decoder.translate(result.weights, tune.sentences)
+    held = [one for (one,) in tune.references]
+    expected = sacrebleu.corpus_bleu(output, [held], tokenize="none", force=True).score
+    assert result.score == pytest.approx(expected, abs=1e-9)
+    assert output != decoder.translate(result.start, tune.sentences)
+
+
+def test_features_are_what_their_names_say(decoder, tune):
+    several = 0
+    for one in raw(decoder, SOME, tune.sentences, 30):
+        of_text: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+        for found in one:
+            row = dict(zip(FEATURES, found.score_components, strict=True))
+            words, phrases = len(found.target), len(found.target_segment_cuts)
+            assert max(row.values()) < 1e-9  # 0 but for rounding
+            assert row["WordPenalty"] == pytest.approx(words * math.log(0.3), rel=1e-4)
+            # Cuts after phrases are a geometric distribution; phrases follow one another.
+            for name in ("TargetSegmentLength", "SourceJump"):
+                before = dict(zip(FEATURES, one[0].score_components, strict=True))[name]
+                share = phrases / len(one[0].target_segment_cuts)
+                assert row[name] == pytest.approx(before * share, rel=1e-4)
+            # Natural logarithms: no word has a chance below that of one of 10,000, on average.
+            assert -math.log(10_000) < row["LanguageModel"] / (words + 1) < -math.log(2)
+            alone = ("WordPenalty", "LanguageModel", "SentenceLength")
+            of_text.setdefault(tuple(found.target), []).append(tuple(row[name] for name in alone))
+        for rows in of_text.values():
+            several += len(rows) > 1
+            assert np.ptp(np.array(rows), axis=0).max() < 1e-4
+    assert several > 10
+
+
+def test_phrase_models_are_each_what_the_table_says(config):
+    table = {}
+    for line in (config.parent / "src_trg.ttable").read_text(encoding="utf-8").splitlines():
+        target, source, counts = line.split(" ||| ")
+        table[source, target] = float(counts.split()[1])
+    of_source, of_target = Counter(), Counter()
+    for (source, target), count in table.items():
+        of_source[source] += count
+        of_target[target] += count
+    options = Counter(source for source, _ in table)
+    words = [word for word, n in options.items() if n >= 4 and " " not in word][:15]
+    wide = ThotDecoder(str(config), nbest_size=50, norm=0.05)
+    decoded = lists(wide.decode(SOME, [Sentence(k, word) for k, word in enumerate(words)]))
+    wide.close()
+    compared = 0
+    for word, group in zip(words, decoded, strict=True):
+        for text, values in group:
+            if (word, text) not in table:
+                continue
+            row = dict(zip(FEATURES, values, strict=True))
+            for name, total in (
+                ("PhraseTargetGivenSource", of_source[word]),
+                ("PhraseSourceGivenTarget", of_target[text]),
+            ):
+                # The model has 0.7 of the phrases' frequencies and 0.3 of their words' model.
+                part = 0.7 * table[word, text] / total
+                assert math.log(part) - 1e-4 <= row[name] <= math.log(part + 0.3) + 1e-4
+            compared += of_source[word] != of_target[text]
+    assert compared > 20
 
 
 def test_settings_of_the_search_are_taken_from_the_options_first(config, decoder, tune):
@@ -214,6 +280,49 @@ def test_it_is_registered():
         ThotDecoder("smt.cfg", nbest_size=0)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("heuristic", value) for value in (-1, 1, 5, 99, 4.0, 2**40, True)),
+        *((name, value) for name in ("a", "s", "nbest_size") for value in (0, 1.5, 2**32, 10**400)),
+        *(("w", value) for value in (-0.1, math.nan, math.inf, 1e39, 3e38, 10**400, "x")),
+        *(("norm", value) for value in (-1, math.nan, math.inf, 10**400, None)),
+    ],
+)
+def test_options_that_thot_would_not_take(field, value):
+    with pytest.raises(
+        UsageError, match=f"{field.replace('_', '-')} of decoder 'thot' is"
+    ) as found:
+        ThotDecoder("smt.cfg", **{field: value})
+    assert "\n" not in str(found.value)
+
+
+def test_the_largest_settings_are_taken(config, decoder):
+    most = 2**31 - 1
+    one = [Sentence(0, "die datei")]
+    for heuristic in (0, 4, 6):
+        made = ThotDecoder(
+            str(config), most, norm=NORM, w=most, a=most, s=np.int64(most), heuristic=heuristic
+        )
+        assert len(made.decode(SOME, one)) >= len(decoder.decode(SOME, one))
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "norm", "message"),
+    [
+        ({"LanguageModel": 1e-42, "SentenceLength": 1}, 0.5, "so small beside the others"),
+        ({"LanguageModel": 5e-324, "SentenceLength": 0}, 0.5, "so small beside the others"),
+        ({"LanguageModel": 1, "SentenceLength": -1e39}, 0, "'SentenceLength' is larger than"),
+        ({"LanguageModel": 1e308, "WordPenalty": 1e308}, 0.5, "'WordPenalty' is larger than"),
+    ],
+)
+def test_weights_that_are_too_large_for_thot(given, norm, message):
+    weights = Weights.from_dict({**dict.fromkeys(FEATURES, 0.0), **given})
+    with pytest.raises(DecoderError, match=message):
+        ThotDecoder("smt.cfg", norm=norm).used(weights)
+
+
 def test_the_configuration_as_read(config):
     found = ThotConfig.read(config)
     assert found.weights == tuple(map(float, WEIGHTS.split()))
@@ -231,6 +340,12 @@ def test_the_configuration_as_read(config):
         ("-tm src_trg\n-lm nowhere", "nowhere"),
         ("-tm src_trg\n-lm trg.lm\n-W x", ":3: -W is 'x'"),
         ("-tm src_trg\n-lm trg.lm\n-S 1.5", ":3: -S is '1.5'"),
+        ("-tm src_trg\n-lm trg.lm\n-S 0", ":3: -S is '0'; give a whole number from 1"),
+        ("-tm src_trg\n-lm trg.lm\n-A 4294967296", ":3: -A is '4294967296'"),
+        ("-tm src_trg\n-lm trg.lm\n-nomon 4294967296", ":3: -nomon is '4294967296'"),
+        ("-tm src_trg\n-lm trg.lm\n-h 5", ":3: -h is '5'; give 0, 4 or 6"),
+        ("-tm src_trg\n-lm trg.lm\n-h -1", ":3: -h is '-1'; give 0, 4 or 6"),
+        ("-tm src_trg\n-lm trg.lm\n-W 1e39", ":3: -W is '1e39'"),
         ("-tm src_trg\n-lm trg.lm\n-tmw 1 2 3", ":3: -tmw is '1 2 3'"),
         ("-tm src_trg\n-lm trg.lm\n-tmw 1 2 3 4 5 6 7 nan", ":3: -tmw"),
     ],
@@ -252,7 +367,7 @@ def test_weights_are_put_in_once(config):
     several.write_text("-tmw 1 1 1 1 1 1 1 1\n-tm src_trg\n-lm trg.lm\n-tmw 2 2 2 2 2 2 2 2\n-S 9")
     assert ThotConfig.read(several).weights == (2.0,) * 8
     text = ThotConfig.read(several).with_weights(np.full(8, 0.5)).decode()
-    assert text == "-tm src_trg\n-lm trg.lm\n-tmw 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5\n-S 9\n"
+    assert text == "-tm src_trg\n-lm trg.lm\n-tmw 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5\n-S 9"
     none = config.with_name("none.cfg")
     none.write_text("-tm src_trg\n-lm trg.lm\n")
     text = ThotConfig.read(none).with_weights(np.full(8, 0.5)).decode()
@@ -261,3 +376,29 @@ def test_weights_are_put_in_once(config):
     made = ThotDecoder(str(none))
     assert made.start()["LanguageModel"] == 1.0
     made.close()
+
+
+HALVES = "-tmw " + " ".join(["0.5"] * 8)
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("-tmw 1 1 1 1 1 1 1 1|-tm src_trg|-lm trg.lm|", f"{HALVES}|-tm src_trg|-lm trg.lm|"),
+        ("-tm src_trg|-lm trg.lm|-tmw 1 1 1 1 1 1 1 1", f"-tm src_trg|-lm trg.lm|{HALVES}"),
+        ("-tm src_trg||-lm trg.lm", f"-tm src_trg||-lm trg.lm|{HALVES}|"),
+        (
+            "-tm src_trg|# a\u2028-S x\x0b-W x\x85-A x|-lm trg.lm|",
+            f"-tm src_trg|# a\u2028-S x\x0b-W x\x85-A x|-lm trg.lm|{HALVES}|",
+        ),
+    ],
+)
+def test_all_else_of_a_configuration_stays_to_the_byte(config, mark, end, before, after):
+    other = config.with_name("other.cfg")
+    other.write_bytes((mark + before.replace("|", end)).encode())
+    found = ThotConfig.read(other)
+    assert found.with_weights(np.full(8, 0.5)) == (mark + after.replace("|", end)).encode()
+    other.write_bytes(found.with_weights(np.full(8, 0.5)))
+    assert ThotConfig.read(other).weights == (0.5,) * 8

@@ -25,8 +25,8 @@ from tunesmith.decoders.base import (
     digest_of,
     with_ids,
 )
-from tunesmith.decoders.thot_config import FEATURES, ThotConfig, kept_by_thot
-from tunesmith.errors import MissingExtraError, UsageError
+from tunesmith.decoders.thot_config import FEATURES, MOST, ThotConfig, expected, kept_by_thot
+from tunesmith.errors import MissingExtraError, UsageError, shortened
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.registry import option
 
@@ -88,11 +88,13 @@ class ThotDecoder(Decoder):
     def __post_init__(self) -> None:
         if not self.config:
             raise UsageError("decoder 'thot' needs a configuration; give its file as config")
-        for name, least in (("nbest_size", 1), ("a", 1), ("s", 1), ("w", 0), ("norm", 0)):
+        for name in ("nbest_size", "norm", "w", "a", "s", "heuristic"):
             value = getattr(self, name)
-            if value is not None and not least <= value < np.inf:
-                shown = name.replace("_", "-")
-                raise UsageError(f"{shown} of decoder 'thot' is {value:g}; give {least} or more")
+            if value is None and name not in ("nbest_size", "norm"):
+                continue
+            if (wanted := expected(name, value)) is not None:
+                shown = f"{name.replace('_', '-')} of decoder 'thot' is {value}"
+                raise UsageError(f"{shortened(shown)}; give {wanted}")
 
     @cached_property
     def _config(self) -> ThotConfig:
@@ -153,9 +155,21 @@ class ThotDecoder(Decoder):
         smaller than 1e-6, it is that, as Thot knows no 0.
         """
         values = weights.matched(FEATURES)
+        if np.any(large := np.abs(values) > MOST):
+            raise DecoderError(
+                f"weight '{FEATURES[int(np.argmax(large))]}' is larger than {MOST:.1e}, the most "
+                "that Thot can hold; give smaller weights"
+            )
         size = sum(abs(values[FEATURES.index(name)]) for name in PRUNING)
         if self.norm > 0 and size > 0:
-            values = values * (self.norm / size)
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = values * (self.norm / size)
+            if not np.all(np.abs(values) <= MOST):
+                raise DecoderError(
+                    f"the weights of {', '.join(PRUNING)} are so small beside the others that "
+                    f"these are too large for Thot where those have the size {self.norm:g}; give "
+                    "weights that differ less, or the norm 0"
+                )
         return Weights(FEATURES, kept_by_thot(values))
 
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:

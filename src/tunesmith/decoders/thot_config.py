@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import glob
 import math
+import numbers
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,12 @@ FEATURES = (
 )
 #: The least size of a weight: Thot takes a smaller one, and 0, for this.
 LEAST = np.float32(1e-6)
+#: The largest number that Thot holds, and the largest whole one that is safe in all its types.
+MOST, MOST_WHOLE = float(np.finfo(np.float32).max), 2**31 - 1
+#: Its estimates of what is left to translate: none, with phrases and language, with jumps too.
+HEURISTICS = (0, 4, 6)
+#: What some editors begin a file with.
+MARK = "\ufeff"
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class ThotConfig:
             if name:
                 given[name] = number, value
         fields = {
-            field: _number(place, given[name], f"-{name}", kind)
+            field: _number(place, given[name], f"-{name}", field, kind)
             for name, (field, kind) in _NUMBERS.items()
             if name in given
         }
@@ -95,14 +103,21 @@ class ThotConfig:
 
     def with_weights(self, weights: Floats) -> bytes:
         """Return the file with other weights, each as it is kept by Thot to the last bit."""
-        line = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
-        lines = [f"{one}\n" for one in _lines(self.path)]
+        said = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
+        text = _text(self.path)
+        mark = MARK if text.startswith(MARK) else ""
+        lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(MARK))
         at = [k for k, one in enumerate(lines) if _option(one)[0] == "tmw"]
-        # The last is the one that counts.
-        kept = [one for k, one in enumerate(lines) if k not in at[:-1]]
-        place = at[-1] - len(at) + 1 if at else len(kept)
-        kept[place : place + bool(at)] = [f"{line}\n"]
-        return "".join(kept).encode()
+        if at:
+            # The last is the one that counts.
+            lines[at[-1]] = said + _end(lines[at[-1]])
+            lines = [one for k, one in enumerate(lines) if k not in at[:-1]]
+        else:
+            end = (_end(lines[0]) if lines else "") or "\n"
+            if lines and not _end(lines[-1]):
+                lines[-1] += end
+            lines.append(said + end)
+        return (mark + "".join(lines)).encode()
 
     def alignment(self) -> str | None:
         """Return which alignment model was trained, if the model says so."""
@@ -125,6 +140,9 @@ _NUMBERS: dict[str, tuple[str, type[int] | type[float]]] = {
     "nomon": ("non_monotonicity", int),
 }
 
+#: The least value of settings that cannot be 0.
+LEAST_OF = {"nbest_size": 1, "a": 1, "s": 1}
+
 #: How a model's own description calls its alignment.
 _ALIGNMENTS = {
     "ibm1": "ibm1",
@@ -143,9 +161,38 @@ def kept_by_thot(weights: Floats) -> Floats:
     return np.where(np.abs(single) < LEAST, least, single).astype(np.float64)
 
 
+def expected(setting: str, value: object) -> str | None:
+    """Say what a setting of the search should be; None if a value is that.
+
+    Thot's module refuses some numbers with an error of its own, and takes others for infinite.
+    """
+    if setting == "heuristic":
+        return None if _is(value, numbers.Integral) and value in HEURISTICS else "0, 4 or 6"
+    least, most = LEAST_OF.get(setting, 0), MOST if setting == "norm" else MOST_WHOLE
+    whole = setting not in ("w", "norm")
+    kind = numbers.Integral if whole else numbers.Real
+    if _is(value, kind) and least <= value <= most:  # type: ignore[operator]
+        return None
+    return f"a whole number from {least} to {most}" if whole else f"a number from 0 to {most:.10g}"
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _end(line: str) -> str:
+    """Return the end of a line: of one kind or the other, or none."""
+    return line[len(line.rstrip("\r\n")) :]
+
+
 def _lines(path: Path) -> list[str]:
+    # At line feeds alone: splitlines() knows others, which may occur in names of files.
+    return _text(path).removeprefix(MARK).split("\n")
+
+
+def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig").splitlines()
+        return path.read_bytes().decode()
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(os.fspath(path), None, problem, "name a file of Thot's") from None
@@ -161,16 +208,16 @@ def _option(line: str) -> tuple[str, str]:
     return ("", "") if name.startswith("#") else (name.removeprefix("-"), value.strip())
 
 
-def _number(path: Path, given: tuple[int, str], name: str, kind: type[int] | type[float]) -> float:
+def _number(
+    path: Path, given: tuple[int, str], name: str, field: str, kind: type[int] | type[float]
+) -> float:
     line, text = given
     try:
         value = kind(text)
     except ValueError:
         value = math.nan
-    if not math.isfinite(value) or value < 0:
-        what = "a whole number" if kind is int else "a number"
-        problem = f"{name} is '{text}'"
-        raise FormatError(os.fspath(path), line, problem, f"give {what}, 0 or more")
+    if (wanted := expected(field, value)) is not None:
+        raise FormatError(os.fspath(path), line, f"{name} is '{text}'", f"give {wanted}")
     return value
 
 
