@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import contextvars
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tunesmith.decoders.thot import BOUNDS, ThotDecoder
+import numpy as np
+
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.thot import BOUNDS, MOST_WORDS, ThotDecoder
+from tunesmith.decoders.thot_config import FEATURES, kept_by_thot
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
+from tunesmith.metrics.base import METRICS
+from tunesmith.metrics.bleu import BLEU
 from tunesmith.progress import show_with
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.mert import MERT
@@ -34,6 +41,8 @@ except ImportError:
 
 #: Where sil-machine's trainer keeps its tuner.
 HELD = "_model_weight_tuner"
+#: So many digits behind the point does sil-machine write of a weight.
+DIGITS = 6
 
 
 class TunesmithParameterTuner(ParameterTuner):
@@ -54,7 +63,8 @@ class TunesmithParameterTuner(ParameterTuner):
         The scale of the weights, on which the width of Thot's search depends; see
         :class:`tunesmith.decoders.thot.ThotDecoder`.
     metric
-        What is tuned for.
+        What is tuned for. The statistics of the training get BLEU, from 0 to 1, whatever it is,
+        and where it is another metric, that under its name too.
     seed
         Of all randomness.
 
@@ -97,19 +107,25 @@ class TunesmithParameterTuner(ParameterTuner):
         # Declared as a status there, and called.
         progress: Callable[[ProgressStatus], None],  # type: ignore[override]
     ) -> ThotSmtParameters:
-        """Return the parameters with tuned weights; ``stats`` gets their score."""
-        inputs = Inputs.of(map(" ".join, tune_source_corpus), map(" ".join, tune_target_corpus))
+        """Return the parameters with tuned weights; ``stats`` gets their score.
+
+        Pairs with a source that is too long for Thot are left out, with a warning.
+        """
+        inputs = _inputs(tune_source_corpus, tune_target_corpus)
+        others = () if METRICS.create(self.metric) == BLEU() else (BLEU(),)
         tuner = self.tuner or default_tuner(parameters.model_non_monotonicity == 0)
         with tempfile.TemporaryDirectory(prefix="tunesmith-") as folder:
             config = Path(folder, "smt.cfg")
             config.write_text(_config(parameters), encoding="utf-8")
-            decoder = ThotDecoder(
+            decoder = _SavedDecoder(
                 str(config), self.nbest_size, alignment=self.alignment, norm=self.norm
             )
 
             def run() -> TuneResult:
                 show_with(_shown(progress))
-                return self.loop.run(decoder, tuner, inputs, metric=self.metric, seed=self.seed)
+                return self.loop.run(
+                    decoder, tuner, inputs, metric=self.metric, seed=self.seed, others=others
+                )
 
             try:
                 # In a context of its own, so that nobody else's progress is reported there.
@@ -119,11 +135,13 @@ class TunesmithParameterTuner(ParameterTuner):
                 decoder.close()
         self.result = result
         self.decodings = sum(one["decoded"] for one in result.rounds or ())
+        if others:
+            stats.metrics[self.metric] = result.score
         # As sil-machine has it: between 0 and 1.
-        stats.metrics[self.metric] = result.score / 100
+        stats.metrics["bleu"] = (result.others[0].score if others else result.score) / 100
         progress(ProgressStatus.from_step(self.loop.rounds, self.loop.rounds))
         tuned = parameters.copy()
-        tuned.model_weights = weights.vector.tolist()
+        tuned.model_weights = [round(weight, DIGITS) for weight in weights.vector.tolist()]
         return tuned
 
 
@@ -154,6 +172,28 @@ def use_tunesmith(trainer: ThotSmtModelTrainer, **options: Any) -> TunesmithPara
     tuner = TunesmithParameterTuner(kind, **options)
     setattr(trainer, HELD, tuner)
     return tuner
+
+
+class _SavedDecoder(ThotDecoder):
+    """Searches with weights as sil-machine saves them, so that they are those scored."""
+
+    def used(self, weights: Weights) -> Weights:
+        values = [round(weight, DIGITS) for weight in super().used(weights).vector.tolist()]
+        return Weights(FEATURES, kept_by_thot(np.array(values)))
+
+
+def _inputs(source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Inputs:
+    """Return the pairs that Thot can translate; sil-machine's own tuner passes over others."""
+    pairs = [(" ".join(words), " ".join(held)) for words, held in zip(source, target, strict=True)]
+    kept = [pair for pair in pairs if len(pair[0].split()) <= MOST_WORDS]
+    limit = f"more than {MOST_WORDS} words, which Thot does not translate"
+    if pairs and not kept:
+        raise TunesmithError(f"all sentences to tune on have {limit}; give shorter ones")
+    if (left := len(pairs) - len(kept)) > 0:
+        warnings.warn(
+            f"{left} of {len(pairs)} sentences to tune on left out: {limit}", stacklevel=3
+        )
+    return Inputs.of((one for one, _ in kept), (other for _, other in kept))
 
 
 def _config(parameters: ThotSmtParameters) -> str:
