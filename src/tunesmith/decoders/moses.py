@@ -43,7 +43,7 @@ OURS = frozenset(
 SPARSE = "sparse-weights"
 #: How far a weight may be from the six digits that are shown of it.
 ROUNDING = 2e-5
-#: Seconds that showing the weights may take if no limit is given; some versions load models first.
+#: Seconds that showing the weights may take if no limit is given: far more than it needs.
 SHOW_LIMIT = 600.0
 
 
