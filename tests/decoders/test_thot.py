@@ -207,6 +207,24 @@ def test_features_are_what_their_names_say(decoder, tune):
     assert several > 10
 
 
+def test_jumps_in_the_source_are_a_feature(config):
+    free = config.with_name("free.cfg")
+    free.write_text(config.read_text().replace("-nomon 0", "-nomon 2"))
+    made = ThotDecoder(str(free), norm=0.2)
+    (found,) = raw(made, SOME, [Sentence(0, "anzahl der benutzer")], 60)
+    made.close()
+    jumped = 0
+    for one in found:
+        spans = [tuple(span) for span in one.source_segmentation]
+        skipped = sum(abs(b[0] - a[1] - 1) for a, b in itertools.pairwise([(0, 0), *spans]))
+        row = dict(zip(FEATURES, one.score_components, strict=True))
+        # The model's file has 0.999 for going on, so that each word skipped has 0.001.
+        expected = len(spans) * math.log(0.999) + skipped * math.log(0.001)
+        assert row["SourceJump"] == pytest.approx(expected, rel=1e-3)
+        jumped += skipped > 0
+    assert 0 < jumped < len(found)
+
+
 def test_phrase_models_are_each_what_the_table_says(config):
     table = {}
     for line in (config.parent / "src_trg.ttable").read_text(encoding="utf-8").splitlines():

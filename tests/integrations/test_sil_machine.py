@@ -20,12 +20,13 @@ from machine.translation.thot import (
 )
 from machine.translation.trainer import TrainStats
 
-from tunesmith.decoders.thot_config import FEATURES
+from tunesmith.decoders.thot import BOUNDS, ThotDecoder
+from tunesmith.decoders.thot_config import FEATURES, kept_by_thot
 from tunesmith.integrations.sil_machine import TunesmithParameterTuner, use_tunesmith
 from tunesmith.metrics.chrf import CHRF
 from tunesmith.tuners.mert import MERT
 
-QUICK = MERT(restarts=2, fix=("SourceJump=0",))
+QUICK = MERT(restarts=2, bound=BOUNDS, fix=("SourceJump=0",))
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +86,22 @@ def test_tuning_a_model_in_place_of_its_own_tuner(config, text):
     assert list(stats.metrics) == ["bleu"]
 
 
-def test_the_saved_model_has_the_score_that_is_reported(config, text):
-    _, tuned, stats = tuned_on(config, text)
+def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatch):
+    searched, plain = [], ThotDecoder._set
+
+    def noted(decoder, weights):
+        plain(decoder, weights)
+        searched.append(list(decoder._model.weights))
+
+    monkeypatch.setattr(ThotDecoder, "_set", noted)
+    tuner, tuned, stats = tuned_on(config, text)
     other = saved(config, tuned)
-    assert ThotSmtParameters.load(other).model_weights == tuned.model_weights
+    written = ThotSmtParameters.load(other).model_weights
+    assert written == tuned.model_weights
+    # To the last bit, what Thot makes of the file is what it was scored with.
+    (chosen,) = [k for k, one in enumerate(tuner.result.rounds) if one["chosen"]]
+    assert chosen > 0
+    assert kept_by_thot(written).tolist() == searched[chosen]
     held = [target for _, target in text]
     with ThotSmtModel("fast_align", other) as model:
         found = [model.translate_n(20, source)[0].target_tokens for source, _ in text]
