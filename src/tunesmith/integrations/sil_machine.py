@@ -15,11 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tunesmith.data.weights import Weights
 from tunesmith.decoders.thot import BOUNDS, MOST_WORDS, ThotDecoder
-from tunesmith.decoders.thot_config import FEATURES, kept_by_thot
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
@@ -117,7 +113,7 @@ class TunesmithParameterTuner(ParameterTuner):
         with tempfile.TemporaryDirectory(prefix="tunesmith-") as folder:
             config = Path(folder, "smt.cfg")
             config.write_text(_config(parameters), encoding="utf-8")
-            decoder = _SavedDecoder(
+            decoder = ThotDecoder(
                 str(config), self.nbest_size, alignment=self.alignment, norm=self.norm
             )
 
@@ -141,6 +137,7 @@ class TunesmithParameterTuner(ParameterTuner):
         stats.metrics["bleu"] = (result.others[0].score if others else result.score) / 100
         progress(ProgressStatus.from_step(self.loop.rounds, self.loop.rounds))
         tuned = parameters.copy()
+        # As they are saved, so that the model in memory is the one on disk.
         tuned.model_weights = [round(weight, DIGITS) for weight in weights.vector.tolist()]
         return tuned
 
@@ -172,14 +169,6 @@ def use_tunesmith(trainer: ThotSmtModelTrainer, **options: Any) -> TunesmithPara
     tuner = TunesmithParameterTuner(kind, **options)
     setattr(trainer, HELD, tuner)
     return tuner
-
-
-class _SavedDecoder(ThotDecoder):
-    """Searches with weights as sil-machine saves them, so that they are those scored."""
-
-    def used(self, weights: Weights) -> Weights:
-        values = [round(weight, DIGITS) for weight in super().used(weights).vector.tolist()]
-        return Weights(FEATURES, kept_by_thot(np.array(values)))
 
 
 def _inputs(source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Inputs:
