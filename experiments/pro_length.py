@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import pro_length_pictures as pictures
 import pro_length_tables as tables
 import pro_length_ways as ways
+from result_pages import with_tables
 
 DOCS = Path(__file__).parents[1] / "docs"
 NUMBERS, PAGE = DOCS / "results" / "pro-length.json", DOCS / "results" / "pro-length.md"
@@ -120,10 +120,7 @@ def write(numbers: dict[str, dict[str, Rows]]) -> None:
         shown = {f"table{k}": tables.table(rows, k) for k in (1, 2, 3, 4)}
         shown["advice"] = tables.advice(rows, kinds.get("mode", []))
         shown["claims"] = tables.claims(rows)
-        for kind, text in shown.items():
-            begin, end = f"<!-- {kind} {name} -->\n", f"<!-- end {kind} {name} -->"
-            block = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
-            page = (begin + text.rstrip() + "\n" + end).join(block.split(page))
+        page = with_tables(page, name, shown)
         print(f"\n{name}\n\n{shown['advice']}\n\n{shown['claims']}")
     PAGE.write_text(page)
     drawn = numbers.get("full", numbers.get("quick", {})).get("rows", [])

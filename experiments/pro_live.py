@@ -17,15 +17,14 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import re
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
 
 import pro_live_loop as loops
 import pro_live_tables as tables
+from result_pages import Rows, keep_row, read_rows, with_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
@@ -58,7 +57,7 @@ def main() -> None:
             out = (options.out or Path(temporary)) / name
             run(name, parts, options.model, out, options.jobs)
         print(f"{time.perf_counter() - begun:.0f} s")
-    write(read())
+    write(read_rows(NUMBERS))
 
 
 def run(name: str, parts: list[str], model: Path, out: Path, workers: int) -> None:
@@ -75,30 +74,14 @@ def run(name: str, parts: list[str], model: Path, out: Path, workers: int) -> No
             last = {key: value for key, value in row["rounds"][-1].items() if key != "weights"}
             told = {key: row[key] for key in (*KEYS, "seconds")} | last
             print(json.dumps(told, ensure_ascii=False), flush=True)
-            keep(name, row)
+            keep_row(NUMBERS, name, row, KEYS)
 
 
-def read() -> dict[str, list[dict[str, Any]]]:
-    """Return all rows so far, by protocol."""
-    return json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-
-
-def keep(name: str, row: dict[str, Any]) -> None:
-    """Put a row in the place of one with the same keys, or at the end."""
-    numbers = read()
-    rest = [old for old in numbers.get(name, []) if any(old[key] != row[key] for key in KEYS)]
-    numbers[name] = [*rest, row]
-    NUMBERS.write_text(json.dumps(numbers, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-
-def write(numbers: dict[str, list[dict[str, Any]]]) -> None:
+def write(numbers: dict[str, Rows]) -> None:
     """Write the tables into the page, and draw the pictures of the largest protocol known."""
     page = PAGE.read_text() if PAGE.exists() else ""
     for name, rows in numbers.items():
-        for which, text in tables.all_of(rows).items():
-            begin, end = f"<!-- {which} {name} -->\n", f"<!-- end {which} {name} -->"
-            block = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
-            page = (begin + text.rstrip() + "\n" + end).join(block.split(page))
+        page = with_tables(page, name, tables.all_of(rows))
     if page:
         PAGE.write_text(page)
     if numbers:

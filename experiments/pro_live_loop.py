@@ -13,6 +13,7 @@ from typing import Any
 
 import tunesmith as ts
 from pro_length_ways import PLAIN
+from pro_monsters_loop import PAIRS
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.decoders.base import Sentence
 from tunesmith.decoders.thot import BOUNDS, ThotDecoder
@@ -21,14 +22,6 @@ from tunesmith.loop.loop import Loop
 from tunesmith.tuners.base import TUNERS
 
 DATA = Path(__file__).parents[1] / "examples" / "thot" / "data"
-#: What a round says of its pairs, where it has any.
-PAIRS = (
-    "positive_length",
-    "negative_length",
-    "reference_length",
-    "positive_score",
-    "negative_score",
-)
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pro_monsters_loop as loops
 import pro_monsters_pool as pools
 import pro_monsters_tables as tables
 import tunesmith as ts
+from result_pages import Rows, keep_row, read_rows, with_tables
 from tunesmith.arrays import Floats
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -127,7 +126,7 @@ def main() -> None:
         begun = time.perf_counter()
         run(name, parts, Data(Path(os.environ["TUNESMITH_SHARED_DATA"])))
         print(f"{time.perf_counter() - begun:.0f} s")
-    write(read())
+    write(read_rows(NUMBERS))
 
 
 def run(name: str, parts: list[str], data: Data) -> None:
@@ -142,31 +141,15 @@ def run(name: str, parts: list[str], data: Data) -> None:
         row |= {"test_start": round(begin[0], 3), "seconds": round(time.perf_counter() - begun, 1)}
         told = {key: value for key, value in row.items() if key != "rounds"}
         print(json.dumps(told, ensure_ascii=False), flush=True)
-        keep(name, row)
+        keep_row(NUMBERS, name, row, KEYS)
 
 
-def read() -> dict[str, list[dict[str, Any]]]:
-    """Return all rows so far, by protocol."""
-    return json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
-
-
-def keep(name: str, row: dict[str, Any]) -> None:
-    """Put a row in the place of one with the same keys, or at the end."""
-    numbers = read()
-    rows = numbers.setdefault(name, [])
-    rest = [old for old in rows if any(old[key] != row[key] for key in KEYS)]
-    numbers[name] = [*rest, row]
-    NUMBERS.write_text(json.dumps(numbers, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-
-def write(numbers: dict[str, list[dict[str, Any]]]) -> None:
+def write(numbers: dict[str, Rows]) -> None:
     """Write the tables into the page, and draw the picture of the largest protocol known."""
     page = PAGE.read_text() if PAGE.exists() else ""
     for name, rows in numbers.items():
-        for which, table in TABLES.items():
-            begin, end = f"<!-- {which} {name} -->\n", f"<!-- end {which} {name} -->"
-            block = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
-            page = (begin + table(rows).rstrip() + "\n" + end).join(block.split(page))
+        shown = {which: table(rows) for which, table in TABLES.items()}
+        page = with_tables(page, name, shown)
     if page:
         PAGE.write_text(page)
     if numbers:
