@@ -225,6 +225,6 @@ def test_a_decoder_that_fails_is_quoted_and_goes_on(cli: Run, task: Task) -> Non
     found = cli(*task.arguments("--quiet", **options))
     assert (found.code, found.out) == (2, "")
     assert found.err.startswith(f"{PREFIX}round-00, tune: the decoder ended with exit code 1; ")
-    assert " / the first time I fail; all of it is in " in found.err
+    assert " / the first time I fail; see " in found.err
     assert found.err.endswith("the same command goes on from there\n")
     assert cli(*task.arguments("--quiet", **options)).code == 0

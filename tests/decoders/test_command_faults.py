@@ -68,7 +68,7 @@ def test_a_fault_is_told_with_its_last_words_and_kept(tmp_path, fault):
     assert len(text) < 1500
     (folder,) = tmp_path.glob("part-*")
     assert sys.executable in json.loads((folder / "command.json").read_text())
-    assert f"all of it is in {folder};" in text
+    assert f"; see {folder};" in text
     kept = {path.name for path in folder.iterdir()}
     assert {"input", "stderr", "stdout", "command.json"} <= kept
     assert ("output" in kept) == (fault not in {"exit", "segfault", "nothing", "noisy"})
@@ -135,7 +135,7 @@ def test_large_files_go_when_they_are_accepted(tmp_path):
 def test_without_a_folder_more_of_its_words_are_shown():
     text = message(failing("nan"))
     assert "used: line 24:" in text
-    assert "all of it is in" not in text
+    assert "; see " not in text
     script = "for i in 1 2 3 4 5 6 7; do echo line $i >&2; done; exit 1"
     quoted = shlex.quote(script)
     text = message(CommandDecoder(command=f"sh -c {quoted} {{weights}}", retries=0))

@@ -20,6 +20,7 @@ from tunesmith.decoders.base import (
     Expected,
     Sentence,
     check_decoded,
+    disobedient,
 )
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
@@ -411,3 +412,36 @@ class TestInputs:
         assert decoded.reference_texts(0) == ["new word", "ba"]
         assert decoded.reference_texts(1) == ["bo"]
         assert dataclasses.replace(decoded).sources == ("ba", "bo")
+
+
+def test_a_decoder_that_does_not_read_its_weights_is_told():
+    class Deaf(Toy):
+        def decode(self, weights, sentences):
+            return super().decode(self.start(), sentences)
+
+    with pytest.warns(UserWarning, match="the decoder's first candidate is not the best under"):
+        result = Loop(rounds=2, weight_tolerance=0.0).run(Deaf(), QUICK, TUNE)
+    assert any("does it read them" in text for text in result.warnings)
+
+
+def test_obedience_is_judged_where_candidates_differ():
+    decoded = candidate_set([[[1.0], [2.0]], [[2.0], [1.0]], [[1.0], [1.0]], [[3.0]]])
+    assert disobedient(decoded, Weights.from_dict({"f0": 1.0})) == (1, 2)
+    assert disobedient(decoded, Weights.from_dict({"f0": -1.0})) == (1, 2)
+    assert disobedient(decoded, Weights.from_dict({"f0": 0.0})) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("position", "given"), [(0, "toy"), (1, "mert"), (2, ["ba"]), ("dev", ["ba"])]
+)
+def test_things_of_another_kind(position, given):
+    things = [Toy(), QUICK, TUNE]
+    more = {}
+    if isinstance(position, str):
+        more[position] = given
+    else:
+        things[position] = given
+    with pytest.raises(UsageError, match="give an object of"):
+        Loop().run(*things, **more)
+    with pytest.raises(TunesmithError, match="give a list"):
+        Inputs.of("ba")

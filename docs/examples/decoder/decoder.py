@@ -20,7 +20,7 @@ for number, line in enumerate(sys.stdin):
     words = [DICTIONARY.get(word, {word: -3.0}) for word in line.split()]
     found = []
     for choice in itertools.product(*(word.items() for word in words)):
-        for swap in range(len(words)):  # of the words swap and swap + 1; 0 is the order as it was
+        for swap in range(max(1, len(words))):  # of two words; 0: none
             order = [*choice[: swap - 1], *choice[swap - 1 : swap + 1][::-1], *choice[swap + 1 :]]
             text = [word for word, _ in (order if swap else choice)]
             features = {

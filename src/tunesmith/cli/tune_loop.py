@@ -98,7 +98,7 @@ def _decoder_name(arguments: Sequence[str]) -> str:
         raise UsageError("--decoder is given twice; give it once")
     if name is None:
         if value_of(arguments, "--decoder-command") is None:
-            raise UsageError("no decoder is named; give --decoder NAME")
+            raise UsageError("no decoder is named; give --decoder NAME, or --decoder-command")
         return COMMAND
     return name
 
@@ -175,7 +175,8 @@ def run(
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
     start: Annotated[
-        str | None, files("Weights to begin with; those that the decoder has by default.")
+        str | None,
+        files("Weights to begin with [default: those of the decoder's own file]."),
     ] = None,
     keep: Keep = [],  # noqa: B006
     drop: Drop = [],  # noqa: B006
@@ -268,10 +269,13 @@ def _read(
 
 
 def _rewritten(begun: WeightsFile | None, decoder: Decoder, weights: Any) -> bytes | None:
-    """Return weights in the format of those that were begun with; None if that is JSON."""
-    if begun is None:
+    """Return weights in the format of those that were begun with, or in the decoder's own.
+
+    None if there is neither: the result is JSON then.
+    """
+    if begun is None or begun.format == "json":
         return decoder.rewritten(weights)
-    return None if begun.format == "json" else begun.rewritten(weights)
+    return begun.rewritten(weights)
 
 
 @contextlib.contextmanager

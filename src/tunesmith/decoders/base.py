@@ -200,6 +200,20 @@ class Expected:
         warnings.warn(text, stacklevel=2)
 
 
+def disobedient(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
+    """Return in how many groups the first candidate is not the best, and of how many.
+
+    Groups in which all candidates are worth the same do not count.
+    """
+    scores = decoded.features.dot(weights.aligned(decoded.features.names))
+    begins = decoded.start[:-1]
+    best, worst = np.maximum.reduceat(scores, begins), np.minimum.reduceat(scores, begins)
+    # Programs write few digits.
+    slack = 1e-3 * (1.0 + np.abs(best))
+    differ = best - worst > slack
+    return int((differ & (best - scores[begins] > slack)).sum()), int(differ.sum())
+
+
 def with_ids(decoded: CandidateSet, ids: Sequence[GroupId]) -> CandidateSet:
     """Return candidates whose groups, in their order, have other ids."""
     return dataclasses.replace(decoded, ids=tuple(ids))

@@ -313,7 +313,7 @@ class _Decoding:
         if _is_full(self.folder):
             parts.append("no space is left on the disk")
         if self.decoder.folder is not None:
-            parts.append(f"all of it is in {shard.folder}")
+            parts.append(f"see {shard.folder}")
         return one_line("; ".join(parts))
 
     def words(self) -> str:

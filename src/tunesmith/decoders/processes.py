@@ -219,5 +219,6 @@ def last_words(log: Path, lines: int = 2, longest: int = 300) -> str:
         return ""
     # A bar that shows progress goes back to the beginning of its line.
     said = [" ".join(line.split()) for line in text.replace("\r", "\n").split("\n")]
-    last = " / ".join([line for line in said if line][-lines:])
+    # Python underlines where an error is.
+    last = " / ".join([line for line in said if line.strip("^~ ")][-lines:])
     return last if len(last) <= longest else f"... {last[-longest:]}"

@@ -38,6 +38,8 @@ def check_program(arguments: Sequence[str]) -> str:
         if remark := shell_syntax(arguments):
             raise DecoderError(f"there is no program '{shown}'; {remark}")
         where = "name one that exists" if os.sep in program else "is it on the PATH?"
+        if os.path.isfile(program):
+            where = f"write ./{shown}"
         raise DecoderError(f"there is no program '{shown}'; {where}")
     if os.path.isdir(found):
         raise DecoderError(f"'{shown}' is a folder; name the program in it")

@@ -87,7 +87,7 @@ class ThotDecoder(Decoder):
 
     def __post_init__(self) -> None:
         if not self.config:
-            raise UsageError("decoder 'thot' needs a configuration; give its file as config")
+            raise UsageError("decoder 'thot' needs a configuration; give --decoder-config FILE")
         for name in ("nbest_size", "norm", "w", "a", "s", "heuristic"):
             value = getattr(self, name)
             if value is None and name not in ("nbest_size", "norm"):

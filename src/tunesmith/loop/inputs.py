@@ -68,6 +68,8 @@ class Inputs:
     @classmethod
     def of(cls, texts: Iterable[str], references: Iterable[str | Sequence[str]] = ()) -> Inputs:
         """Make a set of texts, and one or several references of each; ids count from 0."""
+        if isinstance(texts, str):
+            raise TunesmithError("the texts are one text; give a list of them")
         held = tuple((one,) if isinstance(one, str) else tuple(one) for one in references)
         return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), held)
 

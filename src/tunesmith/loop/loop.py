@@ -29,6 +29,7 @@ from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.result import TuneResult
 
+NEEDED = ("decoder", "tuner", "tune")
 FINALS = ("auto", "last", "tune", "dev", "average")
 
 
@@ -112,6 +113,15 @@ class Loop:
             Its scores are those of the decoder's own output; ``rounds`` says what each round
             came to.
         """
+        for name, given, kind in (
+            ("decoder", decoder, Decoder),
+            ("tuner", tuner, Tuner),
+            ("tune", tune, Inputs),
+            ("dev", dev, Inputs),
+            ("test", test, Inputs),
+        ):
+            if not isinstance(given, kind) and (given is not None or name in NEEDED):
+                raise UsageError(f"{name} is {given!r:.60}; give an object of {kind.__name__}")
         measure = METRICS.create(metric) if isinstance(metric, str) else metric
         seed = checked_seed(seed)
         if self.final == "dev" and dev is None:
@@ -120,9 +130,7 @@ class Loop:
         tuner.check_metric(measure)
         begin = decoder.start() if start is None else Weights.from_dict(start)
         if begin is None:
-            raise UsageError(
-                f"decoder '{decoder.name}' has no weights of its own; say which to begin with"
-            )
+            raise UsageError(f"decoder '{decoder.name}' has no weights of its own; give start")
         # What a metric takes as its column would tune itself, were it a feature.
         beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
         columns = {name for one in (measure, *beside) for name in one.columns}

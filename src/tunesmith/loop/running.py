@@ -23,6 +23,7 @@ from tunesmith.decoders.base import (
     Expected,
     check_decoded,
     digest_of,
+    disobedient,
 )
 from tunesmith.errors import TunesmithError
 from tunesmith.loop.inputs import Inputs
@@ -157,6 +158,14 @@ class Run:
                     words = decoder.last_words()
                     raise DecoderError(f"{error}; {words}" if words else str(error)) from None
                 decoder.accepted()
+                wrong, of = disobedient(found, weights)
+                if 2 * wrong > of:
+                    warnings.warn(
+                        f"in {wrong} of {of} sentences the decoder's first candidate is not the "
+                        "best under the weights that it was given; does it read them, and write "
+                        "the best first?",
+                        stacklevel=2,
+                    )
             seconds = time.perf_counter() - begun
             note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
             # Before the candidates: once they are there, nobody decodes again.

@@ -22,7 +22,13 @@ from typing import Any, BinaryIO, Protocol
 
 from tunesmith._version import __version__
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.errors import FormatError, TunesmithError, UsageError, shortened
+from tunesmith.errors import (
+    FormatError,
+    MissingExtraError,
+    TunesmithError,
+    UsageError,
+    shortened,
+)
 from tunesmith.io.arrow import arrow, write_arrow
 from tunesmith.io.read import read
 from tunesmith.progress import tell
@@ -165,7 +171,10 @@ def opened(
     if folder is None:
         yield InMemory()
         return
-    arrow()
+    try:
+        arrow()
+    except MissingExtraError:
+        raise MissingExtraError("a work directory", "formats") from None
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path}: this is a file; name a folder as work directory")
