@@ -73,7 +73,10 @@ def test_options_that_a_decoder_lacks(refused: Refused, make: Make) -> None:
 
 
 def test_decoders_that_are_none(refused: Refused, task: Task, make: Make) -> None:
-    assert refused("tune", "--decoder-beam", "3") == "no decoder is named; give --decoder NAME, or --decoder-command"
+    assert (
+        refused("tune", "--decoder-beam", "3")
+        == "no decoder is named; give --decoder NAME, or --decoder-command"
+    )
     assert "unknown decoder 'comand'" in refused("tune", "--decoder", "comand")
     other = make("other.py", "class Own:\n    pass\n")
     assert "Own is no Decoder" in refused("tune", "--decoder", f"{other}:Own")
