@@ -59,6 +59,7 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/extreme.py
 	$(BIN)/python benchmarks/plane.py
 	$(BIN)/python benchmarks/batch_mira.py
+	$(BIN)/python benchmarks/loop.py
 
 kernels:  ## forget compiled kernels: after a change to one that other files call
 	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
