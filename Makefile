@@ -42,7 +42,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
