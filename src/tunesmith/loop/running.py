@@ -21,6 +21,7 @@ from tunesmith.decoders.base import (
     Decoder,
     DecoderError,
     Expected,
+    Sentence,
     check_decoded,
     digest_of,
     disobedient,
@@ -146,26 +147,9 @@ class Run:
         step = f"{name}/{which}"
 
         def decode(folder: Path | None) -> CandidateSet:
-            decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
             begun = time.perf_counter()
             with self._warnings() as said:
-                found = decoder.decode(weights, inputs.sentences)
-                try:
-                    check_decoded(found, inputs.sentences)
-                    if self._expected is not None:
-                        self._expected.check(found)
-                except DecoderError as error:
-                    words = decoder.last_words()
-                    raise DecoderError(f"{error}; {words}" if words else str(error)) from None
-                decoder.accepted()
-                wrong, of = disobedient(found, weights)
-                if 2 * wrong > of:
-                    warnings.warn(
-                        f"in {wrong} of {of} sentences the decoder's first candidate is not the "
-                        "best under the weights that it was given; does it read them, and write "
-                        "the best first?",
-                        stacklevel=2,
-                    )
+                found = self._decoded(folder, weights, inputs.sentences)
             seconds = time.perf_counter() - begun
             note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
             # Before the candidates: once they are there, nobody decodes again.
@@ -184,6 +168,29 @@ class Run:
             note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
             self.said.note(note["warnings"])
         return note
+
+    def _decoded(
+        self, folder: Path | None, weights: Weights, sentences: Sequence[Sentence]
+    ) -> CandidateSet:
+        """Decode, and see that what comes is what was asked for."""
+        decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
+        found = decoder.decode(weights, sentences)
+        try:
+            check_decoded(found, sentences)
+            if self._expected is not None:
+                self._expected.check(found)
+        except DecoderError as error:
+            words = decoder.last_words()
+            raise DecoderError(f"{error}; {words}" if words else str(error)) from None
+        decoder.accepted()
+        wrong, of = disobedient(found, weights)
+        if 2 * wrong > of:
+            warnings.warn(
+                f"in {wrong} of {of} sentences the decoder's first candidate is not the best "
+                "under the weights that it was given; does it read them, and write the best first?",
+                stacklevel=2,
+            )
+        return found
 
     def _tuned(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
         """Tune on all lists so far, from the weights of the last decoding."""
