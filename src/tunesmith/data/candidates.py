@@ -89,6 +89,13 @@ class References:
         """The number of references of each group."""
         return np.diff(self.group_start)
 
+    def some(self, groups: Sequence[int] | Ints) -> References:
+        """Return those of some groups, in the order given."""
+        wanted = np.asarray(groups, np.int64)
+        counts = self.counts[wanted]
+        own = _runs(self.group_start[wanted], counts)
+        return References(_offsets(counts), self.texts.some(own))
+
 
 @dataclass(frozen=True)
 class FileDigest:
@@ -233,19 +240,13 @@ class CandidateSet:
 
     def _some(self, wanted: Ints, sizes: Ints, rows: Ints) -> CandidateSet:
         """Return some of the groups, with so many candidates each."""
-        references = None
-        if self.references is not None:
-            held = self.references
-            counts = held.counts[wanted]
-            own = _runs(held.group_start[wanted], counts)
-            references = References(_offsets(counts), held.texts.some(own))
         return replace(
             self,
             ids=tuple(self.ids[g] for g in wanted),
             start=_offsets(sizes),
             features=self.features.of(rows),
             texts=self.texts.some(rows),
-            references=references,
+            references=None if self.references is None else self.references.some(wanted),
             columns={name: values[rows] for name, values in self.columns.items()},
             sources=None if self.sources is None else tuple(self.sources[g] for g in wanted),
         )
