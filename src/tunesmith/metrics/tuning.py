@@ -9,13 +9,14 @@ from functools import cached_property
 import numpy as np
 
 from tunesmith.arrays import Ints, Stats
-from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.candidates import CandidateSet, FileDigest
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked, checked_score, statistics_of
+from tunesmith.metrics.tunable import Tunable, reference_signature
 
 
 @dataclass(frozen=True)
-class TuningSet:
+class TuningSet(Tunable):
     """Candidates and their statistics.
 
     Parameters
@@ -47,6 +48,36 @@ class TuningSet:
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "stats", stats)
         object.__setattr__(self, "given", given)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+        return self.candidates.features.names
+
+    @property
+    def dense_names(self) -> tuple[str, ...]:
+        """The features that most candidates have."""
+        return self.candidates.features.dense_names
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.candidates.groups
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """What the candidates were read from."""
+        return self.candidates.files
+
+    def with_features(
+        self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
+    ) -> TuningSet:
+        """Return the same candidates with some of their features; nothing is counted again."""
+        return TuningSet(self.candidates.with_features(keep, drop), self.metric, self.stats)
+
+    def with_metric(self, metric: Metric) -> TuningSet:
+        """Return the same statistics, scored in another way."""
+        return TuningSet(self.candidates, metric, self.stats)
 
     @cached_property
     def is_sum(self) -> bool:
@@ -82,9 +113,7 @@ class TuningSet:
             return f"{self.metric.signature()}|statistics:given"
         if references is None:
             return self.metric.signature()
-        counts = np.unique(references.counts)
-        shown = str(counts[0]) if len(counts) == 1 else f"{counts[0]}-{counts[-1]}"
-        return f"{self.metric.signature()}|nrefs:{shown}"
+        return f"{self.metric.signature()}|{reference_signature(references.counts.tolist())}"
 
     def oracle(self, worst: bool = False, begin: Ints | None = None) -> Oracle:
         """Find the choice with the best score, or the worst; never worse than ``begin``."""

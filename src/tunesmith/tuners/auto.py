@@ -204,7 +204,7 @@ class Auto(Remembering):
         Without ``dev``, a quarter of the groups chooses, and the chosen algorithm is run again on
         all of them.
         """
-        groups = tuning.candidates.groups
+        groups = tuning.groups
 
         def run(part: TuningSet, held: TuningSet | None, only: str | None = None) -> TuneResult:
             race = _Race(only)

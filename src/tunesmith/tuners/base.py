@@ -172,7 +172,7 @@ class Tuner(ABC):
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
         best = ready.choose(found, tuning.metric)
-        names = tuning.candidates.features.names
+        names = tuning.names
         oracle = tuning.oracle(begin=best_of(tuning.candidates, best.weights.aligned(names)))
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
@@ -198,7 +198,7 @@ class Tuner(ABC):
             seed=seed,
             threads=thread_count(),
             warnings=list(dict.fromkeys(said + said_later + said_last)),
-            data=tuning.candidates.files + held_out.files,
+            data=tuning.files + held_out.files,
             signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
             others=tuple(other.scores(task.begin, best.weights) for other in beside),
             runs=None if runs == 1 else best.stage.entries(task),
@@ -216,7 +216,7 @@ class Tuner(ABC):
         strict: bool,
     ) -> Task:
         """Select features, match names, and find out what the weights may be."""
-        names = tuning.candidates.features.names
+        names = tuning.names
         if not names:
             raise TunesmithError("the candidates have no features; there is nothing to tune")
         selection.check(names)
@@ -237,7 +237,7 @@ class Tuner(ABC):
         first = None if start is None else rest.matched(kept, strict)
         known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))
         for which, held in held_out.sets.items():
-            known.matched(selection.kept(held.candidates.features.names), strict, f"{which}: ")
+            known.matched(selection.kept(held.names), strict, f"{which}: ")
         self.check_features(kept, strict)
         own = self.own_start(tuning) if first is None else first
         space = self.space(kept, own)

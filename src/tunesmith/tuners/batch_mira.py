@@ -103,7 +103,7 @@ class BatchMIRA(Rounds):
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
-        return np.zeros(len(tuning.candidates.features.names))
+        return np.zeros(len(tuning.names))
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if an option has no effect with what candidates are worth."""
@@ -130,7 +130,7 @@ class BatchMIRA(Rounds):
         go = self._way(tuning, worth)
         for _ in range(self.passes):
             before = int(learned.counts[1])
-            go(rng.permutation(tuning.candidates.groups), learned)
+            go(rng.permutation(tuning.groups), learned)
             weights = (learned.average() if self.average else learned.weights) / scale
             yield Round(weights, {"updates": int(learned.counts[1]) - before})
             if objective.changes_by_round and not isinstance(worth, DocumentWorth):

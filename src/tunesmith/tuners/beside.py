@@ -69,13 +69,13 @@ class HeldOut:
     @property
     def names(self) -> tuple[str, ...]:
         """All their features."""
-        every = (held.candidates.features.names for held in self.sets.values())
+        every = (held.names for held in self.sets.values())
         return tuple(dict.fromkeys(name for names in every for name in names))
 
     @property
     def files(self) -> tuple[FileDigest, ...]:
         """All files that they were read from."""
-        return tuple(file for held in self.sets.values() for file in held.candidates.files)
+        return tuple(file for held in self.sets.values() for file in held.files)
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def certify(
     """
     check_options(time_limit, tolerance)
     check_sum(tuning, "a certificate")
-    names = tuning.candidates.features.names
+    names = tuning.names
     given = Weights.from_dict(weights)
     values = given.matched(names, strict)
     seed = 1 if rng is None else rng
@@ -149,7 +149,7 @@ def certify(
         given.updated(Weights(names, best)),
         f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|{tuning.signature()}",
         None if isinstance(seed, np.random.Generator) else int(seed),
-        tuning.candidates.files,
+        tuning.files,
     )
 
 

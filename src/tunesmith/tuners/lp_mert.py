@@ -86,7 +86,7 @@ class LPMERT(Remembering):
         """Raise an error if the search would hardly ever end."""
         super().check(tuning)
         most = MOST_GROUPS.get(self.search)
-        groups = tuning.candidates.groups
+        groups = tuning.groups
         limited = self.time_limit is not None or self.test_limit is not None
         if most is not None and groups > most and not limited:
             raise UsageError(
@@ -104,7 +104,7 @@ class LPMERT(Remembering):
             lazy_search(few, tolerance=self.tolerance, limits=Limits(tests=4))
         limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
         begin = self.own_start(tuning) if start is None else start
-        choices = distinct([begin, *self.points(tuning.candidates.features.names)])
+        choices = distinct([begin, *self.points(tuning.names)])
         record = _Record(problem)
         found, searches = None, 0
         if problem.size > 0:

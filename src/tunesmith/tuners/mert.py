@@ -122,7 +122,7 @@ class MERT(Constrained, Regularised, Remembering):
         """Return the prior, where one is given, or weights of the features' sizes."""
         if self.given_prior is None:
             return super().own_start(tuning)
-        return self.given_prior.aligned(tuning.candidates.features.names)
+        return self.given_prior.aligned(tuning.names)
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
@@ -141,7 +141,7 @@ class MERT(Constrained, Regularised, Remembering):
         """Find the prior by a run without penalty on the core features, if that is asked for."""
         if not self.core:
             return self, None
-        names = tuning.candidates.features.names
+        names = tuning.names
         _, begin = self._begins(names, 1.0 / ListHypotheses(tuning).spread(), start)
         candidates = tuning.candidates.with_features(self.core)
         own = candidates.features.names
@@ -173,7 +173,7 @@ class MERT(Constrained, Regularised, Remembering):
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Try each strength from where the one before ended, for each scale of the length."""
-        names = tuning.candidates.features.names
+        names = tuning.names
         hypotheses = ListHypotheses(tuning)
         spread = hypotheses.spread()
         space, first = self._begins(names, 1.0 / spread, start)

@@ -162,7 +162,7 @@ class Online(Rounds):
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
-        names = tuning.candidates.features.names
+        names = tuning.names
         return _matched(names, "initial", self.initial, 0.0)
 
     def stages(

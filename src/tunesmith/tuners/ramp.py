@@ -89,7 +89,7 @@ class Ramp(Rounds):
 
     def own_start(self, tuning: TuningSet) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
-        return np.zeros(len(tuning.candidates.features.names))
+        return np.zeros(len(tuning.names))
 
     def rounds(
         self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator

@@ -115,7 +115,7 @@ class Rounds(Remembering):
         """
         worth = objective.begin(tuning, way)
         if objective.changes_by_round:
-            names = tuning.candidates.features.names
+            names = tuning.names
             for weights in (self.earlier or ())[1:]:
                 winners = best(tuning.candidates, weights.aligned(names))
                 worth.end_round(worth.stats[winners].sum(axis=0))
@@ -201,7 +201,7 @@ class Rounds(Remembering):
                 warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
             found = list(track.outcomes(self.pick, self.round_count))
             ratio = length_ratio(tuning, found[-1].weights)
-            if ratio > LONG and tuning.candidates.groups >= ENOUGH:
+            if ratio > LONG and tuning.groups >= ENOUGH:
                 text = f"the output is {ratio:.1f} times as long as the references"
                 warnings.warn(f"{text}: {self.why_long()}", stacklevel=2)
             yield from found
