@@ -20,7 +20,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import PRESETS, objective_of
+from tunesmith.metrics.worth import PRESETS, Worth, objective_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 WAYS = st.sampled_from(["pairs", "examples"])
@@ -97,6 +97,7 @@ def test_there_is_a_formula_for_each_preset():
 @given(corpora, WAYS, st.integers(1, 60), st.integers(1, 60), st.sampled_from(["bleu", "chrf"]))
 def test_presets_are_the_rows_of_the_tables(preset, corpus, way, length, reference, metric):
     tuning = TuningSet(make(corpus), metric)
+    assume(tuning.candidates.has_texts)
     worth = objective_of(preset).begin(tuning, way)
     counts = counts_of(corpus)
     assert worth.stats.tolist() == [list(row) for row in counts]
@@ -357,6 +358,38 @@ def test_values_are_finite_whatever_the_texts(corpus, objective, way):
             assert np.isfinite(all_values(worth, tuning.candidates)).all()
             worth.add(worth.stats[-1])
             worth.end_round(worth.stats[tuning.candidates.start[:-1]].sum(axis=0))
+
+
+@settings(max_examples=40)
+@given(
+    corpora,
+    st.sampled_from(["document", "document:decay=0", "metric", *PRESETS]),
+    st.sampled_from(["bleu", "bleu:order=2,lowercase=true", "wer", "sentence-bleu", "chrf"]),
+    WAYS,
+)
+def test_texts_that_are_not_in_the_set_are_worth_as_much(corpus, objective, metric, way):
+    tuning = TuningSet(make(corpus), metric)
+    assume(tuning.candidates.has_texts)
+    worth = objective_of(objective).begin(tuning, way)
+    # Statistics are those that its metric counts, of the whole set or of a part of it.
+    other = worth.metric.candidate_stats(tuning.candidates)
+    assert other.dtype == worth.stats.dtype
+    assert other.tolist() == worth.stats.tolist()
+    for _ in range(2):
+        for first, last in pairwise(tuning.candidates.start.tolist()):
+            values = worth.values(first, last)
+            assert worth.of(other[first:last]).tolist() == values.tolist()
+        worth.add(worth.stats[0])
+        worth.end_round(worth.stats.sum(axis=0))
+
+
+def test_a_worth_of_lists_alone_says_so():
+    class Own(Worth):
+        def values(self, first, last):
+            return np.zeros(last - first)
+
+    with pytest.raises(TunesmithError, match="Own values the candidates of lists alone; give it"):
+        Own().of(np.zeros((1, 2)))
 
 
 def test_what_changes_by_round():

@@ -56,9 +56,12 @@ class Worth(ABC):
     ----------
     stats : [N, K]
         The statistics that values are made of, of all candidates.
+    metric
+        The metric that counts such statistics, of texts that are not among the candidates.
     """
 
     stats: Stats
+    metric: Metric
 
     @abstractmethod
     def values(self, first: int, last: int) -> Floats:
@@ -66,6 +69,17 @@ class Worth(ABC):
 
         More is better. Differences within a group count, nothing else does.
         """
+
+    def of(self, stats: Stats) -> Floats:
+        """Return what candidates of one group are worth that have these statistics [n, K].
+
+        They need not be among those of the set: derivations of a forest are not. Of those that
+        are it is what ``values`` returns, to the last bit.
+        """
+        raise TunesmithError(
+            f"{type(self).__name__} values the candidates of lists alone; give it a method 'of', "
+            "or use another --objective"
+        )
 
     def add(self, stats: Stats) -> None:  # noqa: B027
         """Take note of the statistics [K] that were chosen for a sentence."""
@@ -173,19 +187,27 @@ class SentenceObjective(Objective):
         factor = 1.0
         if way == "examples":
             factor = float(counts[:, 1].mean())
-        return _SentenceWorth(scorer, counts, factor, self.scaled)
+        return _SentenceWorth(tuning.metric, scorer, counts, factor, self.scaled)
 
 
 class _SentenceWorth(Worth):
-    def __init__(self, scorer: SentenceBLEU, counts: Stats, factor: float, scaled: str) -> None:
+    def __init__(
+        self, metric: Metric, scorer: SentenceBLEU, counts: Stats, factor: float, scaled: str
+    ) -> None:
         self.stats = counts
-        self._scorer = scorer
+        self.metric = metric
+        if not isinstance(metric, BLEU):
+            self.metric = BLEU(**{option: getattr(scorer, option) for option in TEXT_OPTIONS})
+        self._scorer = self._now = scorer
         self._factor = factor
         self._scaled = scaled
-        self._values = factor * scorer.sentence_scores(counts)
+        self._values = self.of(counts)
 
     def values(self, first: int, last: int) -> Floats:
         return self._values[first:last]
+
+    def of(self, stats: Stats) -> Floats:
+        return self._factor * self._now.sentence_scores(stats)
 
     def end_round(self, total: Stats) -> None:
         own = self._scorer.reference_length_scale
@@ -193,8 +215,8 @@ class _SentenceWorth(Worth):
         if self._scaled == "none" or min(length, reference) <= 0:
             return
         ratio = reference / length if self._scaled == "inverse" else length / reference
-        scorer = dataclasses.replace(self._scorer, reference_length_scale=own * ratio)
-        self._values = self._factor * scorer.sentence_scores(self.stats)
+        self._now = dataclasses.replace(self._scorer, reference_length_scale=own * ratio)
+        self._values = self.of(self.stats)
 
 
 @OBJECTIVES.register("metric")
@@ -210,11 +232,16 @@ class MetricObjective(Objective):
 class _MetricWorth(Worth):
     def __init__(self, tuning: TuningSet, way: Way) -> None:
         self.stats = tuning.stats
+        self.metric = tuning.metric
         own = tuning.metric.gain(tuning.stats)
-        self._values = unit_of(tuning, own, way) * own
+        self._unit = unit_of(tuning, own, way)
+        self._values = self._unit * own
 
     def values(self, first: int, last: int) -> Floats:
         return self._values[first:last]
+
+    def of(self, stats: Stats) -> Floats:
+        return self._unit * self.metric.gain(stats)
 
 
 @OBJECTIVES.register("document")
@@ -277,9 +304,16 @@ class DocumentWorth(Worth):
 
     def values(self, first: int, last: int) -> Floats:
         """Return what each candidate of a group would add, times the document's length."""
-        rows = self.stats[first:last]
-        added: Floats = self.metric.gain(self.document + rows) - self.metric.gain(self.document)
-        return self.factor(rows) * added
+        return self.of(self.stats[first:last])
+
+    def of(self, stats: Stats) -> Floats:
+        """Return what statistics of a group would add, times the document's length."""
+        return self.factor(stats) * self.added(stats)
+
+    def added(self, stats: Stats) -> Floats:
+        """Return by how much statistics [n, K] would raise the document's score."""
+        gain: Floats = self.metric.gain(self.document + stats) - self.metric.gain(self.document)
+        return gain
 
     def factor(self, rows: Stats) -> float:
         """Return what a difference of the document's score counts, for some rows of a group."""
