@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,15 @@ NONE, FLOOR, ADD_K, EXP = range(4)
 USUAL_VALUE = {"floor": 0.1, "add-k": 1.0}
 #: A sum of statistics that is smaller counts as so much in a slope, which stays finite.
 TINY = 1e-300
+
+
+class Scoring(NamedTuple):
+    """How statistics are scored: the last arguments of kernels, in their order."""
+
+    order: int
+    smoothing: int
+    smoothing_value: float
+    length_scale: float
 
 
 @METRICS.register("bleu")
@@ -74,7 +83,7 @@ class BLEU(Metric):
     def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
         """Return the statistics of one hypothesis."""
         check_references(self.name, references)
-        texts, held = self._preparation.numbered(hypothesis, references)
+        texts, held = self.preparation.numbered(hypothesis, references)
         one: Stats = count_ngrams(np.array([0, 1]), texts, held, self.order, self.reference_length)[
             0
         ]
@@ -83,18 +92,28 @@ class BLEU(Metric):
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
         self.check(candidates)
-        texts, held = self._preparation.candidates(candidates)
+        texts, held = self.preparation.candidates(candidates)
         return count_ngrams(candidates.start, texts, held, self.order, self.reference_length)
 
     @property
-    def _preparation(self) -> Preparation:
+    def preparation(self) -> Preparation:
+        """What is done to texts before they are counted."""
         return Preparation(self.tokenize, self.lowercase)
+
+    @property
+    def scoring(self) -> Scoring:
+        """How statistics are scored, as kernels know it."""
+        given = self.smoothing_value >= 0 and self.smoothing in USUAL_VALUE
+        value = self.smoothing_value if given else USUAL_VALUE.get(self.smoothing, 0.5)
+        return Scoring(
+            self.order, SMOOTHINGS.index(self.smoothing), value, self.reference_length_scale
+        )
 
     def score(self, stats: Stats) -> Floats:
         """Return BLEU in per cent."""
         rows = stats.reshape(-1, stats.shape[-1])
         out = np.empty(len(rows))
-        _score(rows, self.order, *self._smoothed_by(), self.reference_length_scale, out)
+        score_rows(rows, *self.scoring, out)
         return out.reshape(stats.shape[:-1])
 
     def slope(self, stats: Stats) -> Floats:
@@ -104,14 +123,8 @@ class BLEU(Metric):
         """
         rows = stats.reshape(-1, stats.shape[-1])
         out = np.zeros(rows.shape)
-        _slope(rows, self.order, *self._smoothed_by(), self.reference_length_scale, out)
+        _slope(rows, *self.scoring, out)
         return out.reshape(stats.shape)
-
-    def _smoothed_by(self) -> tuple[int, float]:
-        """Return the way of smoothing as kernels know it, and its value."""
-        given = self.smoothing_value >= 0 and self.smoothing in USUAL_VALUE
-        value = self.smoothing_value if given else USUAL_VALUE.get(self.smoothing, 0.5)
-        return SMOOTHINGS.index(self.smoothing), value
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return length ratio and brevity penalty; the scale changes the penalty alone."""
@@ -184,7 +197,7 @@ def _adds(n: int, smoothing: int, value: float) -> bool:
 
 
 @kernel
-def _score(
+def score_rows(
     rows: Stats, order: int, smoothing: int, value: float, scale: float, out: Floats
 ) -> None:
     """Compute BLEU of each row, as sacrebleu's ``compute_bleu``."""

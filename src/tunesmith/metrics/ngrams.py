@@ -181,7 +181,7 @@ def _count_groups(
             lo, hi = text_start[c], text_start[c + 1]
             row = stats[c]
             row[0] = hi - lo
-            row[1] = _reference_length(hi - lo, g, group_references, reference_start, mode)
+            row[1] = reference_length_of(hi - lo, g, group_references, reference_start, mode)
             for n in range(order):
                 row[2 + order + n] = max(hi - lo - n, 0)
             for undo in range(2):
@@ -212,9 +212,10 @@ def _slot(key: Number, keys: Ints, mask: int) -> Number:
 
 
 @kernel
-def _reference_length(
+def reference_length_of(
     length: int, g: int, group_references: Ints, reference_start: Ints, mode: int
 ) -> Number:
+    """Return the length of a group's references that counts for a text of some length."""
     first, last = group_references[g], group_references[g + 1]
     if mode == 2:
         return (reference_start[last] - reference_start[first]) / (last - first)
