@@ -103,6 +103,30 @@ class Examples(Protocol):
         ...
 
 
+def expected_of(scores: Floats, values: Floats, temperature: float) -> tuple[float, Floats]:
+    """Return E[B] over some candidates, and what their features count in its derivative.
+
+    Parameters
+    ----------
+    scores, values : float64[n]
+        w·h and B of each.
+    temperature
+        T of the distribution exp(w·h / T).
+
+    Returns
+    -------
+    E[B], and coefficients [n]: the derivative is the sum of the features times these.
+    """
+    with np.errstate(over="ignore"):  # what is far behind has no chance
+        chances = np.exp((scores - scores.max()) / temperature)
+    chances /= chances.sum()
+    # From the likeliest value on: of sharp distributions no digit is lost.
+    origin = float(values[np.argmax(chances)])
+    away = values - origin
+    mean = float((chances * away).sum())
+    return origin + mean, chances * (away - mean) / temperature
+
+
 @kernel
 def sparse_score(features: Ids, values: Floats, weights: Floats) -> float:
     """Return the sum of values times the weights of their features."""

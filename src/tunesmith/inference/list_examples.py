@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.examples import Derivation, Risk
+from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth
@@ -136,17 +136,9 @@ class ListExample:
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth, and its derivative."""
-        scores = self._scores(weights)
-        with np.errstate(over="ignore"):  # what is far behind has no chance
-            chances = np.exp((scores - scores.max()) / temperature)
-        chances /= chances.sum()
-        # From the likeliest value on: of sharp distributions no digit is lost.
-        origin = float(self.values[np.argmax(chances)])
-        away = self.values - origin
-        mean = float((chances * away).sum())
-        coefficients = chances * (away - mean) / temperature
+        worth, coefficients = expected_of(self._scores(weights), self.values, temperature)
         features, slope = self._examples.combination(coefficients, self.first)
-        return Risk(origin + mean, features, slope)
+        return Risk(worth, features, slope)
 
 
 @kernel
