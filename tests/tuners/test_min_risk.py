@@ -25,7 +25,7 @@ from tunesmith.metrics.worth import objective_of
 from tunesmith.parallel.local import threads
 from tunesmith.testing import check_tuner
 from tunesmith.testing.samples import rough_problem
-from tunesmith.tuners.min_risk import ExpectedGain, MinRisk, sizes_of
+from tunesmith.tuners.min_risk import ExpectedGain, MinRisk
 
 SEEDS = st.integers(0, 2**32 - 1)
 TEMPERATURES = st.sampled_from([0.1, 0.5, 1.0, 3.0, 20.0])
@@ -96,7 +96,7 @@ def test_batch_gradients_with_penalty_equal_differences(metric, seed, temperatur
 def test_the_batch_objective_is_what_the_class_describes(seed, temperature, strength, metric):
     hypotheses, centre, rng = lists(seed, metric)
     weights = centre + rng.normal(size=8)
-    np.testing.assert_allclose(sizes_of(hypotheses), sizes_by_hand(hypotheses), rtol=1e-9)
+    np.testing.assert_allclose(hypotheses.sizes(), sizes_by_hand(hypotheses), rtol=1e-9)
     found, _ = ExpectedGain(hypotheses, centre, strength).value(weights, temperature)
     expected = value_by_hand(hypotheses, centre, strength, weights, temperature)
     flat = value_by_hand(hypotheses, centre, 0.0, weights, 1e9)
@@ -231,7 +231,7 @@ def test_rounds_are_annealed_from_the_last_optimum():
 
 def test_a_stronger_penalty_stays_nearer_to_the_start_in_units_of_sizes():
     hypotheses, start, _ = with_sparse_features()
-    sizes = sizes_of(hypotheses)
+    sizes = hypotheses.sizes()
     away = []
     for strength in (1e-3, 1.0, 1e3, 1e100):
         found = MinRisk(strength=strength).tune(hypotheses.tuning, start, np.random.default_rng(0))

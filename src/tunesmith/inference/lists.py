@@ -117,6 +117,16 @@ class ListHypotheses:
         spread = factors * np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
         return np.where(varies, spread, 1.0)
 
+    def sizes(self) -> Floats:
+        """Return the spread of dense features, and of sparse ones their size where they are on."""
+        features = self.features
+        sizes = self.spread()
+        sparse = features.sparse
+        squares = np.asarray(sparse.multiply(sparse).sum(axis=0), np.float64).ravel()
+        usual = np.sqrt(squares / np.maximum(np.diff(sparse.indptr), 1))
+        sizes[len(features.dense_names) :] = np.where(usual > 0.0, usual, 1.0)
+        return sizes
+
     def point(self, weights: Floats) -> Point:
         """Evaluate weights from scratch."""
         return self._point(weights, self.features.dot(weights))

@@ -18,6 +18,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists import best as best_of
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.progress import progress
 from tunesmith.registry import option
@@ -192,9 +193,9 @@ class Auto(Remembering):
 
     def fit(
         self,
-        tuning: TuningSet,
+        tuning: Tunable,
         start: Mapping[str, float] | None = None,
-        dev: TuningSet | None = None,
+        dev: Tunable | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
         **about: Any,
@@ -206,14 +207,15 @@ class Auto(Remembering):
         """
         groups = tuning.groups
 
-        def run(part: TuningSet, held: TuningSet | None, only: str | None = None) -> TuneResult:
+        def run(part: Tunable, held: Tunable | None, only: str | None = None) -> TuneResult:
             race = _Race(only)
             own = self._with(race, {})
             # A generator goes on from run to run, a seed does not: with both, runs begin alike.
             numbers = rng if held is dev else copy.deepcopy(rng)
             return race.explained(Tuner.fit(own, part, start, held, numbers, strict, **about), part)
 
-        if dev is not None or groups < LEAST:
+        self.check_forests(not isinstance(tuning, TuningSet))
+        if dev is not None or groups < LEAST or not isinstance(tuning, TuningSet):
             return run(tuning, dev)
         order = np.random.default_rng(groups).permutation(groups)
         count = groups // EVERY
@@ -240,7 +242,7 @@ class _Race:
     only: str | None = None
     failed: set[str] = field(default_factory=set)
 
-    def explained(self, result: TuneResult, tuning: TuningSet) -> TuneResult:
+    def explained(self, result: TuneResult, tuning: Tunable) -> TuneResult:
         """Add who failed, and why the chosen one was."""
         if result.path is None:
             return result

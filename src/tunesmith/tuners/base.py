@@ -15,9 +15,10 @@ from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.inference.lists import best as best_of
+from tunesmith.inference.asking import hypotheses_of, oracle_at
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
@@ -43,15 +44,17 @@ class Tuner(ABC):
     #: Whether it goes as far as it can on given lists, so that tuning on them again from where it
     #: ended is of no use: a loop ends when a decoder has nothing new for them.
     settles: ClassVar[bool] = True
+    #: Whether it can work on forests: on all their derivations, or on lists made of them.
+    takes_forests: ClassVar[bool] = False
 
     @abstractmethod
-    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+    def tune(self, tuning: Any, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Run the algorithm.
 
         Parameters
         ----------
         tuning
-            Candidates and statistics.
+            What to tune on: a ``TuningSet``, or, for those that take forests, a ``Tunable``.
         start : float64[D]
             Where to begin; None leaves it to the algorithm.
         rng
@@ -76,7 +79,7 @@ class Tuner(ABC):
         return None
 
     def prepared(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Any, start: Floats | None, rng: np.random.Generator
     ) -> tuple[Tuner, Outcome | None]:
         """Do once what all runs need; return who runs, and what that found, if anything."""
         return self, None
@@ -87,7 +90,7 @@ class Tuner(ABC):
         return None
 
     def stages(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Any, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Run the algorithm with each of its settings in turn."""
         yield self.tune(tuning, start, rng)
@@ -108,13 +111,13 @@ class Tuner(ABC):
 
     def fit(
         self,
-        tuning: TuningSet,
+        tuning: Tunable,
         start: Mapping[str, float] | None = None,
-        dev: TuningSet | None = None,
+        dev: Tunable | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
         *,
-        test: TuningSet | None = None,
+        test: Tunable | None = None,
         runs: int = 1,
         combine: Combine = "best",
         normalise: str = "none",
@@ -172,8 +175,7 @@ class Tuner(ABC):
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
         best = ready.choose(found, tuning.metric)
-        names = tuning.names
-        oracle = tuning.oracle(begin=best_of(tuning.candidates, best.weights.aligned(names)))
+        oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         return TuneResult(
@@ -183,8 +185,8 @@ class Tuner(ABC):
             start=task.begin,
             score=best.scores.score,
             initial_score=best.scores.initial_score,
-            oracle_score=oracle.score,
-            oracle_exact=oracle.exact,
+            oracle_score=oracle_score,
+            oracle_exact=oracle_exact,
             length_ratio=best.scores.length_ratio,
             brevity_penalty=best.scores.brevity_penalty,
             sentence_bleu=best.scores.sentence_bleu,
@@ -209,7 +211,7 @@ class Tuner(ABC):
 
     def _task(
         self,
-        tuning: TuningSet,
+        tuning: Tunable,
         start: Mapping[str, float] | None,
         held_out: HeldOut,
         selection: Selection,
@@ -225,8 +227,7 @@ class Tuner(ABC):
         dropped = {*names, *other_names} - {*kept, *selection.kept(other_names)}
         whole = tuning
         if dropped:
-            candidates = tuning.candidates.with_features(selection.keep, selection.drop)
-            tuning = TuningSet(candidates, tuning.metric, tuning.stats)
+            tuning = tuning.with_features(selection.keep, selection.drop)
         given = Weights.from_dict({} if start is None else start)
         zeroed = [name for name in given if name in dropped]
         if zeroed:
@@ -269,20 +270,30 @@ class Tuner(ABC):
         """Return what the weights may be: anything, for a tuner without restrictions."""
         return Space.free(names)
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return the weights that the algorithm begins with where none are given."""
-        return 1.0 / ListHypotheses(tuning).spread()
+        return 1.0 / hypotheses_of(tuning).spread()
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if a metric lacks what the algorithm needs, before anything is read."""
         if self.needs_sum:
             metric.check_sum(self.name)
 
-    def check(self, tuning: TuningSet) -> None:
+    def check(self, tuning: Any) -> None:
         """Raise an error if the algorithm cannot work on a set."""
+        self.check_forests(isinstance(tuning, ForestTuning))
         self.check_metric(tuning.metric)
         if self.needs_sum:
             check_sum(tuning, self.name)
+
+    def check_forests(self, has_forests: bool) -> None:
+        """Raise an error if there are forests, and the algorithm cannot work on them."""
+        if has_forests and not self.takes_forests:
+            able = [name for name in TUNERS.names() if TUNERS.get(name).takes_forests]
+            raise UsageError(
+                f"{self.name} works on lists; make lists of the forests with `tunesmith convert "
+                f"--forests F --nbest N`, or use --tuner {', '.join(able)}"
+            )
 
     def shown_option(self, field: str) -> object:
         """Return how a signature shows an option."""

@@ -16,12 +16,13 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.inference.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
 from tunesmith.inference.list_examples import ListExamples
-from tunesmith.inference.lists import best
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import (
     DocumentObjective,
@@ -101,7 +102,7 @@ class BatchMIRA(Rounds):
         """The number of passes."""
         return self.passes
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
         return np.zeros(len(tuning.names))
 
@@ -121,10 +122,10 @@ class BatchMIRA(Rounds):
         return [MetricObjective() if metric.is_sum else DocumentObjective(self.decay)]
 
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
-        worth = self.begun(objective, tuning, "examples")
+        worth = self.begun(objective, tuning, "examples", start)
         (scale,) = self.start_scale
         learned = Learned.begin(scale * start)
         go = self._way(tuning, worth)
@@ -134,12 +135,14 @@ class BatchMIRA(Rounds):
             weights = (learned.average() if self.average else learned.weights) / scale
             yield Round(weights, {"updates": int(learned.counts[1]) - before})
             if objective.changes_by_round and not isinstance(worth, DocumentWorth):
-                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+                self.end_round(objective, worth, tuning, "examples", weights)
 
-    def _way(self, tuning: TuningSet, worth: Worth) -> Pass:
+    def _way(self, tuning: Tunable, worth: Worth) -> Pass:
         """Return the quickest way to go over a set."""
         (c,) = self.c
         adds_hope = self.background == "hope"
+        if not isinstance(tuning, TuningSet):
+            return ExamplePass(examples_of(tuning), worth, c, adds_hope)
         if type(worth).add is Worth.add:
             return _FixedPass(tuning, worth, c)
         if isinstance(worth, DocumentWorth) and _is_plain(metric := worth.metric):

@@ -9,20 +9,20 @@ import numpy as np
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
-from tunesmith.inference.lists import best
+from tunesmith.inference.asking import winners
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.tuners.result import OtherScores, Scores
 
 
-def scores_on(tuning: TuningSet, start: Weights, tuned: Weights) -> Scores:
+def scores_on(tuning: Tunable, start: Weights, tuned: Weights) -> Scores:
     """Evaluate weights from scratch on a set that may have other features."""
-    candidates = tuning.candidates
-    names = candidates.features.names
-    initial = tuning.score(best(candidates, start.aligned(names)))
-    return scores_of(tuning, best(candidates, tuned.aligned(names)), initial)
+    before, after = (winners(tuning, w.aligned(tuning.names)) for w in (start, tuned))
+    return scores_of_outputs(before, after)
 
 
 def scores_of(tuning: TuningSet, chosen: Ints, initial_score: float) -> Scores:
@@ -57,11 +57,11 @@ class HeldOut:
         The one that has no influence at all.
     """
 
-    dev: TuningSet | None = None
-    test: TuningSet | None = None
+    dev: Tunable | None = None
+    test: Tunable | None = None
 
     @property
-    def sets(self) -> dict[str, TuningSet]:
+    def sets(self) -> dict[str, Tunable]:
         """The sets that there are, as messages call them."""
         named = {"held-out set": self.dev, "test set": self.test}
         return {name: held for name, held in named.items() if held is not None}
@@ -94,16 +94,18 @@ class Beside:
 
     label: str
     metric: Metric
-    tuning: TuningSet
+    tuning: Tunable
     held_out: HeldOut
 
     @classmethod
-    def of(cls, metric: Metric | str, tuning: TuningSet, held_out: HeldOut) -> Beside:
+    def of(cls, metric: Metric | str, tuning: Tunable, held_out: HeldOut) -> Beside:
         """Make it, and see whether the candidates have what it needs."""
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
         for held in (tuning, *held_out.sets.values()):
-            if not metric.is_given(held.candidates):
+            if isinstance(held, ForestTuning):
+                ForestTuning(held.forests, metric)
+            elif isinstance(held, TuningSet) and not metric.is_given(held.candidates):
                 metric.check(held.candidates)
         return cls(label, metric, tuning, held_out)
 
@@ -117,12 +119,10 @@ class Beside:
         own = found.score, found.initial_score, found.length_ratio
         return OtherScores(self.label, signature, *own, dev, test)
 
-    def _on(self, tuning: TuningSet, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
+    def _on(self, tuning: Tunable, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
         """Score the winners alone: of the others nobody needs the statistics."""
-        candidates = tuning.candidates
-        names = candidates.features.names
         before, after = (
-            TuningSet(candidates.chosen(best(candidates, w.aligned(names))), self.metric)
+            TuningSet(winners(tuning, w.aligned(tuning.names)).candidates, self.metric)
             for w in (begin, tuned)
         )
         return after.signature(), scores_of_outputs(before, after)

@@ -17,8 +17,9 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
@@ -105,6 +106,8 @@ class MERT(Constrained, Regularised, Remembering):
             return given
         return 0 if self._directions().is_costly else usual
 
+    takes_forests = True
+
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric lacks what an option needs."""
         self._directions().check(metric)
@@ -118,13 +121,13 @@ class MERT(Constrained, Regularised, Remembering):
         fixed = constraints.fixed + tuple(held.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return the prior, where one is given, or weights of the features' sizes."""
         if self.given_prior is None:
             return super().own_start(tuning)
         return self.given_prior.aligned(tuning.names)
 
-    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+    def tune(self, tuning: Tunable, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.prepared(tuning, start, rng)[0].stages(tuning, start, rng)
         return last
@@ -136,20 +139,20 @@ class MERT(Constrained, Regularised, Remembering):
         return found
 
     def prepared(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> tuple[MERT, Outcome | None]:
         """Find the prior by a run without penalty on the core features, if that is asked for."""
         if not self.core:
             return self, None
         names = tuning.names
-        _, begin = self._begins(names, 1.0 / ListHypotheses(tuning).spread(), start)
-        candidates = tuning.candidates.with_features(self.core)
-        own = candidates.features.names
+        _, begin = self._begins(names, 1.0 / hypotheses_of(tuning).spread(), start)
+        core = tuning.with_features(self.core)
+        own = core.names
         begin = begin[[names.index(name) for name in own]]
         constraints = self.constraints().among(own, names)
         outcome = Outcome(begin)
         if {*own} - {*dict(constraints.fixed)}:
-            hypotheses = ListHypotheses(TuningSet(candidates, tuning.metric, tuning.stats))
+            hypotheses = hypotheses_of(core)
             space = Space.of(own, begin, constraints)
             about = hypotheses, hypotheses.spread(), space, begin, None
             outcome = self._search(*about, rng.spawn(1)[0])
@@ -170,11 +173,11 @@ class MERT(Constrained, Regularised, Remembering):
         return space, space.inside(own)
 
     def stages(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Try each strength from where the one before ended, for each scale of the length."""
         names = tuning.names
-        hypotheses = ListHypotheses(tuning)
+        hypotheses = hypotheses_of(tuning)
         spread = hypotheses.spread()
         space, first = self._begins(names, 1.0 / spread, start)
         prior = None if self.drawn_towards is None else self.drawn_towards.aligned(names)
@@ -187,7 +190,7 @@ class MERT(Constrained, Regularised, Remembering):
                 begin, length = first, setting.get("length_scale")
             metric = with_length_scale(tuning.metric, length)
             if metric != hypotheses.metric:
-                hypotheses = ListHypotheses(TuningSet(tuning.candidates, metric, tuning.stats))
+                hypotheses = hypotheses_of(tuning.with_metric(metric))
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
             points = [space.exact(point) for point in self.points(names)]
             outcome = self._search(hypotheses, spread, space, begin, penalty, rng, points)
@@ -196,7 +199,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     def _search(
         self,
-        hypotheses: ListHypotheses,
+        hypotheses: TuningHypotheses,
         spread: Floats,
         space: Space,
         begin: Floats,
@@ -325,17 +328,17 @@ def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Flo
     return climb.space.inside(weights + relative * _size(weights, climb) * climb.change())
 
 
-def _tolerance(tuning: TuningSet) -> float:
+def _tolerance(tuning: Tunable) -> float:
     """Return what a step must gain: less where the metric itself is in a small unit."""
-    if tuning.metric.scale != 1.0:
+    if tuning.metric.scale != 1.0 or not isinstance(tuning, TuningSet):
         return TOLERANCE
     values = tuning.metric.gain(tuning.stats)
     return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
 
 
-def _ceiling(tuning: TuningSet) -> float:
+def _ceiling(tuning: Tunable) -> float:
     """Return the gain of the best choice of candidates, if it is known for certain."""
-    if not tuning.is_sum:
+    if not isinstance(tuning, TuningSet) or not tuning.is_sum:
         return np.inf
     return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
 

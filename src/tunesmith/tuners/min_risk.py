@@ -16,13 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, inner
-from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.examples import Examples
-from tunesmith.inference.list_examples import ListExamples
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.asking import TuningHypotheses, examples_of, hypotheses_of
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.worth import Objective
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
@@ -138,24 +135,24 @@ class MinRisk(Rounds):
                 f"metric '{metric.name}' has no gradient; use --method online, or give it a slope"
             ) from None
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return weights of the features' sizes; sparse features begin with 0."""
         own = super().own_start(tuning)
-        own[len(tuning.candidates.features.dense_names) :] = 0.0
+        own[len(tuning.dense_names) :] = 0.0
         return own
 
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Learn by the method."""
         if self.method == "batch":
             return self._batch(tuning, start)
         return self._online(tuning, objective, start, rng)
 
-    def _batch(self, tuning: TuningSet, start: Floats) -> Iterator[Round]:
+    def _batch(self, tuning: Tunable, start: Floats) -> Iterator[Round]:
         """Find the best weights at each temperature, from those at the last one on."""
         strength = self.strength[0] if self.strength else STRENGTH
-        risk = ExpectedGain(ListHypotheses(tuning), start, strength)
+        risk = ExpectedGain(hypotheses_of(tuning), start, strength)
         weights = start
         for temperature in self.temperatures():
             weights, steps = risk.greatest(weights, temperature, self.steps)
@@ -164,16 +161,16 @@ class MinRisk(Rounds):
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
     def _online(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over the sentences in random order; yield after every epoch."""
-        hypotheses = ListHypotheses(tuning)
+        hypotheses = hypotheses_of(tuning)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
-            rates = self._number("rate") * np.square(unit / sizes_of(hypotheses))
+            rates = self._number("rate") * np.square(unit / hypotheses.sizes())
         learned = Learned(start, np.minimum(rates, SHARPEST))
-        examples: Examples = ListExamples(tuning)
-        worth = self.begun(objective, tuning, "examples")
+        examples = examples_of(tuning)
+        worth = self.begun(objective, tuning, "examples", start)
         for temperature in self.temperatures():
             total = np.zeros_like(worth.stats[0])
             expected = 0.0
@@ -214,7 +211,7 @@ class ExpectedGain:
         What weights are multiplied by to become variables whose curvature is about the same.
     """
 
-    def __init__(self, hypotheses: ListHypotheses, centre: Floats, strength: float) -> None:
+    def __init__(self, hypotheses: TuningHypotheses, centre: Floats, strength: float) -> None:
         from threadpoolctl import ThreadpoolController
 
         self._blas = ThreadpoolController()  # looking for libraries takes longer than a round
@@ -225,7 +222,7 @@ class ExpectedGain:
         (flat,) = hypotheses.expected([point], [0.0])
         self.unit = flat.worth * hypotheses.groups or 1.0
         self.deviation = _deviation(hypotheses, centre)
-        self.costs = sizes_of(hypotheses) / self.deviation
+        self.costs = hypotheses.sizes() / self.deviation
         # The curvature of the gain goes with the squared spread, that of the penalty is its
         # strength times the squared size.
         spread = hypotheses.spread() / self.deviation
@@ -282,23 +279,7 @@ class _TooFarError(Exception):
     """A step has led to where numbers are no longer finite."""
 
 
-def sizes_of(hypotheses: ListHypotheses) -> Floats:
-    """Return each feature's size: the spread of dense ones, of sparse ones that where they are on.
-
-    The spread of a feature that is seldom on is small. In units of it a change of the weight
-    would count little, and whatever tells a few candidates from others would be learnt by heart.
-    """
-    features: Features = hypotheses.features
-    sizes = hypotheses.spread()
-    split = len(features.dense_names)
-    squares = np.asarray(features.sparse.multiply(features.sparse).sum(axis=0), np.float64).ravel()
-    counts = np.diff(features.sparse.indptr)
-    usual = np.sqrt(squares / np.maximum(counts, 1))
-    sizes[split:] = np.where(usual > 0.0, usual, 1.0)
-    return sizes
-
-
-def _deviation(hypotheses: ListHypotheses, weights: Floats) -> float:
+def _deviation(hypotheses: TuningHypotheses, weights: Floats) -> float:
     """Return the deviation of scores; where all are equal any scale will do."""
     return hypotheses.deviation(hypotheses.point(weights)) or 1.0
 

@@ -18,11 +18,10 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids
 from tunesmith.data.features import Selection
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.examples import Derivation, Example, Examples
-from tunesmith.inference.list_examples import ListExamples
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.asking import examples_of, hypotheses_of
+from tunesmith.inference.examples import Derivation, Example
 from tunesmith.kernels import kernel
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.worth import Objective
 from tunesmith.registry import option
 from tunesmith.tuners.rounds import Round, Rounds
@@ -160,39 +159,34 @@ class Online(Rounds):
             return None
         return "no candidate is a reference, or all that are win already; use --reference hope"
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
         names = tuning.names
         return _matched(names, "initial", self.initial, 0.0)
 
     def stages(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn."""
         if start is not None and self.initial:
             raise UsageError("initial goes without starting weights; drop one of them")
         return super().stages(tuning, start, rng)
 
-    def rates(self, tuning: TuningSet) -> Floats:
+    def rates(self, tuning: Tunable) -> Floats:
         """Return the learning rate of each feature."""
-        features = tuning.candidates.features
-        rates = _matched(features.names, "feature-rate", self.feature_rate, self.rate)
+        rates = _matched(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
-            sizes = ListHypotheses(tuning).spread()
-            sizes[len(features.dense_names) :] = 1.0
+            sizes = hypotheses_of(tuning).spread()
+            sizes[len(tuning.dense_names) :] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 
-    def examples(self, tuning: TuningSet) -> Examples:
-        """Return the sentences of a set, one at a time."""
-        return ListExamples(tuning)
-
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
-        examples = self.examples(tuning)
-        worth = self.begun(objective, tuning, "examples")
+        examples = examples_of(tuning)
+        worth = self.begun(objective, tuning, "examples", start)
         update = self.begin(len(examples.names))
         # What overflows is found at the end of the epoch, and told as one error.
         with np.errstate(all="ignore"):

@@ -15,9 +15,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.arrays import Floats, inner
+from tunesmith.data.merge import merge
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists import best
-from tunesmith.metrics.lengths import Lengths, lengths_of
+from tunesmith.inference.asking import learning_lists
+from tunesmith.metrics.lengths import lengths_of
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, objective_of
 from tunesmith.objectives.acceptance import ACCEPTANCES
@@ -101,7 +103,7 @@ class PRO(Rounds):
         given: str | Iterable[str] = self.select
         object.__setattr__(self, "select", (given,) if isinstance(given, str) else tuple(given))
         object.__setattr__(self, "strength", above_zero("strength", self.strength))
-        self._steps(None)
+        self._steps(has_lengths=False)
         LEARNERS.create(self.learn)
         if self.iterations is not None and self.iterations < 1:
             raise UsageError(f"iterations is {self.iterations}; give 1 or more")
@@ -136,9 +138,9 @@ class PRO(Rounds):
             new = new * (wanted / now) if now > 0.0 else new
         return self._share * new + (1.0 - self._share) * old
 
-    def _steps(self, lengths: Lengths | None) -> Steps:
+    def _steps(self, has_lengths: bool) -> Steps:
         """Return the first three steps; the usual ones where none are given."""
-        names = self.select or ((DIFFERENCE,) if lengths is None else (DIFFERENCE, LENGTH))
+        names = self.select or ((DIFFERENCE, LENGTH) if has_lengths else (DIFFERENCE,))
         return Steps(
             SAMPLERS.create(self.sample),
             [(name, SELECTIONS.create(name)) for name in names],
@@ -160,49 +162,63 @@ class PRO(Rounds):
             "length, or begin with other weights"
         )
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
         own = super().own_start(tuning)
         return own if self._share == 1.0 else np.zeros_like(own)
 
-    def check(self, tuning: TuningSet) -> None:
+    def check(self, tuning: Tunable) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""
         super().check(tuning)
-        lengths = lengths_of(tuning)
-        for name, selection in self._steps(lengths).selections:
-            if selection.needs_lengths and lengths is None:
+        # Forests have words, and those of references are counted.
+        has_lengths = not isinstance(tuning, TuningSet) or lengths_of(tuning) is not None
+        for name, selection in self._steps(has_lengths).selections:
+            if selection.needs_lengths and not has_lengths:
                 raise UsageError(
                     f"selection {name} needs lengths, which {tuning.metric.name} does not know; "
                     "give references and texts, or leave it out"
                 )
 
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
-        """Gather pairs, and learn from them."""
-        worth = self.begun(objective, tuning, "pairs")
-        describer = Describer(tuning)
-        steps = self._steps(describer.lengths)
+        """Gather pairs, and learn from them.
+
+        Of forests each round takes lists under its weights, beside those of the rounds before.
+        """
+        lists = learning_lists(tuning, start, rng)
+        worth = self.begun(objective, lists, "pairs", start)
+        describer = Describer(lists)
+        steps = self._steps(describer.lengths is not None)
         learner = LEARNERS.create(self.learn)
         (strength,) = self.strength
         weights = start
         warned = False
+        done: list[Floats] = []
         for number in range(1, self.round_count + 1):
-            pairs = gather(tuning, worth, steps, describer.lengths, rng)
+            if done and not isinstance(tuning, TuningSet):
+                more = learning_lists(tuning, weights, rng)
+                lists = TuningSet(merge([lists.candidates, more.candidates]), tuning.metric)
+                worth = self.begun(objective, lists, "pairs", start)
+                describer = Describer(lists)
+                for earlier in done if objective.changes_by_round else ():
+                    self.end_round(objective, worth, lists, "pairs", earlier)
+            pairs = gather(lists, worth, steps, describer.lengths, rng)
             entry = describer.describe(pairs)
-            if not warned and has_monsters(entry, tuning.metric):
+            if not warned and has_monsters(entry, lists.metric):
                 _warn_of_monsters(number, entry)
                 warned = True
             if len(pairs):
-                features = tuning.candidates.features
+                features = lists.candidates.features
                 vectors = difference_vectors(features, pairs.better, pairs.worse)
                 new = learner.learn(vectors, strength)
                 if not vectors.nnz:
                     warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
                 weights = self._mixed(new, weights)
             yield Round(weights, entry)
+            done.append(weights)
             if objective.changes_by_round:
-                worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+                self.end_round(objective, worth, lists, "pairs", weights)
 
 
 def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.errors import UsageError
+from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
-from tunesmith.inference.list_examples import ListExamples
 from tunesmith.kernels import kernel
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.worth import DocumentWorth, Objective, Worth
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
@@ -87,17 +87,17 @@ class Ramp(Rounds):
         """How often hope candidates are chosen."""
         return self.iterations
 
-    def own_start(self, tuning: TuningSet) -> Floats:
+    def own_start(self, tuning: Tunable) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
         return np.zeros(len(tuning.names))
 
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Choose hope candidates, and descend."""
         (scale,) = self.start_scale
-        examples: Examples = ListExamples(tuning)
-        worth = self.begun(objective, tuning, "examples")
+        examples = examples_of(tuning)
+        worth = self.begun(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()
         rate = 0.0 if self.rate is None else self.rate

@@ -12,12 +12,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Floats
 from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.asking import total_at, usual_lists, winners
 from tunesmith.inference.lists import best
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, Way, Worth, objective_of
 from tunesmith.progress import progress
@@ -74,6 +76,7 @@ class Rounds(Remembering):
     )
 
     settles: ClassVar[bool] = False
+    takes_forests: ClassVar[bool] = True
     #: Fields that hold several values, of which a held-out set chooses.
     varied: ClassVar[tuple[str, ...]] = ("objective",)
     #: The objective for metrics that are BLEU, and for others, where none is given.
@@ -102,24 +105,34 @@ class Rounds(Remembering):
 
     @abstractmethod
     def rounds(
-        self, tuning: TuningSet, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Learn from ``start`` on; yield after every round."""
 
-    def begun(self, objective: Objective, tuning: TuningSet, way: Way) -> Worth:
+    def begun(self, objective: Objective, tuning: Tunable, way: Way, start: Floats) -> Worth:
         """Return the values of a set; in a loop, after the rounds before.
+
+        Where the set is no list, what is usual is told by what is best under the starting weights.
 
         An objective that changes by rounds is told what the weights of each of them choose from
         the lists as they are now: as if all rounds had been on these. The first weights of a
         loop were not learnt; no round ended with them.
         """
-        worth = objective.begin(tuning, way)
+        worth = objective.begin(usual_lists(tuning, start), way)
         if objective.changes_by_round:
-            names = tuning.names
             for weights in (self.earlier or ())[1:]:
-                winners = best(tuning.candidates, weights.aligned(names))
-                worth.end_round(worth.stats[winners].sum(axis=0))
+                self.end_round(objective, worth, tuning, way, weights.aligned(tuning.names))
         return worth
+
+    def end_round(
+        self, objective: Objective, worth: Worth, tuning: Tunable, way: Way, weights: Floats
+    ) -> None:
+        """Tell values what weights choose, as the objective counts it."""
+        if isinstance(tuning, TuningSet):
+            stats = worth.stats[best(tuning.candidates, weights)]
+        else:
+            stats = objective.begin(winners(tuning, weights), way).stats
+        worth.end_round(stats.sum(axis=0))
 
     @property
     def never_worse(self) -> bool:  # type: ignore[override]
@@ -179,13 +192,13 @@ class Rounds(Remembering):
         """Say what may help against an output that is far longer than the references."""
         return "begin with other weights, or look for candidates that are far too long"
 
-    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
+    def tune(self, tuning: Tunable, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.stages(tuning, start, rng)
         return last
 
     def stages(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn, all from the start and with the same random numbers."""
         begin = self.own_start(tuning) if start is None else start
@@ -207,14 +220,12 @@ class Rounds(Remembering):
             yield from found
 
 
-def length_ratio(tuning: TuningSet, weights: Floats) -> float:
+def length_ratio(tuning: Tunable, weights: Floats) -> float:
     """Return the length of what weights choose over that of the references; 0 if not known."""
-    lengths = lengths_of(tuning)
+    lengths = lengths_of(winners(tuning, weights))
     if lengths is None:
         return 0.0
-    winners = best(tuning.candidates, weights)
-    reference = max(1.0, float(lengths.references[winners].sum()))
-    return float(lengths.candidates[winners].sum()) / reference
+    return float(lengths.candidates.sum()) / max(1.0, float(lengths.references.sum()))
 
 
 #: What a history calls that from which something was learnt in a round.
@@ -248,7 +259,7 @@ def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 class _Track:
     """The rounds with one objective."""
 
-    def __init__(self, tuning: TuningSet, begin: Floats) -> None:
+    def __init__(self, tuning: Tunable, begin: Floats) -> None:
         self.tuning = tuning
         self.points = [begin]
         self.history = [self._entry(0, begin, {})]
@@ -263,7 +274,7 @@ class _Track:
         progress("tuning", len(self.points) - 1, count, remark)
 
     def _entry(self, number: int, weights: Floats, more: dict[str, Any]) -> dict[str, Any]:
-        total: Stats = self.tuning.total(best(self.tuning.candidates, weights))
+        total = total_at(self.tuning, weights)
         metric = self.tuning.metric
         ratio = metric.details(total).get("length_ratio")
         lengths = {} if ratio is None else {"length_ratio": ratio}

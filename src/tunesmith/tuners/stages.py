@@ -12,9 +12,9 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists import ListHypotheses, best
+from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.search.penalised import Penalty
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import HeldOut, scores_on
@@ -58,8 +58,8 @@ class Task:
     all features.
     """
 
-    tuning: TuningSet
-    whole: TuningSet
+    tuning: Tunable
+    whole: Tunable
     names: tuple[str, ...]
     first: Floats | None
     begin: Weights
@@ -71,8 +71,7 @@ class Task:
         found = normalised(weights, normalise, self.space)
         if found is weights:
             return weights
-        before, after = (best(self.tuning.candidates, w) for w in (weights, found))
-        changed = int((before != after).sum())
+        changed = changed_choices(self.tuning, weights, found)
         if changed:
             warnings.warn(
                 f"after scaling, {changed} groups choose another of several equal candidates",
@@ -82,7 +81,7 @@ class Task:
 
     def score(self, weights: Floats) -> float:
         """Evaluate weights on what is tuned on."""
-        return self.tuning.score(best(self.tuning.candidates, weights))
+        return score_at(self.tuning, weights)
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class Stage:
                 key=lambda o: sign * task.score(o.weights) if o.objective is None else o.objective,
             )
             return task.space.exact(found.weights), found
-        spread = ListHypotheses(task.tuning).spread()
+        spread = hypotheses_of(task.tuning).spread()
         every = [outcome.weights for outcome in self.outcomes]
         return middle(every, combine, spread, task.space), None
 
