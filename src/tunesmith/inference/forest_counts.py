@@ -1,0 +1,267 @@
+"""What BLEU counts, at each hyperedge of a forest.
+
+Chiang 2012, section 5.1. Nodes are split first, so that the n-grams that arise at a hyperedge are
+determined: those that are not within one of its tails. Matches are not clipped: an n-gram that is
+in a reference counts as often as it comes. The length of the reference goes to hyperedges by the
+share of the source that each covers (equation 10). So counts add up over a derivation.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.data.candidates import References, Texts
+from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, joined
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.derivations import grown
+from tunesmith.inference.forest_exact import prepared_references
+from tunesmith.inference.forest_split import (
+    USUAL_LIMIT,
+    Contexts,
+    SplitForest,
+    Trie,
+    lay_out,
+    rebuilt,
+    room_of,
+    split_forest,
+    trie_of,
+)
+from tunesmith.kernels import kernel
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.ngram_tables import NgramTables, longer
+from tunesmith.metrics.preparation import WORD_BY_WORD
+from tunesmith.parallel.local import map_pieces
+
+
+class Counted(NamedTuple):
+    """Some forests with counts.
+
+    Attributes
+    ----------
+    arrays
+        Their arrays.
+    widths : int32[S]
+        How many words the contexts have by which nodes were split, -1 for none; with fewer than
+        ``order - 1``, matches of long n-grams may be missed.
+    """
+
+    arrays: ForestArrays
+    widths: Ids
+
+
+def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
+    """Split nodes, and count for each hyperedge what BLEU counts.
+
+    Parameters
+    ----------
+    metric
+        Its statistics are the columns of ``counts``.
+    limit
+        A forest may grow to so many times its hyperedges; see :mod:`forest_split`.
+    """
+    counter = BlockCounter(forests, metric, limit)
+
+    def count(piece: slice) -> Counted:
+        return counter.of(forests.block(piece.start, piece.stop), piece.start)
+
+    parts = map_pieces(count, forests.pieces())
+    warn_of_fewer(np.concatenate([part.widths for part in parts]), metric)
+    return ForestSet(
+        forests.ids,
+        joined([part.arrays for part in parts]),
+        forests.names,
+        forests.vocabulary,
+        forests.references,
+        forests.sources,
+        forests.files,
+    )
+
+
+def warn_of_fewer(widths: Ids, metric: BLEU) -> None:
+    """Say how many forests would have grown too large."""
+    fewer = int((widths < metric.order - 1).sum())
+    if fewer:
+        warnings.warn(
+            f"{fewer} of {len(widths)} forests are too large to see all n-grams of order "
+            f"{metric.order}; hope and fear are searched without some of their matches",
+            stacklevel=3,
+        )
+
+
+class BlockCounter:
+    """Counts for BLEU in blocks of forests.
+
+    Parameters
+    ----------
+    forests
+        What the blocks are of: their vocabulary and references.
+    metric, limit
+        See :func:`counted`.
+    """
+
+    def __init__(self, forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> None:
+        if forests.references is None:
+            raise TunesmithError(
+                "bleu needs references, and the forests have none; give --references"
+            )
+        if metric.tokenize not in WORD_BY_WORD:
+            raise UsageError(
+                f"bleu with tokenize={metric.tokenize} cannot be counted on forests, whose words "
+                "are seen one by one; tokenise the forests and the references beforehand"
+            )
+        self._metric = metric
+        self._limit = limit
+        self._parts, self._references = prepared_references(forests, metric)
+
+    def of(self, block: Block, first: int) -> Counted:
+        """Count in a block whose first forest has a number in the whole set."""
+        arrays, order = block.arrays, self._metric.order
+        last = first + block.last - block.first
+        tables = NgramTables.of(self._references, first, last, order)
+        lengths = reference_lengths(self._references, first, last, self._metric.reference_length)
+        found, widths = [], []
+        sides = self._sides(block)
+        for s in range(last - first):
+            known = trie_of(tables, s)
+            forest = block.first + s
+            trie, split = split_forest(arrays, sides, forest, known, order - 1, self._limit)
+            new = rebuilt(arrays, forest, split)
+            edge0 = arrays.edge_start[arrays.node_start[forest]]
+            counts = _count(new, sides.start, sides.ids, edge0, split, trie, order, lengths[s])
+            found.append(new._replace(counts=counts))
+            widths.append(split.width)
+        return Counted(joined(found), np.array(widths, np.int32))
+
+    def _sides(self, block: Block) -> Texts:
+        """Return the target sides of all hyperedges as the metric sees their words."""
+        arrays = block.arrays
+        if self._parts is None:
+            return Texts(arrays.word_start, arrays.words)
+        edges = arrays.edge_start[arrays.node_start[[block.first, block.last]]]
+        given = (arrays.word_start, arrays.words, self._parts.start, self._parts.ids)
+        return Texts(*_replaced(*given, edges[0], edges[1]))
+
+
+def reference_lengths(references: References, first: int, last: int, which: str) -> Floats:
+    """Return the length of the reference for each of some groups.
+
+    A forest cannot tell which one is closest to a derivation: it has the average then.
+    """
+    groups = [slice(*references.group_start[g : g + 2]) for g in range(first, last)]
+    lengths = references.texts.lengths
+    choose = np.min if which == "shortest" else np.mean
+    return np.array([choose(lengths[own]) for own in groups], np.float64)
+
+
+@kernel
+def _replaced(
+    word_start: Ints, words: Ids, part_start: Ints, parts: Ids, first: int, last: int
+) -> tuple[Ints, Ids]:
+    """Put the parts of each word in its place, in target sides with slots."""
+    start = np.zeros(word_start.shape[0], np.int64)
+    found = np.empty(words.shape[0], np.int32)
+    count = 0
+    for e in range(first, last):
+        start[e] = count
+        for k in range(word_start[e], word_start[e + 1]):
+            if words[k] < 0:
+                found = grown(found, count + 1)
+                found[count] = words[k]
+                count += 1
+            else:
+                lo, hi = part_start[words[k]], part_start[words[k] + 1]
+                found = grown(found, count + hi - lo)
+                found[count : count + hi - lo] = parts[lo:hi]
+                count += hi - lo
+    start[last:] = count
+    return start, found[:count]
+
+
+@kernel
+def _count(
+    arrays: ForestArrays,
+    word_start: Ints,
+    words: Ids,
+    edge0: int,
+    split: SplitForest,
+    trie: Trie,
+    order: int,
+    reference: float,
+) -> Floats:
+    """Return the counts of a forest that was split."""
+    edges = split.origin.shape[0]
+    counts = np.zeros((edges, 2 + 2 * order))
+    room = room_of(word_start, edge0, edge0 + split.origin.max() + 1, order - 1)
+    laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
+    contexts = split.contexts
+    for e in range(edges):
+        own = edge0 + split.origin[e]
+        side = words[word_start[own] : word_start[own + 1]]
+        tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
+        size, _ = lay_out(side, tails, trie, contexts, order - 1, laid, ends)
+        _count_edge(side, tails, contexts, laid, ends, size, trie, order, counts[e])
+    _share_out(arrays, reference, counts)
+    return counts
+
+
+@kernel
+def _count_edge(
+    side: Ids,
+    tails: Ids,
+    contexts: Contexts,
+    laid: Ids,
+    ends: Ids,
+    size: int,
+    trie: Trie,
+    order: int,
+    row: Floats,
+) -> None:
+    """Count the n-grams that arise at a hyperedge, and its own words."""
+    length = 0
+    for k in range(side.shape[0]):
+        length += 1 if side[k] >= 0 else contexts.length[tails[-side[k] - 1]]
+    row[0] = side.shape[0] - tails.shape[0]
+    for n in range(order):
+        new = max(length - n, 0)
+        for k in range(tails.shape[0]):
+            new -= max(contexts.length[tails[k]] - n, 0)
+        row[2 + order + n] = new
+    # A tail's length is at least order - 1 or as it is, so that unigrams are not its length.
+    row[2 + order] = row[0]
+    for i in range(size):
+        node: Number = 0
+        for j in range(i, min(i + order, size)):
+            if laid[j] < 0:
+                break
+            node = longer(trie.keys, trie.child, node, laid[j])
+            if node < 0:
+                break
+            if j >= ends[i]:
+                row[2 + j - i] += 1.0
+
+
+@kernel
+def _share_out(arrays: ForestArrays, reference: float, counts: Floats) -> None:
+    """Give each hyperedge its share of the length of the reference (equation 10).
+
+    Where it is not known how much of the source nodes cover, those of the goal have all of it.
+    """
+    covered = arrays.covered
+    goal = covered.shape[0] - 1
+    known = covered[goal] > 0
+    for n in range(goal):
+        known &= covered[n] >= 0
+    if not known:
+        for e in range(arrays.edge_start[goal], arrays.edge_start[goal + 1]):
+            counts[e, 1] = reference
+        return
+    for n in range(goal + 1):
+        for e in range(arrays.edge_start[n], arrays.edge_start[n + 1]):
+            own = covered[n]
+            for k in range(arrays.tail_start[e], arrays.tail_start[e + 1]):
+                own -= covered[arrays.tails[k]]
+            counts[e, 1] = reference * own / covered[goal]
