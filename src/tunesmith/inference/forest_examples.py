@@ -1,0 +1,416 @@
+"""Sentences of forests, one at a time.
+
+Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
+section 5 and appendix A. What a derivation is worth is always that of its text, counted exactly;
+how it was looked for is another matter, see :class:`WholeForest` and :class:`AmongBest`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
+from tunesmith.data.candidates import Texts
+from tunesmith.data.forests import Block, ForestArrays, Forests
+from tunesmith.errors import TunesmithError
+from tunesmith.inference.derivations import (
+    LONGEST,
+    check_length,
+    edge_scores,
+    grown,
+    spell,
+    spell_all,
+    unfold,
+    viterbi,
+)
+from tunesmith.inference.examples import Derivation, Risk, expected_of
+from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_exact import ExactStatistics
+from tunesmith.inference.forest_expectation import combine_edges, expected_worth
+from tunesmith.inference.forest_hope_fear import linear_values, reference_derivation, reranked
+from tunesmith.inference.forest_kbest import kbest_of
+from tunesmith.kernels import inlined, kernel
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.worth import DocumentWorth, Worth
+
+#: Where worth alone counts, scores are made so small beside it that they decide among equals.
+NEARLY_NOTHING = 1e-9
+#: Scores over a temperature stay below it: sums of them are finite.
+SHARPEST = 1e100
+
+
+class ForestExamples:
+    """The derivations of each forest.
+
+    Forests on disk are loaded one at a time. Not for several threads at once.
+    """
+
+    def __init__(self, tuning: ForestTuning) -> None:
+        self.tuning = tuning
+        self.names = tuning.names
+        self.groups = tuning.groups
+        self.plain = Loaded(tuning.forests)
+        # Room for the features of one derivation: all 0, but while it is written down.
+        self.sums = np.zeros(len(self.names))
+        self.seen = np.zeros(len(self.names), np.bool_)
+        self._metric: Metric | None = None
+
+    def example(self, group: int, worth: Worth) -> ForestExample:
+        """Return a forest, valued as of now."""
+        if worth.metric is not self._metric:
+            self._metric = worth.metric
+            self.exact = ExactStatistics(self.tuning.forests, worth.metric)
+            self.__dict__.pop("counted", None)
+        is_kbest = self.tuning.options.search == "kbest"
+        if isinstance(worth, DocumentWorth) and type(worth.metric) is BLEU and not is_kbest:
+            return WholeForest(self, group, worth, worth.metric)
+        return AmongBest(self, group, worth)
+
+    @cached_property
+    def counted(self) -> Loaded:
+        """The forests with what BLEU counts at hyperedges, for the worth of the moment."""
+        assert isinstance(self._metric, BLEU)  # only whole forests ask
+        return Loaded(counted(self.tuning.forests, self._metric))
+
+    @cached_property
+    def reference_lengths(self) -> Floats:
+        """The mean length of each forest's references; 0 where there is none."""
+        references = self.tuning.forests.references
+        if references is None:
+            return np.zeros(self.groups)
+        ends = np.concatenate([[0], np.cumsum(references.texts.lengths)])
+        sums = np.diff(ends[references.group_start])
+        means: Floats = sums / np.maximum(references.counts, 1)
+        return means
+
+
+class Loaded:
+    """Forests, of which the last one that was asked for stays in memory."""
+
+    def __init__(self, forests: Forests) -> None:
+        self.forests = forests
+        self._group = -1
+
+    def of(self, group: int) -> Block:
+        """Return one forest."""
+        if group != self._group:
+            self._block = self.forests.block(group, group + 1)
+            self._group = group
+        return self._block
+
+
+class Listed(NamedTuple):
+    """The best derivations of a forest by the model, no text twice.
+
+    Attributes
+    ----------
+    start : int64[n + 1], edges : int32[...]
+        Their hyperedges.
+    scores : float64[n]
+        w·h, descending.
+    stats : [n, K], values : float64[n]
+        Exact statistics, and what they are worth.
+    """
+
+    start: Ints
+    edges: Ids
+    scores: Floats
+    stats: Stats
+    values: Floats
+
+
+class _AtWeights:
+    """What has been found out about an example at some weights."""
+
+    def __init__(self, example: ForestExample, weights: Floats) -> None:
+        self._example = example
+        self.weights = weights
+        self._listed: dict[int, Listed] = {}
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Scores of the hyperedges."""
+        return edge_scores(self._example.block.arrays, self._example.block.first, self.weights)
+
+    @cached_property
+    def best(self) -> Derivation:
+        """The 1-best."""
+        block = self._example.block
+        return self._example.told(block, viterbi(block.arrays, block.first, self.scores)[1])
+
+    def listed(self, size: int) -> Listed:
+        """Return the so many best."""
+        if size not in self._listed:
+            self._listed[size] = self._example.list_of(self.scores, size)
+        return self._listed[size]
+
+
+class ForestExample(ABC):
+    """One forest: what does not depend on how derivations of some worth are looked for.
+
+    The key of a derivation is made of its words and features: what differs in neither is the
+    same to learners, and a forest whose nodes were split has other hyperedges.
+    """
+
+    def __init__(self, examples: ForestExamples, group: int, worth: Worth) -> None:
+        self.examples = examples
+        self.group = group
+        self.worth = worth
+        self.block = examples.plain.of(group)
+        self._last: _AtWeights | None = None
+
+    def at(self, weights: Floats) -> _AtWeights:
+        """Return what is known at some weights; learners change theirs in place."""
+        if self._last is None or not np.array_equal(self._last.weights, weights):
+            self._last = _AtWeights(self, weights.copy())
+        return self._last
+
+    def best(self, weights: Floats) -> Derivation:
+        """Return the derivation with the highest score, of the first hyperedges among equals."""
+        return self.at(weights).best
+
+    @abstractmethod
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
+
+    @abstractmethod
+    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+        """Return what is worth most, among the so many best texts, or of all that was found."""
+
+    @abstractmethod
+    def risk(self, weights: Floats, temperature: float) -> Risk:
+        """Return the expected worth, and its derivative."""
+
+    def reference(self, weights: Floats) -> Derivation | None:
+        """Return the best derivation whose text is a reference's."""
+        references = self.examples.tuning.forests.references
+        if references is None:
+            raise TunesmithError(
+                "which derivations are references is not known without references; give "
+                "--references, or use another --reference than bold"
+            )
+        found: Derivation | None = None
+        scores, (arrays, forest, _) = self.at(weights).scores, self.block
+        lo, hi = references.group_start[self.group : self.group + 2]
+        for r in range(lo, hi):
+            edges = reference_derivation(arrays, forest, scores, references.texts[r])
+            if len(edges):
+                one = self.derivation(self.block, edges)
+                if found is None or one.score(weights) > found.score(weights):
+                    found = one
+        return found
+
+    def values(self, stats: Stats) -> Floats:
+        """Return what statistics [n, K] are worth."""
+        if not isinstance(self.worth, DocumentWorth):
+            return self.worth.of(stats)
+        return self.factor * self.worth.added(stats)
+
+    @cached_property
+    def factor(self) -> float:
+        """What a difference of the document's score counts: one number for all derivations."""
+        assert isinstance(self.worth, DocumentWorth)
+        usual = np.full((1, 2), self.examples.reference_lengths[self.group])
+        return self.worth.factor(usual)
+
+    def told(self, block: Block, choice: Ids) -> Derivation:
+        """Return the derivation that has the chosen hyperedge at each node."""
+        return self.derivation(block, unfold(block.arrays, block.first, choice))
+
+    def derivation(self, block: Block, edges: Ids) -> Derivation:
+        """Return a derivation with the exact statistics of its text."""
+        examples = self.examples
+        found = None
+        if len(edges):
+            found = describe(block.arrays, block.first, edges, examples.sums, examples.seen)
+        if found is None or len(found[0]) > LONGEST:
+            check_length(np.array([0, -1]), examples.tuning.forests, np.array([self.group]))
+            raise AssertionError("a derivation that is too long is an error")
+        words, features, values, key = found
+        stats = examples.exact.of_text(self.group, words)
+        worth = float(self.values(stats[None, :])[0])
+        return Derivation(features, values, stats, worth, int(key))
+
+    def list_of(self, scores: Floats, size: int) -> Listed:
+        """Return the best texts by some scores, with what they are worth."""
+        arrays, forest, _ = self.block
+        start, edges, totals = kbest_of(arrays, forest, scores, size, True)
+        own = np.full(len(totals), forest)
+        ends, words = spell_all(arrays, own, start, edges)
+        groups = np.full(len(totals), self.group)
+        check_length(ends, self.examples.tuning.forests, groups)
+        stats = self.examples.exact.of_texts(groups, Texts(ends, words))
+        return Listed(start, edges, totals, stats, self.values(stats))
+
+    def of_list(self, listed: Listed, place: int) -> Derivation:
+        """Return a member of a list."""
+        return self.derivation(
+            self.block, listed.edges[listed.start[place] : listed.start[place + 1]]
+        )
+
+
+class AmongBest(ForestExample):
+    """One forest, of which the best texts by the model are looked at, each valued exactly.
+
+    So it is for all metrics but BLEU, for all objectives but the document's, and where the user
+    asks for it. How many they are is the ``size`` of the options. Risks are over them, too.
+    """
+
+    def _listed(self, weights: Floats) -> Listed:
+        return self.at(weights).listed(self.examples.tuning.options.size)
+
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        """Return the one with the highest w·h + factor · B."""
+        listed = self._listed(weights)
+        return self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
+
+    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+        """Return the one that is worth most, among so many of them."""
+        listed = self._listed(weights) if among is None else self.at(weights).listed(among)
+        return self.of_list(listed, int(np.argmax(listed.values)))
+
+    def risk(self, weights: Floats, temperature: float) -> Risk:
+        """Return the expected worth, and its derivative."""
+        listed = self._listed(weights)
+        worth, coefficients = expected_of(listed.scores, listed.values, temperature)
+        arrays, forest, _ = self.block
+        each = np.repeat(coefficients, np.diff(listed.start))
+        of_edges = np.bincount(listed.edges, each, minlength=len(self.at(weights).scores))
+        features, slope = combine_edges(arrays, forest, of_edges, len(weights))
+        return Risk(worth, features, slope)
+
+
+class WholeForest(ForestExample):
+    """One forest, searched whole for what adds to BLEU of a document, or takes from it.
+
+    While searching, matches are not clipped and the reference length is the mean one, apportioned
+    to hyperedges (section 5.1). ``rerank`` is the dynamic programme of section 5.2, which may miss
+    the optimum; ``linear`` finds that of BLEU's linear approximation (A.3). What is found is valued
+    exactly. Should the 1-best then turn out to be better, it is taken: what is returned is
+    never worse. Risks are over all derivations, of linear BLEU.
+    """
+
+    worth: DocumentWorth
+
+    def __init__(
+        self, examples: ForestExamples, group: int, worth: DocumentWorth, metric: BLEU
+    ) -> None:
+        super().__init__(examples, group, worth)
+        self._metric = metric
+        self._counted = examples.counted.of(group)
+
+    def _scores(self, weights: Floats) -> Floats:
+        return edge_scores(self._counted.arrays, self._counted.first, weights)
+
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        """Return a derivation with a high w·h + factor · B."""
+        best = self.best(weights)
+        if factor == 0.0:
+            return best
+        found = self._search(self._scores(weights), factor)
+
+        def total(one: Derivation) -> float:
+            return one.score(weights) + factor * one.worth
+
+        return best if total(best) > total(found) else found
+
+    def _search(self, scores: Floats, factor: float) -> Derivation:
+        arrays, forest, _ = self._counted
+        if self.examples.tuning.options.search == "linear":
+            values = linear_values(arrays, forest, factor * self._slope)
+            return self.told(self._counted, viterbi(arrays, forest, scores + values)[1])
+        choice = reranked(
+            *(arrays, forest, scores, self.worth.document, self.factor * abs(factor)),
+            *(*self._metric.scoring, float(np.sign(factor))),
+        )
+        return self.told(self._counted, choice)
+
+    @cached_property
+    def _slope(self) -> Floats:
+        """The derivative of B by what is counted, at the document."""
+        return self.factor * self._metric.slope(self.worth.document)
+
+    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+        """Return what is worth most, among the so many best texts, or of all that was found."""
+        if among is not None:
+            listed = self.at(weights).listed(among)
+            return self.of_list(listed, int(np.argmax(listed.values)))
+        best, scores = self.best(weights), self._scores(weights)
+        usual = max(abs(best.score(weights)), float(np.abs(scores).max())) or 1.0
+        found = self._search(scores * (NEARLY_NOTHING * self.factor / usual), 1.0)
+        ranks = [(one.worth, one.score(weights)) for one in (found, best)]
+        return found if ranks[0] >= ranks[1] else best
+
+    def risk(self, weights: Floats, temperature: float) -> Risk:
+        """Return the expected worth by linear BLEU, and its derivative."""
+        arrays, forest, _ = self._counted
+        scores = self._scores(weights)
+        # Sharper than that, it is the winner alone in any case.
+        temperature = max(temperature, float(np.abs(scores).max()) / SHARPEST)
+        values = linear_values(arrays, forest, self._slope)
+        worth, coefficients = expected_worth(arrays, forest, scores / temperature, values)
+        features, slope = combine_edges(arrays, forest, coefficients / temperature, len(weights))
+        return Risk(worth, features, slope)
+
+
+@kernel
+def describe(
+    arrays: ForestArrays, forest: int, edges: Ids, sums: Floats, seen: Number
+) -> tuple[Ids, Ids, Floats, Number]:
+    """Return the words of a derivation, its features and a key that is made of both.
+
+    Features are added up in the order of the hyperedges, as ``add_features`` does it; ``sums``
+    and ``seen`` [D] are 0 before and after.
+    """
+    edge0 = arrays.edge_start[arrays.node_start[forest]]
+    start, ids, entries = arrays.feature_start, arrays.feature_ids, arrays.feature_values
+    own = np.empty(64, np.int32)
+    count = 0
+    for e in edges:
+        for k in range(start[edge0 + e], start[edge0 + e + 1]):
+            feature = ids[k]
+            if not seen[feature]:
+                seen[feature] = True
+                own = grown(own, count + 1)
+                own[count] = feature
+                count += 1
+            sums[feature] += entries[k]
+    features, values = np.empty(count, np.int32), np.empty(count)
+    there = 0
+    for feature in np.sort(own[:count]):
+        if sums[feature] != 0.0:
+            features[there] = feature
+            values[there] = sums[feature]
+            there += 1
+        sums[feature] = 0.0
+        seen[feature] = False
+    features, values = features[:there], values[:there]
+    words = spell(arrays, forest, edges)
+    return words, features, values, key_of(words, features, values)
+
+
+@kernel
+def key_of(words: Ids, features: Ids, values: Floats) -> Number:
+    """Return a hash of words and features, 0 or more."""
+    key = np.uint64(words.shape[0])
+    for word in words:
+        key = mixed(key, np.uint64(word))
+    bits = values.view(np.uint64)
+    for k in range(features.shape[0]):
+        key = mixed(mixed(key, np.uint64(features[k])), bits[k])
+    return np.int64(key >> np.uint64(1))
+
+
+@inlined
+def mixed(key: Number, more: Number) -> Number:
+    """Stir a number into a hash (the finaliser of splitmix64)."""
+    z = (key ^ more) + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
