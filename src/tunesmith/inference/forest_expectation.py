@@ -25,7 +25,7 @@ from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.derivations import edge_scores
-from tunesmith.inference.forest_inside import check_sum, expected_uses, shares
+from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, thread_count
 
@@ -46,7 +46,8 @@ def summed(forests: Forests, work: Callable[[slice], Floats]) -> Floats:
     total: Floats | None = None
     for first in range(0, len(runs), at_once):
         for part in map_pieces(work, runs[first : first + at_once]):
-            total = part if total is None else total + part
+            with np.errstate(over="ignore"):  # told below
+                total = part if total is None else total + part
     if total is None:
         raise TunesmithError("there is no forest; give some")
     if not np.isfinite(total).all():
@@ -59,7 +60,7 @@ def expected_counts(forests: Forests, weights: Floats, sharpness: float) -> Floa
 
     def expect(piece: slice) -> Floats:
         block = forests.block(piece.start, piece.stop)
-        wrong, found = _counts_of_block(*block, sharpness * weights)
+        wrong, found = _counts_of_block(*block, sharpened(weights, sharpness))
         check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
         return found
 
@@ -77,7 +78,7 @@ def covariance_with_counts(
 
     def add(piece: slice) -> Floats:
         block = forests.block(piece.start, piece.stop)
-        wrong, found = _count_moments(*block, sharpness * weights, slope)
+        wrong, found = _count_moments(*block, sharpened(weights, sharpness), slope)
         check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
         return found
 
@@ -92,7 +93,7 @@ def covariance_with_features(
 
     def add(piece: slice) -> Floats:
         block = forests.block(piece.start, piece.stop)
-        wrong, found = _feature_moments(*block, sharpness * weights, vectors)
+        wrong, found = _feature_moments(*block, sharpened(weights, sharpness), vectors)
         check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
         return found
 

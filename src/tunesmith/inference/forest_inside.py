@@ -22,6 +22,12 @@ from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 
 
+def sharpened(weights: Floats, sharpness: float) -> Floats:
+    """Return weights times a sharpness; what is too large is told with the forest's sum."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return sharpness * weights
+
+
 def check_sum(forests: Forests, forest: int) -> None:
     """Raise an error about a forest whose sum over derivations is no number; -1 is none."""
     if forest >= 0:

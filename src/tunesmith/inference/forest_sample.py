@@ -1,0 +1,234 @@
+"""Derivations drawn from a forest, and how much features vary among them.
+
+A hyperedge is drawn for the goal by its share in the sum of that node, then one for each of its
+tails, and so on: that is a derivation d with probability ∝ exp(μ w·h(d)).
+
+The random numbers of a sample are a function of the seed, the number of its forest in the set
+and its own number, not of what was drawn before: neither threads nor pieces change them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.errors import UsageError
+from tunesmith.inference.derivations import (
+    LONGEST,
+    Derivations,
+    add_features,
+    check_length,
+    edge_scores,
+    grown,
+    joined_derivations,
+)
+from tunesmith.inference.forest_expectation import summed
+from tunesmith.inference.forest_inside import check_sum, shares, sharpened
+from tunesmith.kernels import inlined, kernel
+from tunesmith.parallel.local import map_pieces
+from tunesmith.randomness import checked_seed
+
+#: A variance below this share of the mean square is rounding.
+ROUNDING = 1e-13
+#: splitmix64 (Steele, Lea and Flood 2014): the step of its counter, and its mixing of bits.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+def sampled_derivations(
+    forests: Forests, weights: Floats, sharpness: float, size: int, seed: int
+) -> Derivations:
+    """Draw ``size`` derivations of each forest, with replacement, from P ∝ exp(sharpness w·h).
+
+    Those of the first forest come first. With a sharpness of 0 all derivations are equal.
+    """
+    if size < 1:
+        raise UsageError(f"size is {size}; give 1 or more")
+    state = _state_of(seed)
+
+    def draw(piece: slice) -> tuple[Ints, Ids]:
+        return _drawn(forests, piece, sharpened(weights, sharpness), size, state)
+
+    parts = map_pieces(draw, forests.pieces())
+    return joined_derivations(np.repeat(np.arange(forests.groups), size), parts)
+
+
+def feature_spread(forests: Forests, size: int = 64, seed: int = 0) -> Floats:
+    """Return the pooled standard deviation of each feature within forests [D].
+
+    It is that of ``size`` derivations of each forest, all derivations being equal; and 1 where
+    a feature is constant within forests, but for rounding: such a feature changes no choice, and
+    a weight in proportion to 1 / rounding would drown the others.
+    """
+    if size < 2:
+        raise UsageError(f"size is {size}; give 2 or more")
+    state, width = _state_of(seed), len(forests.names)
+
+    def measure(piece: slice) -> Floats:
+        start, edges = _drawn(forests, piece, np.zeros(width), size, state)
+        block = forests.block(piece.start, piece.stop)
+        own = np.repeat(np.arange(block.first, block.last), size)
+        return _squares(*add_features(block.arrays, own, start, edges, width), size, width)
+
+    squares, sizes_of_values = summed(forests, measure)
+    varies = squares > ROUNDING * sizes_of_values
+    spread = np.sqrt(np.where(varies, squares, 1.0) / (size * forests.groups))
+    return np.where(varies, spread, 1.0)
+
+
+def _state_of(seed: int) -> np.uint64:
+    """Return 64 bits for a seed of any length."""
+    state: np.uint64 = np.random.SeedSequence(checked_seed(seed)).generate_state(1, np.uint64)[0]
+    return state
+
+
+def _drawn(
+    forests: Forests, piece: slice, weights: Floats, size: int, state: np.uint64
+) -> tuple[Ints, Ids]:
+    """Draw derivations of a run of forests."""
+    block = forests.block(piece.start, piece.stop)
+    wrong, start, edges = _draw_block(*block, weights, size, state, piece.start)
+    check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
+    check_length(start, forests, np.repeat(np.arange(piece.start, piece.stop), size))
+    return start, edges
+
+
+@inlined
+def _mixed(word: Number) -> Number:
+    """Spread the bits of a word, as splitmix64 does."""
+    word = (word ^ (word >> S30)) * FIRST_FACTOR
+    word = (word ^ (word >> S27)) * SECOND_FACTOR
+    return word ^ (word >> S31)
+
+
+@inlined
+def _uniform(state: Number, count: int) -> Number:
+    """Return the random number in [0, 1) that comes after so many others."""
+    return (_mixed(state + STEP * np.uint64(count + 1)) >> S11) * 2.0**-53
+
+
+@kernel
+def _draw_block(
+    arrays: ForestArrays,
+    first: int,
+    last: int,
+    weights: Floats,
+    size: int,
+    seed: Number,
+    number: int,
+) -> tuple[int, Ints, Ids]:
+    """Draw derivations of forests, of which the first has that number in the set.
+
+    Returns which forest cannot be added up, -1 if none, and the derivations; an offset of -1
+    stands for one that is too long.
+    """
+    start = np.zeros((last - first) * size + 1, np.int64)
+    found = np.empty(1 << 10, np.int32)
+    count, row = 0, 0
+    for s in range(first, last):
+        sums, cumulative = shares(arrays, s, edge_scores(arrays, s, weights))
+        if not np.isfinite(sums[-1]):
+            return s - first, start, found[:0]
+        _accumulate(arrays, s, cumulative)
+        of_forest = _mixed(seed + STEP * np.uint64(number + s - first + 1))
+        for i in range(size):
+            state = _mixed(of_forest + STEP * np.uint64(i + 1))
+            edges = draw(arrays, s, cumulative, state)
+            row += 1
+            if edges.shape[0] == 0:
+                start[row] = -1
+                return -1, start, found[:0]
+            found = grown(found, count + edges.shape[0])
+            found[count : count + edges.shape[0]] = edges
+            count += edges.shape[0]
+            start[row] = count
+    return -1, start, found[:count]
+
+
+@kernel
+def _accumulate(arrays: ForestArrays, forest: int, share: Floats) -> None:
+    """Replace shares by their sums up to each hyperedge of a node."""
+    edge0 = arrays.edge_start[arrays.node_start[forest]]
+    for n in range(arrays.node_start[forest], arrays.node_start[forest + 1]):
+        for i in range(arrays.edge_start[n] - edge0 + 1, arrays.edge_start[n + 1] - edge0):
+            share[i] += share[i - 1]
+
+
+@kernel
+def draw(arrays: ForestArrays, forest: int, cumulative: Floats, state: Number) -> Ids:
+    """Draw a derivation with the random numbers of a state; it is empty if it is too long."""
+    node0 = arrays.node_start[forest]
+    edge_start = arrays.edge_start[node0 : arrays.node_start[forest + 1] + 1]
+    edge0 = edge_start[0]
+    tail_start, tails = arrays.tail_start, arrays.tails
+    word_start, words = arrays.word_start, arrays.words
+    found = np.empty(64, np.int32)
+    stack = np.empty(64, np.int32)
+    stack[0] = edge_start.shape[0] - 2
+    depth, count = 1, 0
+    while depth > 0:
+        depth -= 1
+        if count == LONGEST:
+            return found[:0]
+        node = stack[depth]
+        low, high = edge_start[node] - edge0, edge_start[node + 1] - edge0
+        # The sum of all shares is 1 but for rounding.
+        wanted = _uniform(state, count) * cumulative[high - 1]
+        e = low + _above(cumulative[low:high], wanted)
+        found = grown(found, count + 1)
+        found[count] = e
+        count += 1
+        own = tail_start[edge0 + e]
+        stack = grown(stack, depth + tail_start[edge0 + e + 1] - own)
+        # The last slot first, so that the first is on top.
+        for k in range(word_start[edge0 + e + 1] - 1, word_start[edge0 + e] - 1, -1):
+            if words[k] < 0:
+                stack[depth] = tails[own - words[k] - 1]
+                depth += 1
+    return found[:count]
+
+
+@kernel
+def _above(cumulative: Floats, wanted: float) -> Number:
+    """Return the first place whose sum is above a number; never one that adds nothing."""
+    low, high = 0, cumulative.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if cumulative[middle] > wanted:
+            high = middle
+        else:
+            low = middle + 1
+    # Where rounding made the number as large as the sum of all.
+    while low > 0 and cumulative[low] == cumulative[low - 1]:
+        low -= 1
+    return low
+
+
+@kernel
+def _squares(start: Ints, features: Ids, values: Floats, size: int, width: int) -> Floats:
+    """Return, of runs of ``size`` rows, Σ (x − mean of the run)² and Σ x² of each feature."""
+    found = np.zeros((2, width))
+    away, whole = found[0], found[1]
+    sums, there = np.zeros(width), np.zeros(width, np.int64)
+    for first in range(0, start.shape[0] - 1, size):
+        lo, hi = start[first], start[first + size]
+        for k in range(lo, hi):
+            sums[features[k]] += values[k]
+            there[features[k]] += 1
+        for k in range(lo, hi):
+            feature = features[k]
+            distance = values[k] - sums[feature] / size
+            away[feature] += distance * distance
+            whole[feature] += values[k] * values[k]
+        for k in range(lo, hi):
+            feature = features[k]
+            mean = sums[feature] / size
+            # Rows that lack a feature have 0.
+            if there[feature] > 0:
+                away[feature] += (size - there[feature]) * mean * mean
+            there[feature] = 0
+        for k in range(lo, hi):
+            sums[features[k]] = 0.0
+    return found
