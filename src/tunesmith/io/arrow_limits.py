@@ -54,12 +54,12 @@ def _in_file(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     end = len(data) - len(FILE_MAGIC) - 4
     (size,) = struct.unpack_from("<i", data, end)
     footer = bytes(data[end - size : end])
-    root = _indirect(footer, 0)
+    root = indirect(footer, 0)
     for kind in (FOOTER_DICTIONARIES, FOOTER_BATCHES):
-        at = _field(footer, root, kind)
+        at = field_at(footer, root, kind)
         if at is None:
             continue
-        vector = _indirect(footer, at)
+        vector = indirect(footer, at)
         (count,) = struct.unpack_from("<I", footer, vector)
         for k in range(count):
             offset, meta, length = struct.unpack_from("<qi4xq", footer, vector + 4 + 24 * k)
@@ -71,22 +71,22 @@ def _in_file(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 def _lengths(metadata: bytes, body: memoryview) -> Iterator[int]:
     """Yield the uncompressed length of each compressed buffer of a message."""
-    root = _indirect(metadata, 0)
-    kind_at, header_at = _field(metadata, root, HEADER_TYPE), _field(metadata, root, HEADER)
+    root = indirect(metadata, 0)
+    kind_at, header_at = field_at(metadata, root, HEADER_TYPE), field_at(metadata, root, HEADER)
     if kind_at is None or header_at is None:
         return
-    kind, table = metadata[kind_at], _indirect(metadata, header_at)
+    kind, table = metadata[kind_at], indirect(metadata, header_at)
     if kind == DICTIONARY:
-        inner = _field(metadata, table, DICTIONARY_DATA)
+        inner = field_at(metadata, table, DICTIONARY_DATA)
         if inner is None:
             return
-        table = _indirect(metadata, inner)
+        table = indirect(metadata, inner)
     elif kind != RECORD_BATCH:
         return
-    buffers_at = _field(metadata, table, BUFFERS)
-    if _field(metadata, table, COMPRESSION) is None or buffers_at is None:
+    buffers_at = field_at(metadata, table, BUFFERS)
+    if field_at(metadata, table, COMPRESSION) is None or buffers_at is None:
         return
-    vector = _indirect(metadata, buffers_at)
+    vector = indirect(metadata, buffers_at)
     (count,) = struct.unpack_from("<I", metadata, vector)
     for k in range(count):
         offset, length = struct.unpack_from("<qq", metadata, vector + 4 + 16 * k)
@@ -95,12 +95,13 @@ def _lengths(metadata: bytes, body: memoryview) -> Iterator[int]:
             yield length if full < 0 else full  # -1: this buffer is as it is
 
 
-def _indirect(data: bytes, at: int) -> int:
+def indirect(data: bytes, at: int) -> int:
+    """Return where the table or vector stands that an offset points to."""
     (offset,) = struct.unpack_from("<I", data, at)
     return at + int(offset)
 
 
-def _field(data: bytes, table: int, index: int) -> int | None:
+def field_at(data: bytes, table: int, index: int) -> int | None:
     """Return where a field of a FlatBuffers table stands, None where it is left out."""
     (back,) = struct.unpack_from("<i", data, table)
     (size,) = struct.unpack_from("<H", data, table - back)

@@ -1,0 +1,98 @@
+"""Forests in a temporary file, where memory does not hold them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Ints
+from tunesmith.data.candidates import FileDigest, GroupId, References
+from tunesmith.data.forests import Block, ForestArrays, Forests, cut
+from tunesmith.errors import TunesmithError
+from tunesmith.io.forest_layout import Opened, layout_of
+from tunesmith.io.forest_store import StoredForests
+from tunesmith.io.forest_writer import ForestWriter, Row
+
+
+class TemporaryForests:
+    """Forests that go to a temporary file (in ``TMPDIR``) as they come.
+
+    The file has no name and goes when nobody has the set that :meth:`finish` returns.
+    """
+
+    def __init__(self, counts: int = 0) -> None:
+        with _room():
+            self._file = tempfile.TemporaryFile(prefix="tunesmith-")  # noqa: SIM115
+            self._writer = ForestWriter(self._file, counts)
+        self._counts = counts
+        self._rows = 0
+
+    def add(self, arrays: ForestArrays) -> None:
+        """Write one forest or several; ids of names and words are those of the set to come."""
+        with _room():
+            for s in range(len(arrays.node_start) - 1):
+                self._writer.add(Row(self._rows, cut(Block(arrays, s, s + 1))))
+                self._rows += 1
+
+    def finish(
+        self,
+        ids: Sequence[GroupId],
+        names: Sequence[str],
+        vocabulary: Sequence[str],
+        references: References | None = None,
+        sources: Sequence[str] | None = None,
+        files: Sequence[FileDigest] = (),
+        rows: Ints | None = None,
+    ) -> StoredForests:
+        """Return the set; forest s is the one that was added as number ``rows[s]``."""
+        with _room(), self._file:
+            self._writer.close()
+            self._file.flush()
+            file = Opened(os.dup(self._file.fileno()))
+            layout = layout_of(file)
+        order = np.arange(self._rows) if rows is None else rows
+        return StoredForests(
+            tuple(ids),
+            layout.size["edge_tails"][order],
+            tuple(names),
+            tuple(vocabulary),
+            references,
+            None if sources is None else tuple(sources),
+            tuple(files),
+            file,
+            layout,
+            order,
+            self._counts,
+        )
+
+
+def stored_like(forests: Forests, parts: Iterable[ForestArrays], counts: int = 0) -> StoredForests:
+    """Put forests on disk that were made of others, part by part, in the order of the set."""
+    held = TemporaryForests(counts)
+    for part in parts:
+        held.add(part)
+    return held.finish(
+        forests.ids,
+        forests.names,
+        forests.vocabulary,
+        forests.references,
+        forests.sources,
+        forests.files,
+    )
+
+
+@contextlib.contextmanager
+def _room() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = (error.strerror or "it cannot be written").lower()
+        remedy = "set TMPDIR to a folder with more room"
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            remedy = "set TMPDIR to a folder that can be written"
+        raise TunesmithError(f"{tempfile.gettempdir()}: {problem}; {remedy}") from None
