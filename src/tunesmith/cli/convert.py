@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import (
+    ForestFiles,
+    Memory,
+    Prune,
+    pruned,
+    read_forest_files,
+    write_lists,
+)
 from tunesmith.cli.options import (
     Candidates,
     Format,
@@ -22,12 +30,14 @@ from tunesmith.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
+    from tunesmith.data.forests import Forests
 
 
 def run(
     *,
     session: Session,
     candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
+    forests: ForestFiles = [],  # noqa: B006
     references: References = [],  # noqa: B006
     scores: Scores = [],  # noqa: B006
     column: Annotated[
@@ -49,7 +59,8 @@ def run(
     weights: Annotated[
         str | None,
         typer.Option(
-            help="Weights for the score field of lists; alone, the file to convert.",
+            help="Weights for the score field of lists, or to make lists of forests and to prune "
+            "them; alone, the file to convert.",
             metavar="FILE",
             show_default=False,
         ),
@@ -63,14 +74,36 @@ def run(
         ),
     ] = None,
     out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            help="Make lists of forests: the best distinct so many under the weights.",
+            metavar="INTEGER",
+            show_default=False,
+        ),
+    ] = None,
+    prune: Prune = None,
+    memory: Memory = None,
     format_name: Format = None,
 ) -> None:
-    """Convert candidates, or a weights file, from one format to another."""
+    """Convert candidates, forests, or a weights file, from one format to another."""
     from tunesmith.io.streams import check_writable
 
-    one_standard_input(*candidates, *references, weights)
+    one_standard_input(*candidates, *forests, *references, weights)
     check_writable(out)
-    if candidates:
+    if not forests and (nbest is not None or prune is not None):
+        raise UsageError(f"--{'prune' if nbest is None else 'nbest'} goes with --forests; drop it")
+    if forests:
+        if candidates or scores or column or statistics:
+            raise UsageError("--forests takes no --candidates, --scores and the like; drop them")
+        if weights is None and (nbest is not None or prune is not None):
+            raise UsageError("lists and pruning need weights; give --weights")
+        if weights is not None and nbest is None and prune is None:
+            raise UsageError("--weights with --forests goes with --nbest or --prune; drop it")
+        read = read_forest_files(forests, references, format_name, memory)
+        session.note(f"{read!r}")
+        _convert_forests(read, weights, nbest, prune, to, out)
+    elif candidates:
         target = _target(to, out)
         found = read_candidates(candidates, references, format_name, scores, columns=column)
         session.note(f"{found!r}")
@@ -81,7 +114,31 @@ def run(
             raise UsageError("a weights file takes --weights, --to and --out alone; drop the rest")
         _convert_weights(weights, to, out)
     else:
-        raise UsageError("there is nothing to convert; give --candidates, or --weights alone")
+        raise UsageError(
+            "there is nothing to convert; give --candidates, --forests, or --weights alone"
+        )
+
+
+def _convert_forests(
+    forests: Forests,
+    weights: str | None,
+    nbest: int | None,
+    prune: str | None,
+    to: str | None,
+    out: str,
+) -> None:
+    """Write forests in another format, pruned if that is asked for, or as lists."""
+    from tunesmith.io.read_forests import write_forests
+    from tunesmith.io.weights import read_weights
+
+    held = None if weights is None else read_weights(weights).weights
+    with names_of(weights):
+        if held is not None and prune is not None:
+            forests = pruned(forests, prune, held)
+        if held is not None and nbest is not None:
+            write_lists(forests, held.matched(forests.names), nbest, out, to)
+            return
+    write_forests(forests, out, to)
 
 
 def _target(to: str | None, out: str) -> str:

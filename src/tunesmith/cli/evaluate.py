@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import ForestFiles, Memory, read_forest_files
 from tunesmith.cli.options import (
     Format,
     Json,
@@ -22,7 +23,6 @@ from tunesmith.cli.options import (
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from tunesmith.arrays import Ints
     from tunesmith.metrics.tuning import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
@@ -40,71 +40,88 @@ def run(
         list[str],
         typer.Option(help="Candidates to choose from.", show_default=False, metavar="FILE"),
     ] = [],  # noqa: B006
+    forests: ForestFiles = [],  # noqa: B006
     weights: Annotated[
         str | None, typer.Option(help="Weights to choose with.", show_default=False, metavar="FILE")
     ] = None,
     scores: Scores = [],  # noqa: B006
     metric: MetricName = "bleu",
+    memory: Memory = None,
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Score an output, or the best candidates under given weights."""
-    from tunesmith.inference.lists import best
+    from tunesmith.inference.asking import oracle_at, winners
     from tunesmith.io.read import read_hypotheses
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.forest_tuning import ForestTuning
+    from tunesmith.metrics.tunable import Tunable
     from tunesmith.metrics.tuning import TuningSet
 
-    if (hypotheses is None) == (not candidates):
+    sets = [option for option in (hypotheses, candidates, forests) if option]
+    if len(sets) != 1:
         raise UsageError(
-            "either --hypotheses or --candidates is needed; give an output, or lists with --weights"
+            "either --hypotheses, --candidates or --forests is needed; give an output, or lists "
+            "or forests with --weights"
         )
-    if (weights is None) == bool(candidates):
-        raise UsageError("--candidates and --weights go together; give both")
-    if hypotheses is not None and (scores or format_name is not None):
-        option = "--scores" if scores else "--format"
-        raise UsageError(f"{option} goes with --candidates; drop it")
-    one_standard_input(hypotheses, *candidates, *references, weights)
+    if (weights is None) == (hypotheses is None):
+        other = "--forests" if forests else "--candidates"
+        raise UsageError(f"{other} and --weights go together; give both")
+    if not candidates and scores:
+        raise UsageError("--scores goes with --candidates; drop it")
+    if hypotheses is not None and format_name is not None:
+        raise UsageError("--format goes with --candidates and --forests; drop it")
+    one_standard_input(hypotheses, *candidates, *forests, *references, weights)
     measure = METRICS.create(metric)
+    top = bottom = None
     if weights is None:
-        tuning = TuningSet(read_hypotheses(hypotheses or "", references), measure)
-        chosen = tuning.candidates.start[:-1]
+        chosen = TuningSet(read_hypotheses(hypotheses or "", references), measure)
+        session.note(f"{chosen.candidates!r}")
     else:
         held = read_weights(weights).weights
-        tuning = TuningSet(
-            read_candidates(candidates, references, format_name, scores, [measure]), measure
-        )
+        tuning: Tunable
+        if forests:
+            read = read_forest_files(forests, references, format_name, memory)
+            tuning = ForestTuning(read, measure)
+            session.note(f"{read!r}")
+        else:
+            lists = read_candidates(candidates, references, format_name, scores, [measure])
+            tuning = TuningSet(lists, measure)
+            session.note(f"{lists!r}")
         with names_of(weights):
-            values = held.matched(tuning.candidates.features.names, strict)
-        chosen = best(tuning.candidates, values)
-    session.note(f"{tuning.candidates!r}")
-    found = _figures(tuning, chosen, oracles=weights is not None)
+            values = held.matched(tuning.names, strict)
+        chosen = winners(tuning, values)
+        top, bottom = (oracle_at(tuning, values, worst) for worst in (False, True))
+    found = _figures(chosen, top, bottom)
     if as_json:
         print_json(found)
     else:
         typer.echo(_line(found))
 
 
-def _figures(tuning: TuningSet, chosen: Ints, oracles: bool) -> dict[str, Any]:
+def _figures(
+    chosen: TuningSet, top: tuple[float, bool] | None, bottom: tuple[float, bool] | None
+) -> dict[str, Any]:
     """Return the JSON object; bounds are of interest only where there was a choice."""
-    metric = tuning.metric
-    total = tuning.total(chosen)
+    from tunesmith.inference.asking import all_of
+
+    metric = chosen.metric
+    total = chosen.stats.sum(axis=0)
     details = metric.details(total)
-    top = tuning.oracle(begin=chosen) if oracles else None
-    bottom = tuning.oracle(worst=True, begin=chosen) if oracles else None
     return {
         "schema": SCHEMA,
-        "signature": tuning.signature(),
+        "signature": chosen.signature(),
         "metric": metric.name,
         "higher_is_better": metric.higher_is_better,
-        "score": tuning.score(chosen),
+        "score": all_of(chosen),
         "length_ratio": details.get("length_ratio"),
         "brevity_penalty": details.get("brevity_penalty"),
         "statistics": dict(zip(metric.stat_names, total.tolist(), strict=True)),
-        "oracle_score": top and top.score,
-        "oracle_exact": top and top.exact,
-        "anti_oracle_score": bottom and bottom.score,
+        "oracle_score": top and top[0],
+        "oracle_exact": top and top[1],
+        "anti_oracle_score": bottom and bottom[0],
     }
 
 

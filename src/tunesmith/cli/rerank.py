@@ -7,6 +7,14 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import (
+    ForestFiles,
+    ListSize,
+    Memory,
+    one_kind,
+    read_forest_files,
+    write_lists,
+)
 from tunesmith.cli.options import (
     Candidates,
     Format,
@@ -16,18 +24,26 @@ from tunesmith.cli.options import (
     one_standard_input,
     read_candidates,
 )
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 
 
 def run(
     *,
     session: Session,
-    candidates: Candidates,
     weights: Annotated[str, typer.Option(help="Weights, in any format.", metavar="FILE")],
-    scores: Scores = [],  # noqa: B006  (typer's way; never changed)
+    candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
+    forests: ForestFiles = [],  # noqa: B006
+    scores: Scores = [],  # noqa: B006
     nbest: Annotated[
-        bool, typer.Option("--nbest", help="Write all candidates, the best of a group first.")
+        bool,
+        typer.Option(
+            "--nbest",
+            help="Write all candidates, the best of a group first; of a forest, the best distinct "
+            "--list-size.",
+        ),
     ] = False,
+    list_size: ListSize = 100,
+    memory: Memory = None,
     out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
     format_name: Format = None,
     strict: Strict = False,
@@ -39,8 +55,22 @@ def run(
     from tunesmith.io.streams import check_writable, writing
     from tunesmith.io.weights import read_weights
 
-    one_standard_input(*candidates, weights)
+    one_kind(candidates, forests)
+    one_standard_input(*candidates, *forests, weights)
     check_writable(out)
+    if forests:
+        _rerank_forests(
+            session,
+            forests,
+            weights,
+            scores,
+            list_size if nbest else None,
+            memory,
+            out,
+            format_name,
+            strict,
+        )
+        return
     held = read_weights(weights).weights
     found = read_candidates(candidates, [], format_name, scores)
     session.note(f"{found!r}")
@@ -56,3 +86,35 @@ def run(
     with writing(out) as file:
         for i in best(found, values):
             file.write(found.text(i).encode() + b"\n")
+
+
+def _rerank_forests(
+    session: Session,
+    forests: list[str],
+    weights: str,
+    scores: list[str],
+    size: int | None,
+    memory: str | None,
+    out: str,
+    format_name: str | None,
+    strict: bool,
+) -> None:
+    """Write the best derivation of each forest, or the best so many as a list."""
+    from tunesmith.inference.forest_lists import outputs
+    from tunesmith.io.streams import writing
+    from tunesmith.io.weights import read_weights
+
+    if scores:
+        raise UsageError("--scores goes with --candidates; drop it")
+    held = read_weights(weights).weights
+    found = read_forest_files(forests, [], format_name, memory)
+    session.note(f"{found!r}")
+    with names_of(weights):
+        values = held.matched(found.names, strict)
+    if size is not None:
+        write_lists(found, values, size, out)
+        return
+    best = outputs(found, values)
+    with writing(out) as file:
+        for i in range(len(best)):
+            file.write(best.text(i).encode() + b"\n")

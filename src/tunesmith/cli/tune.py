@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from tunesmith.cli import tune_loop
 from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import (
+    ForestFiles,
+    Lists,
+    ListSize,
+    Memory,
+    Prune,
+    Search,
+    forest_options,
+    one_kind,
+    pruned,
+    read_forest_files,
+)
 from tunesmith.cli.options import (
     Candidates,
     Format,
@@ -41,6 +54,7 @@ from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
 
 if TYPE_CHECKING:
+    from tunesmith.metrics.tunable import Tunable
     from tunesmith.tuners.result import Combine
 
 
@@ -80,8 +94,9 @@ def owners(flag: str) -> list[str]:
 def run(
     *,
     session: Session,
-    candidates: Candidates,
-    references: References = [],  # noqa: B006  (typer's way; never changed)
+    candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
+    forests: ForestFiles = [],  # noqa: B006
+    references: References = [],  # noqa: B006
     scores: Scores = [],  # noqa: B006
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
@@ -89,9 +104,11 @@ def run(
     dev_candidates: Annotated[
         list[str], files("A held-out set: reported, and what chooses among several settings.")
     ] = [],  # noqa: B006
+    dev_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
     dev_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
     dev_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
     test_candidates: Annotated[list[str], files("A test set: reported, without influence.")] = [],  # noqa: B006
+    test_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
     test_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
     test_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
     keep: Keep = [],  # noqa: B006
@@ -109,6 +126,11 @@ def run(
     ] = "best",
     normalise: Normalise = "none",
     seed: Seed = 1,
+    forest_search: Search = "rerank",
+    list_size: ListSize = 100,
+    forest_lists: Lists = "kbest",
+    prune: Prune = None,
+    memory: Memory = None,
     out: Annotated[
         str | None,
         files(
@@ -124,18 +146,22 @@ def run(
     from tunesmith.errors import UsageError
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.forest_tuning import ForestTuning
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
     from tunesmith.tuners.combine import check_runs
 
+    one_kind(candidates, forests)
+    own_files = _Files(candidates, forests, references, scores)
     held_out = {
-        "dev": (dev_candidates, dev_references, dev_scores),
-        "test": (test_candidates, test_references, test_scores),
+        "dev": _Files(dev_candidates, dev_forests, dev_references, dev_scores),
+        "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
-    _check_files(candidates, references, scores, start, held_out, files_of(TUNERS, tuner, own))
+    _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
     checked_seed(seed)
     algorithm = made(TUNERS.get(tuner), own, f"tuner '{tuner}'")
-    algorithm.check_choice(bool(dev_candidates), "give --dev-candidates")
+    algorithm.check_forests(bool(forests))
+    algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates")
     measure, *others = (METRICS.create(name) for name in metric)
     algorithm.check_metric(measure)
     check_runs(runs, combine)
@@ -143,17 +169,26 @@ def run(
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     check_output(out, as_json)
     begun = None if start is None else read_weights(start)
+    if prune is not None and (begun is None or not forests):
+        raise UsageError("--prune goes with --forests and --start; give them, or drop it")
 
-    metrics = [measure, *others]
-    found = read_candidates(candidates, references, format_name, scores, metrics)
-    tuning = TuningSet(found, measure)
-    session.note(f"{tuning.candidates!r}")
-    dev, test = (
-        TuningSet(read_candidates(own, refs, format_name, numbers, metrics), measure)
-        if own
-        else None
-        for own, refs, numbers in held_out.values()
-    )
+    options = forest_options(forest_search, list_size, forest_lists)
+
+    def read_set(given: _Files) -> Tunable:
+        if not given.forests:
+            metrics = [measure, *others]
+            held = (given.candidates, given.references, format_name, given.scores, metrics)
+            listed = TuningSet(read_candidates(*held), measure)
+            session.note(f"{listed.candidates!r}")
+            return listed
+        found = read_forest_files(given.forests, given.references, format_name, memory)
+        if prune is not None and begun is not None:
+            found = pruned(found, prune, begun.weights)
+        session.note(f"{found!r}")
+        return ForestTuning(found, measure, options)
+
+    tuning = read_set(own_files)
+    dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
     with names_of(start):
         result = algorithm.fit(
             tuning,
@@ -179,21 +214,41 @@ def run(
     )
 
 
+@dataclass(frozen=True)
+class _Files:
+    """The files of a set, as options name them."""
+
+    candidates: list[str]
+    forests: list[str]
+    references: list[str]
+    scores: list[str]
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a set."""
+        return bool(self.candidates or self.forests)
+
+    @property
+    def paths(self) -> list[str]:
+        """All files."""
+        scores = (text.partition("=")[2] for text in self.scores)
+        return [*self.candidates, *self.forests, *self.references, *scores]
+
+
 def _check_files(
-    candidates: list[str],
-    references: list[str],
-    scores: list[str],
-    start: str | None,
-    held_out: dict[str, tuple[list[str], list[str], list[str]]],
-    others: list[str],
+    own: _Files, start: str | None, held_out: dict[str, _Files], others: list[str]
 ) -> None:
-    """Raise an error if standard input is read twice, or a held-out set lacks candidates."""
+    """Raise an error if files do not go together, or standard input is read twice."""
     from tunesmith.errors import UsageError
 
-    paths = [*candidates, *references, *(text.partition("=")[2] for text in scores)]
-    for which, (own, refs, numbers) in held_out.items():
-        paths += [*own, *refs, *(text.partition("=")[2] for text in numbers)]
-        if (refs or numbers) and not own:
-            option = f"--{which}-references" if refs else f"--{which}-scores"
-            raise UsageError(f"{option} without --{which}-candidates; give both")
+    for which, given in {"": own, **held_out}.items():
+        option = f"--{which}-" if which else "--"
+        if given.candidates and given.forests:
+            raise UsageError(f"{option}candidates and {option}forests; give one of them")
+        if given.forests and given.scores:
+            raise UsageError(f"{option}scores goes with {option}candidates; drop it")
+        if (given.references or given.scores) and not given.is_given:
+            extra = "references" if given.references else "scores"
+            raise UsageError(f"{option}{extra} without {option}candidates; give both")
+    paths = [path for given in (own, *held_out.values()) for path in given.paths]
     one_standard_input(*paths, start, *others)

@@ -106,15 +106,27 @@ def _on_disk(size: int) -> mmap.mmap:
         ) from None
 
 
+def parsed_size(text: str, what: str) -> int:
+    """Return the bytes that a text names: 4G, 500M, 1GiB; K is 1024."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError(f"{what} is '{text}'; give bytes, as 4G or 500M")
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def set_budget(size: str) -> None:
+    """Let large arrays take so much memory, in this process and those that it starts."""
+    parsed_size(size, "--memory")
+    os.environ[VARIABLE] = size
+    budget.cache_clear()
+
+
 @functools.cache
 def budget() -> int:
     """Return the bytes that large arrays may take: what is set, or half of what is free."""
     given = os.environ.get(VARIABLE)
     if given is not None:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)B?", given.strip(), re.IGNORECASE)
-        if found is None:
-            raise UsageError(f"{VARIABLE} is '{given}'; give bytes, as 4G or 500M")
-        return int(float(found[1]) * _UNITS[found[2].upper()])
+        return parsed_size(given, VARIABLE)
     free = [int(np.iinfo(np.int64).max)]
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
