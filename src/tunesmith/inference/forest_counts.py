@@ -20,6 +20,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import grown
 from tunesmith.inference.forest_exact import prepared_references
 from tunesmith.inference.forest_split import (
+    GAP,
     USUAL_LIMIT,
     Contexts,
     SplitForest,
@@ -42,14 +43,14 @@ class Counted(NamedTuple):
 
     Attributes
     ----------
-    arrays
-        Their arrays.
+    parts
+        The arrays of each.
     widths : int32[S]
         How many words the contexts have by which nodes were split, -1 for none; with fewer than
         ``order - 1``, matches of long n-grams may be missed.
     """
 
-    arrays: ForestArrays
+    parts: list[ForestArrays]
     widths: Ids
 
 
@@ -72,7 +73,7 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
     warn_of_fewer(np.concatenate([part.widths for part in parts]), metric)
     return ForestSet(
         forests.ids,
-        joined([part.arrays for part in parts]),
+        joined([own for part in parts for own in part.parts]),
         forests.names,
         forests.vocabulary,
         forests.references,
@@ -134,7 +135,7 @@ class BlockCounter:
             counts = _count(new, sides.start, sides.ids, edge0, split, trie, order, lengths[s])
             found.append(new._replace(counts=counts))
             widths.append(split.width)
-        return Counted(joined(found), np.array(widths, np.int32))
+        return Counted(found, np.array(widths, np.int32))
 
     def _sides(self, block: Block) -> Texts:
         """Return the target sides of all hyperedges as the metric sees their words."""
@@ -232,15 +233,19 @@ def _count_edge(
         row[2 + order + n] = new
     # A tail's length is at least order - 1 or as it is, so that unigrams are not its length.
     row[2 + order] = row[0]
+    keys, child = trie.keys, trie.child
     for i in range(size):
         node: Number = 0
-        for j in range(i, min(i + order, size)):
-            if laid[j] < 0:
+        first, last = ends[i], min(i + order, size)
+        if first < 0 or first >= last:
+            continue
+        for j in range(i, last):
+            if laid[j] == GAP:
                 break
-            node = longer(trie.keys, trie.child, node, laid[j])
+            node = longer(keys, child, node, laid[j])
             if node < 0:
                 break
-            if j >= ends[i]:
+            if j >= first:
                 row[2 + j - i] += 1.0
 
 

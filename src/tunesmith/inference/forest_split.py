@@ -23,7 +23,7 @@ from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, ForestArrays, joined
 from tunesmith.inference.derivations import grown, grown_offsets
 from tunesmith.kernels import kernel
-from tunesmith.metrics.ngram_tables import NgramTables, place_of, table_size
+from tunesmith.metrics.ngram_tables import NgramTables, longer, place_of, table_size
 
 #: A forest may grow to so many times its hyperedges.
 USUAL_LIMIT = 20.0
@@ -278,8 +278,9 @@ def lay_out(
     longest
         The length of a context that stands for more words.
     laid, ends : int32[...]
-        To be filled: words, and gaps in tails; and where the tail of each word ends, its own
-        place for a word of the hyperedge.
+        To be filled: words, and gaps in tails; and where an n-gram that begins there must end
+        at the earliest to be new: behind the tail, or anywhere for a word of the hyperedge. -1
+        stands where none can begin: before a gap.
 
     Returns
     -------
@@ -302,9 +303,11 @@ def lay_out(
         if own >= longest or count - begin < own:
             # Not all of it is known, or has to be.
             laid[count] = GAP
-            count = _spell(trie, right, laid, count + 1)
-        for i in range(begin, count):
-            ends[i] = count
+            count += 1
+            ends[begin:count] = -1
+            begin = count
+            count = _spell(trie, right, laid, count)
+        ends[begin:count] = count
     return count, length
 
 
@@ -319,16 +322,12 @@ def _spell(trie: Trie, node: int, laid: Ids, at: int) -> Number:
 
 
 @kernel
-def _after(trie: Trie, node: int, word: int) -> Number:
-    """Return a sequence with a word more; -1 if it does not count, -2 if there is no room."""
-    slot = place_of(trie.keys, node, word)
-    if trie.keys[slot] >= 0:
-        return trie.child[slot]
-    if trie.state[1] == 0:
-        return -1
+def _added(trie: Trie, node: int, word: int) -> Number:
+    """Return a sequence with a word more, which is not there yet; -1 if there is no room."""
     new = trie.state[0]
     if new == trie.parent.shape[0]:
-        return -2
+        return -1
+    slot = place_of(trie.keys, node, word)
     trie.keys[slot] = (np.int64(node) << 32) | np.int64(word)
     trie.child[slot] = new
     trie.parent[new], trie.word[new] = node, word
@@ -339,33 +338,42 @@ def _after(trie: Trie, node: int, word: int) -> Number:
 
 @kernel
 def _beginning(trie: Trie, laid: Ids, count: int, width: int) -> Number:
-    """Return the longest beginning that counts; -2 if there is no room for it."""
+    """Return the longest beginning that counts; -1 if there is no room for it."""
+    keys, child = trie.keys, trie.child
     node: Number = 0
     for i in range(min(count, width)):
         if laid[i] == GAP:
             break
-        found = _after(trie, node, laid[i])
-        if found == -2:
-            return found
+        found = longer(keys, child, node, laid[i])
         if found < 0:
-            break
+            if trie.state[1] == 0:
+                break
+            found = _added(trie, node, laid[i])
+            if found < 0:
+                return found
         node = found
     return node
 
 
 @kernel
 def _end(trie: Trie, laid: Ids, count: int, width: int) -> Number:
-    """Return the longest end that counts; -2 if there is no room for it."""
+    """Return the longest end that counts; -1 if there is no room for it."""
+    keys, child = trie.keys, trie.child
     begin = count
     while begin > 0 and count - begin < width and laid[begin - 1] != GAP:
         begin -= 1
     for first in range(begin, count):
         node: Number = 0
         for i in range(first, count):
-            node = _after(trie, node, laid[i])
+            found = longer(keys, child, node, laid[i])
+            if found < 0 and trie.state[1] == 1:
+                found = _added(trie, node, laid[i])
+                if found < 0:
+                    return found
+            node = found
             if node < 0:
                 break
-        if node >= 0 or node == -2:
+        if node >= 0:
             return node
     return 0
 
@@ -437,7 +445,7 @@ def _split(
                         begin = _beginning(trie, laid, laid_out, width)
                     if after[n]:
                         end = _end(trie, laid, laid_out, width)
-                    if begin == -2 or end == -2:
+                    if begin < 0 or end < 0:
                         return NO_ROOM, *failed
                 at = _slot(table, origins, left, right, length, n, begin, end, size)
                 if table[at] < 0:

@@ -86,8 +86,16 @@ def place_of(keys: Ints, node: int, word: int) -> Number:
 @kernel
 def longer(keys: Ints, child: Ids, node: int, word: int) -> Number:
     """Return the node of the n-gram with one word more, or -1 if no reference has it."""
-    slot = place_of(keys, node, word)
-    return child[slot] if keys[slot] >= 0 else -1
+    # As place_of, which is not called: this is what most of the time goes into.
+    mask = keys.shape[0] - 1
+    key = (np.int64(node) << 32) | np.int64(word)
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64(h >> np.uint64(40)) & mask
+    while keys[slot] >= 0:
+        if keys[slot] == key:
+            return child[slot]
+        slot = (slot + 1) & mask
+    return -1
 
 
 @kernel
