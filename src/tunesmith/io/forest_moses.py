@@ -19,10 +19,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.data.forests import Block, ForestArrays, Forests, cut
+from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.compression import without_suffix
@@ -51,8 +52,10 @@ WITHOUT_HEADER = re.compile(rb"[0-9]+ [0-9]+\r?\n(?:#[^\n]*\n)*[0-9]+\r?\n[^\n]*
 class MosesHypergraph(ForestFormat):
     """Moses' hypergraphs: a folder with a file a forest, or single files."""
 
-    suffixes = (".hg",)
+    suffixes: ClassVar[tuple[str, ...]] = (".hg",)
     one_a_file = True
+    #: Whose form it is, for errors.
+    program: ClassVar[str] = "Moses"
 
     @staticmethod
     def recognises(head: bytes) -> bool:
@@ -61,26 +64,45 @@ class MosesHypergraph(ForestFormat):
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the one forest of a file."""
-        yield _Reader(source, names, words).forest()
+        yield HypergraphReader(source, names, words).forest()
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write one forest to a file, or all to a folder."""
         if without_suffix(path).lower().endswith((".hg", ".txt")):
             if forests.groups != 1:
                 raise UsageError(
-                    f"a Moses hypergraph is one forest and there are {forests.groups}; "
+                    f"a hypergraph of {self.program} is one forest and there are {forests.groups}; "
                     "name a folder, without an ending"
                 )
-            _write_file(forests, 0, path)
+            self._write_file(forests, 0, path)
             return
         for i in forests.ids:
             if not isinstance(i, int) or i < 0:
                 raise UsageError(
-                    f"Moses numbers its forests and has no place for the id '{i}'; write arrow"
+                    f"{self.program} numbers its forests and has no place for the id '{i}'; "
+                    "write arrow"
                 )
         with writing_folder(path) as folder:
             for s, i in enumerate(forests.ids):
-                _write_file(forests, s, os.path.join(folder, f"{i}.txt.gz"))
+                self._write_file(forests, s, os.path.join(folder, f"{i}.txt.gz"))
+
+    def _write_file(self, forests: Forests, s: int, path: str | os.PathLike[str]) -> None:
+        with writing(path) as file:
+            for line in self.lines(cut(forests.block(s, s + 1)), forests):
+                file.write(line.encode() + b"\n")
+
+    def lines(self, arrays: ForestArrays, forests: Forests) -> Iterator[str]:
+        """Yield the lines of one forest of a set."""
+        nodes, edges = int(arrays.node_start[1]), int(arrays.edge_start[-1])
+        yield HEADER
+        yield f"{nodes} {edges}"
+        covered = arrays.covered.tolist()
+        for node, texts in enumerate(edge_texts(arrays, forests)):
+            yield f"# node {node}"
+            yield str(len(texts))
+            last = f"{BAR} {covered[node]}" if covered[node] >= 0 else BAR
+            for text in texts:
+                yield f"{text} {last}"
 
 
 @dataclass
@@ -98,7 +120,7 @@ class _Edges:
     lines: list[int] = field(default_factory=list)
 
 
-class _Reader:
+class HypergraphReader:
     """Reads one file."""
 
     def __init__(self, source: Source, names: Numbering, words: Numbering) -> None:
@@ -112,26 +134,36 @@ class _Reader:
 
     def forest(self) -> RawForest:
         """Read all vertices."""
+        nodes, edges = self._counts()
+        first_line = self.line
+        covered = [self._vertex(v, nodes) for v in range(nodes)]
+        self._check_end(nodes)
+        self._check_edges(edges, first_line)
+        return self._raw(nodes, nodes - 1, covered, first_line)
+
+    def _counts(self) -> tuple[int, int]:
         text = self._next("the counts of vertices and hyperedges")
         counts = text.split()
         if len(counts) != 2:
             problem = f"'{text}' is not the counts of vertices and hyperedges"
             raise FormatError(self.name, self.line, problem, "give two numbers")
-        first_line = self.line
         nodes, edges = (whole_number(c, self.name, self.line, "a count") for c in counts)
         if nodes == 0 or edges == 0:
             problem = "the forest is empty"
             raise FormatError(self.name, self.line, problem, "leave it out, or write it again")
-        covered = [self._vertex(v, nodes) for v in range(nodes)]
-        self._check_end(nodes)
-        held = self.edges
-        if len(held.heads) != edges:
-            problem = f"{edges} hyperedges are announced and there are {len(held.heads)}"
+        return nodes, edges
+
+    def _check_edges(self, edges: int, first_line: int) -> None:
+        if len(self.edges.heads) != edges:
+            problem = f"{edges} hyperedges are announced and there are {len(self.edges.heads)}"
             raise FormatError(self.name, first_line, problem, "write the forest again")
+
+    def _raw(self, nodes: int, goal: int, covered: list[int], first_line: int) -> RawForest:
+        held = self.edges
         return RawForest(
             0,
             nodes,
-            nodes - 1,
+            goal,
             np.array(held.heads, np.int64),
             offsets(held.arity),
             np.array(held.tails, np.int64),
@@ -246,41 +278,30 @@ class _Reader:
         return FormatError(self.name, self.line, problem, "write name=value")
 
 
-def _write_file(forests: Forests, s: int, path: str | os.PathLike[str]) -> None:
-    block = forests.block(s, s + 1)
-    with writing(path) as file:
-        for line in _lines(cut(Block(block.arrays, block.first, block.last)), forests):
-            file.write(line.encode() + b"\n")
-
-
-def _lines(arrays: ForestArrays, forests: Forests) -> Iterator[str]:
-    nodes, edges = int(arrays.node_start[1]), int(arrays.edge_start[-1])
-    yield HEADER
-    yield f"{nodes} {edges}"
-    covered = arrays.covered.tolist()
+def edge_texts(arrays: ForestArrays, forests: Forests, first: int = 0) -> Iterator[list[str]]:
+    """Yield target side and features of each hyperedge into a node; nodes count from ``first``."""
     starts = (arrays.tail_start, arrays.feature_start, arrays.word_start)
     tail_start, feature_start, word_start = (start.tolist() for start in starts)
-    for node, (lo, hi) in enumerate(itertools.pairwise(arrays.edge_start.tolist())):
-        yield f"# node {node}"
-        yield str(hi - lo)
-        last = f"{BAR} {covered[node]}" if covered[node] >= 0 else BAR
+    for lo, hi in itertools.pairwise(arrays.edge_start.tolist()):
+        texts = []
         for e in range(lo, hi):
-            tails = arrays.tails[tail_start[e] : tail_start[e + 1]].tolist()
+            tails = (arrays.tails[tail_start[e] : tail_start[e + 1]] + first).tolist()
             ids = arrays.words[word_start[e] : word_start[e + 1]].tolist()
             target = [_word(forests.vocabulary[w]) if w >= 0 else f"[{tails[-w - 1]}]" for w in ids]
             span = slice(feature_start[e], feature_start[e + 1])
             pairs = zip(arrays.feature_ids[span], arrays.feature_values[span], strict=True)
             features = [f"{_feature(forests.names[k])}={shortest(v)}" for k, v in pairs]
-            yield f"{' '.join([*target, BAR, *features])} {last}"
+            texts.append(" ".join([*target, BAR, *features]))
+        yield texts
 
 
 def _word(word: str) -> str:
     if BAR in word or word in MARKS or TAIL.fullmatch(word):
-        raise UsageError(f"a Moses hypergraph has no place for the word '{word}'; write arrow")
+        raise UsageError(f"a hypergraph has no place for the word '{word}'; write arrow")
     return word
 
 
 def _feature(name: str) -> str:
     if BAR in name or [name] != name.split():
-        raise UsageError(f"a Moses hypergraph has no place for the name '{name}'; write arrow")
+        raise UsageError(f"a hypergraph has no place for the name '{name}'; write arrow")
     return name
