@@ -85,7 +85,7 @@ class ForestWriter:
         parts = [_parts(row.arrays) for row in rows]
         columns = [
             pa.array([str(row.id) for row in rows], pa.large_string()),
-            pa.array([isinstance(row.id, int) for row in rows], pa.int8()),
+            pa.array([int(isinstance(row.id, int)) for row in rows], pa.int8()),
             *(_lists([part[name] for part in parts], kind, pa) for name, kind in NUMBERS.items()),
             *(pa.array(texts[name], pa.large_list(pa.large_string())) for name in TEXTS),
             _references([row.references for row in rows], pa),
