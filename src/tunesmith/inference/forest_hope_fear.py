@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Number
+from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import LONGEST, grown, grown_floats
 from tunesmith.kernels import inlined, kernel
@@ -191,6 +191,8 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
     edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
     edge0 = edge_start[0]
     size = reference.shape[0] + 1
+    occurs = np.zeros(1 + (reference.max() if size > 1 else 0), np.bool_)
+    occurs[reference] = True
     # Parts, by node: where they begin and end as i * size + j ascending, the value, the
     # hyperedge, and the last link of the parts that its tails stand for.
     part_start = np.zeros(nodes + 1, np.int64)
@@ -210,6 +212,8 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
     for n in range(nodes):
         begin = count
         for e in range(edge_start[n], edge_start[n + 1]):
+            if not _may_match(arrays, e, occurs, part_start):
+                continue
             there = size
             for i in range(size):
                 now_keys[i], now_values[i], now_links[i] = i * size + i, scores[e - edge0], -1
@@ -253,6 +257,19 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
         if keys[at] == size - 1:
             return _written(at, edges, links, link_part, link_before)
     return np.empty(0, np.int32)
+
+
+@kernel
+def _may_match(arrays: ForestArrays, edge: int, occurs: Flags, part_start: Ints) -> bool:
+    """Tell whether all words of a hyperedge are in the reference, and something of each tail."""
+    for k in range(arrays.word_start[edge], arrays.word_start[edge + 1]):
+        word = arrays.words[k]
+        if word >= 0 and (word >= occurs.shape[0] or not occurs[word]):
+            return False
+    for k in range(arrays.tail_start[edge], arrays.tail_start[edge + 1]):
+        if part_start[arrays.tails[k]] == part_start[arrays.tails[k] + 1]:
+            return False
+    return True
 
 
 @kernel
