@@ -18,19 +18,9 @@ from tunesmith.data.candidates import References, Texts
 from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, joined
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import grown
+from tunesmith.inference.forest_contexts import GAP, LENGTH, Trie, lay_out, room_of, trie_of
 from tunesmith.inference.forest_exact import prepared_references
-from tunesmith.inference.forest_split import (
-    GAP,
-    USUAL_LIMIT,
-    Contexts,
-    SplitForest,
-    Trie,
-    lay_out,
-    rebuilt,
-    room_of,
-    split_forest,
-    trie_of,
-)
+from tunesmith.inference.forest_split import USUAL_LIMIT, SplitForest, rebuilt, split_forest
 from tunesmith.kernels import kernel
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngram_tables import NgramTables, longer
@@ -198,13 +188,12 @@ def _count(
     counts = np.zeros((edges, 2 + 2 * order))
     room = room_of(word_start, edge0, edge0 + split.origin.max() + 1, order - 1)
     laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
-    contexts = split.contexts
     for e in range(edges):
         own = edge0 + split.origin[e]
         side = words[word_start[own] : word_start[own + 1]]
         tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
-        size, _ = lay_out(side, tails, trie, contexts, order - 1, laid, ends)
-        _count_edge(side, tails, contexts, laid, ends, size, trie, order, counts[e])
+        size, _ = lay_out(side, tails, trie.sequences, split.nodes, order - 1, laid, ends)
+        _count_edge(side, tails, split.nodes, laid, ends, size, trie, order, counts[e])
     _share_out(arrays, reference, counts)
     return counts
 
@@ -213,7 +202,7 @@ def _count(
 def _count_edge(
     side: Ids,
     tails: Ids,
-    contexts: Contexts,
+    nodes: Ids,
     laid: Ids,
     ends: Ids,
     size: int,
@@ -224,12 +213,12 @@ def _count_edge(
     """Count the n-grams that arise at a hyperedge, and its own words."""
     length = 0
     for k in range(side.shape[0]):
-        length += 1 if side[k] >= 0 else contexts.length[tails[-side[k] - 1]]
+        length += 1 if side[k] >= 0 else nodes[tails[-side[k] - 1], LENGTH]
     row[0] = side.shape[0] - tails.shape[0]
     for n in range(order):
         new = max(length - n, 0)
         for k in range(tails.shape[0]):
-            new -= max(contexts.length[tails[k]] - n, 0)
+            new -= max(nodes[tails[k], LENGTH] - n, 0)
         row[2 + order + n] = new
     # A tail's length is at least order - 1 or as it is, so that unigrams are not its length.
     row[2 + order] = row[0]

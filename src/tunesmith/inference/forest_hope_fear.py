@@ -143,7 +143,7 @@ def _bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
         rows = _with_added(row, scoring, -1.0).reshape(1, row.shape[0])
         out = np.empty(1)
         score_rows(rows, order, smoothing, added, scale, out)
-        return out[0] / 100.0
+        return float(out[0]) / 100.0
     found = _root(above / below, order)
     if row[0] < scale * row[1]:
         found *= np.exp(1.0 - scale * row[1] / row[0])
@@ -153,8 +153,8 @@ def _bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
 @inlined
 def _root(value: float, order: int) -> float:
     if order == 4:
-        return np.sqrt(np.sqrt(value))
-    return value if order == 1 else value ** (1.0 / order)
+        return float(np.sqrt(np.sqrt(value)))
+    return value if order == 1 else float(value ** (1.0 / order))
 
 
 @kernel

@@ -22,14 +22,21 @@ from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, ForestArrays, joined
 from tunesmith.inference.derivations import grown, grown_offsets
+from tunesmith.inference.forest_contexts import (
+    LEFT,
+    LENGTH,
+    ORIGIN,
+    RIGHT,
+    Trie,
+    context_of,
+    empty_trie,
+    room_of,
+)
 from tunesmith.kernels import kernel
-from tunesmith.metrics.ngram_tables import NgramTables, longer, place_of, table_size
 
 #: A forest may grow to so many times its hyperedges.
 USUAL_LIMIT = 20.0
 FINE, TOO_LARGE, NO_ROOM = range(3)
-#: Stands between the beginning and the end of a tail whose middle is not known.
-GAP = -1
 
 
 class Split(NamedTuple):
@@ -51,51 +58,15 @@ class Split(NamedTuple):
     widths: Ids
 
 
-class Trie(NamedTuple):
-    """Sequences of words, from the empty one, 0, on.
-
-    Attributes
-    ----------
-    keys : int64[...], child : int32[...]
-        As in :class:`tunesmith.metrics.ngram_tables.NgramTables`.
-    parent : int32[...], word : int32[...], depth : int32[...]
-        Each but the first is a shorter one and a word.
-    state : int64[2]
-        How many there are, and whether new ones are added: 0 where only those count that are
-        there, 1 where all do.
-    """
-
-    keys: Ints
-    child: Ids
-    parent: Ids
-    word: Ids
-    depth: Ids
-    state: Ints
-
-
-class Contexts(NamedTuple):
-    """The contexts of the nodes of a forest.
-
-    Attributes
-    ----------
-    left, right : int32[N]
-        The beginning and the end, as nodes of the trie.
-    length : int32[N]
-        How many words there are, at most as many as the longest context has.
-    """
-
-    left: Ids
-    right: Ids
-    length: Ids
-
-
 class SplitForest(NamedTuple):
     """One forest as it was split.
 
     Attributes
     ----------
-    node_origin : int32[N], contexts
-        The node that each of the new ones was, and its context.
+    nodes : int32[N, 4]
+        The node that each of the new ones was, ORIGIN, and its context: beginning and end, LEFT
+        and RIGHT, as sequences of the trie; and how many words there are, LENGTH, at most as
+        many as the longest context has.
     edge_start : int64[N + 1], origin : int32[E], tails : int32[...]
         The hyperedges into each, which they were, and their tails, all numbered within the
         forest.
@@ -103,8 +74,7 @@ class SplitForest(NamedTuple):
         How many words a context has at most; -1 where nothing was split.
     """
 
-    node_origin: Ids
-    contexts: Contexts
+    nodes: Ids
     edge_start: Ints
     origin: Ids
     tails: Ids
@@ -153,7 +123,7 @@ def split_forest(
     for shorter in range(width, -2, -1):
         while True:
             trie = empty_trie(room) if known is None else known
-            code, *found = _split(
+            code, found = _split(
                 arrays, sides.start, sides.ids, forest, trie, shorter, width, allowed
             )
             if code != NO_ROOM:
@@ -161,37 +131,7 @@ def split_forest(
             room *= 4
         if code == FINE:
             break
-    nodes, left, right, length, edge_start, origin, tails = found
-    contexts = Contexts(left, right, length)
-    return trie, SplitForest(nodes, contexts, edge_start, origin, tails, shorter)
-
-
-def trie_of(tables: NgramTables, group: int) -> Trie:
-    """Return the sequences of the references of a group."""
-    slots = slice(tables.slot_start[group], tables.slot_start[group + 1])
-    nodes = slice(tables.node_start[group], tables.node_start[group + 1])
-    parent = tables.parent[nodes]
-    return Trie(
-        tables.keys[slots],
-        tables.child[slots],
-        parent,
-        tables.word[nodes],
-        _depths(parent),
-        np.array([len(parent), 0]),
-    )
-
-
-def empty_trie(room: int) -> Trie:
-    """Return a trie that grows, to so many sequences."""
-    size = table_size(room)
-    return Trie(
-        np.full(size, -1, np.int64),
-        np.zeros(size, np.int32),
-        np.full(room, -1, np.int32),
-        np.full(room, -1, np.int32),
-        np.zeros(room, np.int32),
-        np.array([1, 1]),
-    )
+    return trie, found
 
 
 def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArrays:
@@ -203,7 +143,7 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
     feature_start, features = _rows(arrays.feature_start, edges)
     word_start, words = _rows(arrays.word_start, edges)
     return ForestArrays(
-        np.array([0, len(split.node_origin)]),
+        np.array([0, len(split.nodes)]),
         split.edge_start,
         np.concatenate([[0], np.cumsum(sizes)]),
         split.tails,
@@ -212,7 +152,7 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
         arrays.feature_values[features],
         word_start,
         arrays.words[words],
-        arrays.covered[node0 + split.node_origin],
+        arrays.covered[node0 + split.nodes[:, ORIGIN]],
         np.zeros((len(edges), 0)),
     )
 
@@ -229,15 +169,6 @@ def _rows(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
         for k in range(offsets[i], offsets[i + 1]):
             places[k] = begin + k
     return offsets, places
-
-
-@kernel
-def _depths(parent: Ids) -> Ids:
-    depth = np.zeros(parent.shape[0], np.int32)
-    for node in range(1, parent.shape[0]):
-        if parent[node] >= 0:
-            depth[node] = depth[parent[node]] + 1
-    return depth
 
 
 @kernel
@@ -260,125 +191,6 @@ def _open_sides(
 
 
 @kernel
-def lay_out(
-    side: Ids,
-    tails: Ids,
-    trie: Trie,
-    contexts: Contexts,
-    longest: int,
-    laid: Ids,
-    ends: Ids,
-) -> tuple[int, int]:
-    """Write what is known of the words that a hyperedge stands for.
-
-    Parameters
-    ----------
-    side, tails
-        Its target side and its tails, as nodes that have contexts.
-    longest
-        The length of a context that stands for more words.
-    laid, ends : int32[...]
-        To be filled: words, and gaps in tails; and where an n-gram that begins there must end
-        at the earliest to be new: behind the tail, or anywhere for a word of the hyperedge. -1
-        stands where none can begin: before a gap.
-
-    Returns
-    -------
-    How much was written, and the number of words, or of more than ``longest``.
-    """
-    count = length = 0
-    for k in range(side.shape[0]):
-        if side[k] >= 0:
-            laid[count] = side[k]
-            ends[count] = count
-            count += 1
-            length += 1
-            continue
-        tail = tails[-side[k] - 1]
-        left, right = contexts.left[tail], contexts.right[tail]
-        own = contexts.length[tail]
-        length += own
-        begin = count
-        count = _spell(trie, left, laid, count)
-        if own >= longest or count - begin < own:
-            # Not all of it is known, or has to be.
-            laid[count] = GAP
-            count += 1
-            ends[begin:count] = -1
-            begin = count
-            count = _spell(trie, right, laid, count)
-        ends[begin:count] = count
-    return count, length
-
-
-@kernel
-def _spell(trie: Trie, node: int, laid: Ids, at: int) -> Number:
-    """Write the words of a sequence; return where the next goes."""
-    end = at + trie.depth[node]
-    for k in range(end - 1, at - 1, -1):
-        laid[k] = trie.word[node]
-        node = trie.parent[node]
-    return end
-
-
-@kernel
-def _added(trie: Trie, node: int, word: int) -> Number:
-    """Return a sequence with a word more, which is not there yet; -1 if there is no room."""
-    new = trie.state[0]
-    if new == trie.parent.shape[0]:
-        return -1
-    slot = place_of(trie.keys, node, word)
-    trie.keys[slot] = (np.int64(node) << 32) | np.int64(word)
-    trie.child[slot] = new
-    trie.parent[new], trie.word[new] = node, word
-    trie.depth[new] = trie.depth[node] + 1
-    trie.state[0] = new + 1
-    return new
-
-
-@kernel
-def _beginning(trie: Trie, laid: Ids, count: int, width: int) -> Number:
-    """Return the longest beginning that counts; -1 if there is no room for it."""
-    keys, child = trie.keys, trie.child
-    node: Number = 0
-    for i in range(min(count, width)):
-        if laid[i] == GAP:
-            break
-        found = longer(keys, child, node, laid[i])
-        if found < 0:
-            if trie.state[1] == 0:
-                break
-            found = _added(trie, node, laid[i])
-            if found < 0:
-                return found
-        node = found
-    return node
-
-
-@kernel
-def _end(trie: Trie, laid: Ids, count: int, width: int) -> Number:
-    """Return the longest end that counts; -1 if there is no room for it."""
-    keys, child = trie.keys, trie.child
-    begin = count
-    while begin > 0 and count - begin < width and laid[begin - 1] != GAP:
-        begin -= 1
-    for first in range(begin, count):
-        node: Number = 0
-        for i in range(first, count):
-            found = longer(keys, child, node, laid[i])
-            if found < 0 and trie.state[1] == 1:
-                found = _added(trie, node, laid[i])
-                if found < 0:
-                    return found
-            node = found
-            if node < 0:
-                break
-        if node >= 0:
-            return node
-    return 0
-
-
-@kernel
 def _split(
     arrays: ForestArrays,
     word_start: Ints,
@@ -388,187 +200,176 @@ def _split(
     width: int,
     longest: int,
     allowed: int,
-) -> tuple[int, Ids, Ids, Ids, Ids, Ints, Ids, Ids]:
+) -> tuple[int, SplitForest]:
     """Split the nodes of a forest by contexts of so many words; -1 splits nothing.
 
     Hyperedges come in the order of those that they were, and then of their tails, the last of
     which changes fastest. New nodes come in the order in which they are met.
     """
     node0 = arrays.node_start[forest]
-    nodes = arrays.node_start[forest + 1] - node0
-    edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
+    size = arrays.node_start[forest + 1] - node0
+    edge_start = arrays.edge_start[node0 : node0 + size + 1]
     edge0 = edge_start[0]
     before, after = _open_sides(arrays, word_start, words, forest)
-    room = room_of(word_start, edge0, edge_start[nodes], longest)
-    laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
-    # The new nodes: of which node, and their contexts; those of node n come from new_start[n] on.
-    new_start = np.zeros(nodes + 1, np.int32)
-    origins = np.empty(2 * nodes, np.int32)
-    left, right = np.empty(2 * nodes, np.int32), np.empty(2 * nodes, np.int32)
-    length = np.empty(2 * nodes, np.int32)
+    room = room_of(word_start, edge0, edge_start[size], longest)
+    scratch = np.empty((2, room), np.int32)
+    # The new nodes, those of node n from first[n] on; and by a hash table.
+    nodes = np.empty((2 * size, 4), np.int32)
+    first = np.zeros(size + 1, np.int32)
     table = np.full(64, -1, np.int32)
     count = 0
-    # What is found at a node: the new node, the hyperedge, and its tails in a row.
-    met, met_edge = np.empty(64, np.int32), np.empty(64, np.int32)
-    met_at, met_tails = np.empty(64, np.int32), np.empty(64, np.int32)
-    # The new hyperedges.
-    new_edge_start = np.zeros(2 * nodes + 1, np.int64)
-    origin = np.empty(2 * (edge_start[nodes] - edge0), np.int32)
-    tails = np.empty(64, np.int32)
+    # What is met at a node: the new head, the hyperedge, and where its tails are.
+    met, met_tails = np.empty((64, 3), np.int32), np.empty(64, np.int32)
+    starts = np.zeros(2 * size + 1, np.int64)
+    origin, tails = np.empty(64, np.int32), np.empty(64, np.int32)
     made = tails_made = 0
-    failed = (origins, left, right, length, new_edge_start, origin, tails)
-    for n in range(nodes):
+    failed = SplitForest(nodes, starts, origin, tails, width)
+    for n in range(size):
         found = used = 0
         for e in range(edge_start[n], edge_start[n + 1]):
             own = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
             arity = own.shape[0]
-            ways = 1.0
-            for k in range(arity):
-                ways *= new_start[own[k] + 1] - new_start[own[k]]
+            ways = _ways(own, first)
             if width >= 0 and made + found + ways > allowed:
-                return TOO_LARGE, *failed
-            side = words[word_start[e] : word_start[e + 1]]
-            met, met_edge = grown(met, found + int(ways)), grown(met_edge, found + int(ways))
-            met_at = grown(met_at, found + int(ways))
+                return TOO_LARGE, failed
+            met = _grown_rows(met, found + int(ways))
             met_tails = grown(met_tails, used + int(ways) * arity)
-            contexts = Contexts(left, right, length)
-            pick = met_tails[used : used + arity]
-            for k in range(arity):
-                pick[k] = new_start[own[k]]
+            side = words[word_start[e] : word_start[e + 1]]
             for way in range(int(ways)):
-                # The context of what this way stands for.
-                begin, end, size = 0, 0, longest
+                pick = met_tails[used : used + arity]
+                _pick(pick, met_tails[max(0, used - arity) : used], own, first, way)
+                left, right, length = 0, 0, longest
                 if width >= 0 and (before[n] or after[n]):
-                    laid_out, size = lay_out(side, pick, trie, contexts, longest, laid, ends)
-                    size = min(size, longest)
-                    if before[n]:
-                        begin = _beginning(trie, laid, laid_out, width)
-                    if after[n]:
-                        end = _end(trie, laid, laid_out, width)
-                    if begin < 0 or end < 0:
-                        return NO_ROOM, *failed
-                at = _slot(table, origins, left, right, length, n, begin, end, size)
-                if table[at] < 0:
+                    sides = (before[n], after[n])
+                    left, right, length = context_of(
+                        side, pick, trie, nodes, sides, width, longest, scratch
+                    )
+                    if left < 0 or right < 0:
+                        return NO_ROOM, failed
+                at = _slot(table, nodes, n, left, right, length)
+                which: Number = table[at]
+                if which < 0:
+                    which = count
                     table[at] = count
-                    origins, left = grown(origins, count + 1), grown(left, count + 1)
-                    right, length = grown(right, count + 1), grown(length, count + 1)
-                    contexts = Contexts(left, right, length)
-                    origins[count], left[count] = n, begin
-                    right[count], length[count] = end, size
+                    nodes = _grown_rows(nodes, count + 1)
+                    new = nodes[count]
+                    new[ORIGIN], new[LEFT], new[RIGHT], new[LENGTH] = n, left, right, length
                     count += 1
-                    met[found] = count - 1
                     if 2 * count > table.shape[0]:
-                        table = _larger(table, origins, left, right, length, count)
-                else:
-                    met[found] = table[at]
-                met_edge[found], met_at[found] = e - edge0, used
+                        table = _larger(table, nodes, count)
+                head = met[found]
+                head[0], head[1], head[2] = which, e - edge0, used
                 used += arity
                 found += 1
-                if way + 1 < int(ways):
-                    pick = _next_pick(met_tails, used, arity, own, new_start)
-        new_start[n + 1] = count
-        # Hyperedges stand together by their new heads.
-        new_edge_start = grown_offsets(new_edge_start, count + 1)
-        new_edge_start[new_start[n] + 1 : count + 1] = 0
-        for i in range(found):
-            new_edge_start[met[i] + 1] += 1
-        for i in range(new_start[n], count):
-            new_edge_start[i + 1] += new_edge_start[i]
-        origin = grown(origin, made + found)
-        tails = grown(tails, tails_made + used)
-        for i in _by_head(met[:found], new_start[n], count):
-            origin[made] = met_edge[i]
-            made += 1
-            arity = _arity(arrays, edge0 + met_edge[i])
-            for k in range(arity):
-                tails[tails_made + k] = met_tails[met_at[i] + k]
-            tails_made += arity
-        failed = (origins, left, right, length, new_edge_start, origin, tails)
-    return (
-        FINE,
-        origins[:count].copy(),
-        left[:count].copy(),
-        right[:count].copy(),
-        length[:count].copy(),
-        new_edge_start[: count + 1].copy(),
+        first[n + 1] = count
+        starts = grown_offsets(starts, count + 1)
+        origin, tails = grown(origin, made + found), grown(tails, tails_made + used)
+        _place(
+            met[:found],
+            met_tails[:used],
+            starts[first[n] : count + 1],
+            first[n],
+            origin[made:],
+            tails[tails_made:],
+            arrays.tail_start[edge0:],
+        )
+        made += found
+        tails_made += used
+    whole = SplitForest(
+        nodes[:count].copy(),
+        starts[: count + 1].copy(),
         origin[:made].copy(),
         tails[:tails_made].copy(),
+        width,
     )
+    return FINE, whole
 
 
 @kernel
-def _arity(arrays: ForestArrays, edge: int) -> Number:
-    return arrays.tail_start[edge + 1] - arrays.tail_start[edge]
+def _ways(tails: Ids, first: Ids) -> float:
+    """Return how many combinations of new nodes there are for some tails; it may be huge."""
+    ways = 1.0
+    for tail in tails:
+        ways *= first[tail + 1] - first[tail]
+    return ways
 
 
 @kernel
-def room_of(word_start: Ints, first: int, last: int, longest: int) -> int:
-    """Return how long what is laid out of a hyperedge may be."""
-    most = 0
-    for e in range(first, last):
-        most = max(most, word_start[e + 1] - word_start[e])
-    return most * (2 * longest + 1)
+def _pick(pick: Ids, last: Ids, tails: Ids, first: Ids, way: int) -> None:
+    """Write the combination of new tails after the last one; the first of all if it is that."""
+    k = pick.shape[0] - 1
+    for i in range(k + 1):
+        pick[i] = last[i] if way > 0 else first[tails[i]]
+    if way > 0:
+        while pick[k] + 1 == first[tails[k] + 1]:
+            pick[k] = first[tails[k]]
+            k -= 1
+        pick[k] += 1
 
 
 @kernel
-def _next_pick(met_tails: Ids, used: int, arity: int, own: Ids, new_start: Ids) -> Ids:
-    """Return the next combination of new tails, made of the one that stands before."""
-    pick = met_tails[used : used + arity]
-    pick[:] = met_tails[used - arity : used]
-    k = arity - 1
-    while pick[k] + 1 == new_start[own[k] + 1]:
-        pick[k] = new_start[own[k]]
-        k -= 1
-    pick[k] += 1
-    return pick
-
-
-@kernel
-def _slot(
-    table: Ids,
-    origins: Ids,
-    left: Ids,
-    right: Ids,
-    length: Ids,
-    node: int,
-    begin: int,
-    end: int,
-    size: int,
-) -> Number:
+def _slot(table: Ids, nodes: Ids, node: int, left: int, right: int, length: int) -> Number:
     """Return the slot of a new node, or the empty one where it goes."""
     mask = table.shape[0] - 1
-    h = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(begin)
-    h = h * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(end)
-    h = (h * np.uint64(0x94D049BB133111EB) + np.uint64(size)) * np.uint64(0x9E3779B97F4A7C15)
+    h = np.uint64(node) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(left)
+    h = h * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(right)
+    h = (h * np.uint64(0x94D049BB133111EB) + np.uint64(length)) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64(h >> np.uint64(32)) & mask
-    while True:
-        at = table[slot]
-        if at < 0:
-            return slot
-        if origins[at] == node and left[at] == begin and right[at] == end and length[at] == size:
-            return slot
+    while table[slot] >= 0:
+        own = nodes[table[slot]]
+        same = own[LEFT] == left and own[RIGHT] == right and own[LENGTH] == length
+        if same and own[ORIGIN] == node:
+            break
         slot = (slot + 1) & mask
+    return slot
 
 
 @kernel
-def _larger(table: Ids, origins: Ids, left: Ids, right: Ids, length: Ids, count: int) -> Ids:
+def _larger(table: Ids, nodes: Ids, count: int) -> Ids:
     larger = np.full(4 * table.shape[0], -1, np.int32)
     for i in range(count):
-        at = _slot(larger, origins, left, right, length, origins[i], left[i], right[i], length[i])
-        larger[at] = i
+        own = nodes[i]
+        larger[_slot(larger, nodes, own[ORIGIN], own[LEFT], own[RIGHT], own[LENGTH])] = i
     return larger
 
 
 @kernel
-def _by_head(heads: Ids, first: int, last: int) -> Ints:
-    """Return the order of some heads, first to last - 1, in which equals stay as they are."""
-    at = np.zeros(last - first + 1, np.int64)
-    for i in range(heads.shape[0]):
-        at[heads[i] - first + 1] += 1
-    for i in range(last - first):
+def _place(
+    met: Ids,
+    met_tails: Ids,
+    starts: Ints,
+    first: int,
+    origin: Ids,
+    tails: Ids,
+    tail_start: Ints,
+) -> None:
+    """Write the hyperedges that were met by their new heads; equals stay in their order."""
+    heads = starts.shape[0] - 1
+    at = np.zeros(heads + 1, np.int64)
+    for i in range(met.shape[0]):
+        at[met[i, 0] - first + 1] += 1
+    for i in range(heads):
+        starts[i + 1] = starts[i] + at[i + 1]
         at[i + 1] += at[i]
-    order = np.empty(heads.shape[0], np.int64)
-    for i in range(heads.shape[0]):
-        order[at[heads[i] - first]] = i
-        at[heads[i] - first] += 1
-    return order
+    order = np.empty(met.shape[0], np.int64)
+    for i in range(met.shape[0]):
+        head = met[i, 0] - first
+        order[at[head]] = i
+        at[head] += 1
+    written = 0
+    for i in range(met.shape[0]):
+        edge = met[order[i], 1]
+        origin[i] = edge
+        begin = met[order[i], 2]
+        for k in range(tail_start[edge + 1] - tail_start[edge]):
+            tails[written] = met_tails[begin + k]
+            written += 1
+
+
+@kernel
+def _grown_rows(array: Ids, room: int) -> Ids:
+    if room <= array.shape[0]:
+        return array
+    larger = np.empty((max(room, 2 * array.shape[0]), array.shape[1]), np.int32)
+    larger[: array.shape[0]] = array
+    return larger
