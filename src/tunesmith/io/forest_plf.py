@@ -148,7 +148,8 @@ class _Line:
             raise FormatError(self.source_name, self.line, problem, "give 1 or more")
         named = [part for part in fields if "=" in part]
         scores = [part for part in fields if "=" not in part]
-        features = self._scores(scores, names)
+        # cdec's features stand in the place of scores.
+        features = self._scores(scores, names) if scores or found[2] is None else {}
         for part in named:
             name, _, value = part.rpartition("=")
             self._add(features, names[name.strip()], value.strip())
