@@ -57,9 +57,10 @@ class ForestHypotheses:
 
     For BLEU, expectations are over all derivations, of statistics that hyperedges have: matches
     are not clipped, and the reference length is apportioned (Chiang 2012, section 5.1). For other
-    metrics they are over a list: the best derivations under the first weights that are asked
-    for, and a sample of all others.
+    metrics they are over lists: the best derivations under the first weights that are asked for.
     """
+
+    is_costly = True
 
     def __init__(self, tuning: ForestTuning) -> None:
         self.tuning = tuning

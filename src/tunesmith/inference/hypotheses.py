@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -117,6 +117,8 @@ class Expectation:
 class Hypotheses(Protocol):
     """Candidates with statistics, on lists or on forests."""
 
+    #: Whether a line search takes long, so that there should be few.
+    is_costly: ClassVar[bool]
     metric: Metric
     names: tuple[str, ...]
     groups: int

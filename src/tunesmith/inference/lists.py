@@ -73,6 +73,8 @@ class ListHypotheses:
         Candidates and statistics.
     """
 
+    is_costly = False
+
     def __init__(self, tuning: TuningSet) -> None:
         self.tuning = tuning
         self.metric = tuning.metric

@@ -18,6 +18,7 @@ from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
+from tunesmith.inference.hypotheses import Hypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
@@ -33,8 +34,10 @@ from tunesmith.tuners.constrained import Constrained
 from tunesmith.tuners.regularised import Regularised, with_length_scale
 from tunesmith.tuners.remembering import Remembering, distinct
 
-#: Restarts, and walks after each climb, unless the user says how many.
-RESTARTS, WALKS = 20, 2
+#: Restarts, and walks after each climb, unless the user says how many; and where a line search
+#: takes long.
+USUAL = {"restarts": 20, "walks": 2}
+USUAL_IF_COSTLY = {"restarts": 4, "walks": 0}
 #: Weights of earlier rounds of a loop from which it climbs too, at most.
 EARLIER = 10
 #: Restarts that set out together. Fixed, so that the result does not depend on the cores.
@@ -66,7 +69,9 @@ class MERT(Constrained, Regularised, Remembering):
     """
 
     restarts: int | None = option(
-        None, "climbs from other starting points beside the first [default: 20, gradient 0]"
+        None,
+        "climbs from other starting points beside the first "
+        "[default: 20, on forests 4, gradient 0]",
     )
     begin: Literal["near", "anywhere"] = option(
         "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
@@ -74,7 +79,7 @@ class MERT(Constrained, Regularised, Remembering):
     walks: int | None = option(
         None,
         "random walks away from each climb's end, each followed by a climb "
-        "[default: 2, gradient 0]",
+        "[default: 2, on forests 0, gradient 0]",
     )
     directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
     smoothing: Literal["none", "mean", "min"] = option(
@@ -100,11 +105,13 @@ class MERT(Constrained, Regularised, Remembering):
     def _directions(self) -> Directions:
         return DIRECTIONS.create(self.directions)
 
-    def _times(self, given: int | None, usual: int) -> int:
+    def _times(self, name: str, hypotheses: Hypotheses) -> int:
         """Return how often to climb; many features' gradient is followed once."""
+        given: int | None = getattr(self, name)
         if given is not None:
             return given
-        return 0 if self._directions().is_costly else usual
+        usual = USUAL_IF_COSTLY if hypotheses.is_costly else USUAL
+        return 0 if self._directions().is_costly else usual[name]
 
     takes_forests = True
 
@@ -216,7 +223,11 @@ class MERT(Constrained, Regularised, Remembering):
             "ceiling": _ceiling(tuning),
         }
         ways = self._ways(
-            lambda own: Climb(hypotheses, spread, own, space, **about), begin, points, rng
+            lambda own: Climb(hypotheses, spread, own, space, **about),
+            begin,
+            points,
+            rng,
+            self._times("restarts", hypotheses),
         )
         count = sum(map(len, ways))
         best, searches, done = _End(begin, -np.inf), 0, 0
@@ -245,12 +256,12 @@ class MERT(Constrained, Regularised, Remembering):
         begin: Floats,
         points: Sequence[Floats],
         rng: np.random.Generator,
+        restarts: int,
     ) -> list[list[_Way]]:
         """Return the climbs to make; those of a list set out together.
 
         The first is alone; the others know what those before them found.
         """
-        restarts = self._times(self.restarts, RESTARTS)
         first, *generators = rng.spawn(restarts + 1)
         earlier = self._earlier_ones(begin, points, climb(first))
         second = [
@@ -285,7 +296,7 @@ class MERT(Constrained, Regularised, Remembering):
         """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
         climb, begin, floor = task
         end = self._ascend(climb, begin)
-        for _ in range(self._times(self.walks, WALKS) if end.value > floor else 0):
+        for _ in range(self._times("walks", climb.hypotheses) if end.value > floor else 0):
             if end.is_top:
                 break
             other = self._ascend(climb, _around(end.weights, climb, WALK_DISTANCE))
