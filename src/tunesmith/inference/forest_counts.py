@@ -9,6 +9,7 @@ share of the source that each covers (equation 10). So counts add up over a deri
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ from tunesmith.inference.derivations import grown
 from tunesmith.inference.forest_contexts import GAP, LENGTH, Trie, lay_out, room_of, trie_of
 from tunesmith.inference.forest_exact import prepared_references
 from tunesmith.inference.forest_split import USUAL_LIMIT, SplitForest, rebuilt, split_forest
+from tunesmith.io.forest_temporary import stored_like
 from tunesmith.kernels import kernel
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngram_tables import NgramTables, longer
 from tunesmith.metrics.preparation import WORD_BY_WORD
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.local import map_pieces, thread_count
 
 
 class Counted(NamedTuple):
@@ -47,29 +49,44 @@ class Counted(NamedTuple):
 def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
     """Split nodes, and count for each hyperedge what BLEU counts.
 
+    What is on disk stays there: the forests with counts go to a temporary file.
+
     Parameters
     ----------
     metric
         Its statistics are the columns of ``counts``.
     limit
-        A forest may grow to so many times its hyperedges; see :mod:`forest_split`.
+        A forest may grow to so many times its hyperedges; see
+        :mod:`tunesmith.inference.forest_split`.
     """
     counter = BlockCounter(forests, metric, limit)
+    widths: list[Ids] = []
 
     def count(piece: slice) -> Counted:
         return counter.of(forests.block(piece.start, piece.stop), piece.start)
 
-    parts = map_pieces(count, forests.pieces())
-    warn_of_fewer(np.concatenate([part.widths for part in parts]), metric)
-    return ForestSet(
-        forests.ids,
-        joined([own for part in parts for own in part.parts]),
-        forests.names,
-        forests.vocabulary,
-        forests.references,
-        forests.sources,
-        forests.files,
-    )
+    def parts() -> Iterator[ForestArrays]:
+        pieces, together = forests.pieces(), thread_count()
+        for i in range(0, len(pieces), together):
+            for found in map_pieces(count, pieces[i : i + together]):
+                widths.append(found.widths)
+                yield from found.parts
+
+    whole: Forests
+    if forests.bytes_per_edge > 0.0:
+        whole = stored_like(forests, parts(), len(metric.stat_names))
+    else:
+        whole = ForestSet(
+            forests.ids,
+            joined(list(parts())),
+            forests.names,
+            forests.vocabulary,
+            forests.references,
+            forests.sources,
+            forests.files,
+        )
+    warn_of_fewer(np.concatenate(widths), metric)
+    return whole
 
 
 def warn_of_fewer(widths: Ids, metric: BLEU) -> None:

@@ -1,0 +1,203 @@
+"""The best score, or the worst, that derivations of forests can have."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.data.candidates import Texts, pack_texts
+from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.inference.derivations import (
+    best_derivations,
+    check_length,
+    spell,
+    texts_of,
+    unfold,
+    viterbi,
+)
+from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
+from tunesmith.inference.forest_exact import ExactStatistics
+from tunesmith.inference.forest_hope_fear import linear_values, reranked
+from tunesmith.inference.forest_lists import kbest_lists
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.preparation import numbered
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.wer import WER
+from tunesmith.parallel.local import map_pieces
+
+#: Each forest in turn takes a better derivation, so many times at most.
+ROUNDS = 10
+
+
+class ForestOracle(NamedTuple):
+    """The best choice there is, or the best that was found.
+
+    Attributes
+    ----------
+    stats : [S, K]
+        What the metric counts in the derivation of each forest.
+    texts
+        Their words.
+    score
+        On the customary scale.
+    exact
+        Whether no choice is better; otherwise the score is only a bound.
+    """
+
+    stats: Stats
+    texts: Texts
+    score: float
+    exact: bool
+
+
+def forest_oracle(tuning: ForestTuning, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+    """Return the best score that was found, and whether there is none better.
+
+    It is never worse than that of the weights.
+    """
+    exact = ExactStatistics(tuning.forests, tuning.metric)
+    found = oracle(tuning.forests, tuning.metric, exact, weights, worst, tuning.options.size)
+    return found.score, found.exact
+
+
+def oracle(
+    forests: Forests,
+    metric: Metric,
+    exact: ExactStatistics,
+    weights: Floats,
+    worst: bool = False,
+    size: int = 100,
+) -> ForestOracle:
+    """Choose a derivation of each forest for the best score.
+
+    For BLEU each forest in turn takes a derivation that forest reranking finds, with the others as
+    they are, where that is better in fact. The fewest errors of words on lattices are found
+    exactly. For all else it is the best choice among the ``size`` best texts of each forest; if
+    no forest has more of them, all texts are among them.
+
+    Parameters
+    ----------
+    exact
+        Counts texts.
+    weights
+        What is chosen first, and which texts are listed.
+    worst
+        Look for the lowest score, or the highest error rate.
+    """
+    if isinstance(metric, BLEU) and type(metric).score is BLEU.score:
+        return _of_bleu(forests, metric, exact, weights, worst)
+    if type(metric) is WER and not worst and _are_lattices(forests):
+        return _of_wer(forests, metric, exact)
+    return _of_lists(forests, metric, weights, worst, size)
+
+
+def _of_bleu(
+    forests: Forests, metric: BLEU, exact: ExactStatistics, weights: Floats, worst: bool
+) -> ForestOracle:
+    first = best_derivations(forests, weights)
+    begun = texts_of(forests, first)
+    texts = [begun[s] for s in range(forests.groups)]
+    stats = exact.of_texts(first.forest, begun)
+    total: Stats = stats.sum(axis=0)
+    sign = -1.0 if worst else 1.0
+    searched = counted(forests, metric)
+    for _ in range(ROUNDS):
+        changed = False
+        for piece in searched.pieces():
+            arrays, begin, _ = searched.block(piece.start, piece.stop)
+            for s in range(piece.start, piece.stop):
+                others = total - stats[s]
+                top = sign * float(metric.gain(total))
+                for words in _found(arrays, begin + s - piece.start, metric, others, sign):
+                    row = exact.of_text(s, words)
+                    gain = sign * float(metric.gain(others + row))
+                    if gain > top:
+                        top, stats[s], texts[s] = gain, row, words
+                        total = others + row
+                        changed = True
+        if not changed:
+            break
+    return ForestOracle(stats, pack_texts(texts), float(metric.score(total)), False)
+
+
+def _found(
+    arrays: ForestArrays, forest: int, metric: BLEU, others: Stats, sign: float
+) -> list[Ids]:
+    """Return the words of derivations that may be better beside what the other forests have."""
+    edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
+    nothing = np.zeros(edges[1] - edges[0])
+    document = others.astype(np.float64)
+    by_linear = linear_values(arrays, forest, sign * metric.slope(document))
+    choices = [
+        reranked(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
+        viterbi(arrays, forest, by_linear)[1],
+    ]
+    derivations = [unfold(arrays, forest, choice) for choice in choices]
+    return [spell(arrays, forest, own) for own in derivations if len(own)]
+
+
+def _are_lattices(forests: Forests) -> bool:
+    def look(piece: slice) -> bool:
+        arrays, first, last = forests.block(piece.start, piece.stop)
+        return all(lattice_kind(arrays, s) != NO_LATTICE for s in range(first, last))
+
+    return all(map_pieces(look, forests.pieces()))
+
+
+def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOracle:
+    """Find the fewest errors of each lattice.
+
+    Where references of a sentence differ in length, a text with more errors may still have the
+    better rate: then it is a bound.
+    """
+    references = forests.references
+    assert references is not None
+    seen = _as_seen(forests, metric)
+
+    def find(piece: slice) -> list[Ids]:
+        arrays, first, last = forests.block(piece.start, piece.stop)
+        words = np.where(arrays.words >= 0, seen[arrays.words], arrays.words)
+        plain = arrays._replace(words=words.astype(np.int32))
+        found = []
+        for forest in range(first, last):
+            s = piece.start + forest - first
+            edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
+            nothing = np.zeros(edges[1] - edges[0])
+            texts = []
+            for r in range(*references.group_start[s : s + 2]):
+                own = wer_hope(plain, forest, nothing, seen[references.texts[r]], 1.0)
+                check_length(np.array([0, -1 if len(own) == 0 else 1]), forests, np.array([s]))
+                texts.append(spell(arrays, forest, own))
+            errors = [float(exact.of_text(s, text)[0]) for text in texts]
+            found.append(texts[int(np.argmin(errors))])
+        return found
+
+    texts = pack_texts([own for part in map_pieces(find, forests.pieces()) for own in part])
+    stats = exact.of_texts(np.arange(forests.groups), texts)
+    lengths = references.texts.lengths
+    groups: list[Ints] = np.split(lengths, references.group_start[1:-1])
+    same = all(len(np.unique(own)) == 1 for own in groups)
+    return ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
+
+
+def _as_seen(forests: Forests, metric: WER) -> Ids:
+    """Return the number of each word of the vocabulary, equal for those that the metric equates."""
+    if not metric.lowercase:
+        return np.arange(max(1, len(forests.vocabulary)), dtype=np.int32)
+    return numbered([[word.lower()] for word in forests.vocabulary], {}).ids
+
+
+def _of_lists(
+    forests: Forests, metric: Metric, weights: Floats, worst: bool, size: int
+) -> ForestOracle:
+    listed = TuningSet(kbest_lists(forests, weights, size), metric)
+    start = listed.candidates.start
+    found = listed.oracle(worst, begin=start[:-1])
+    complete = bool((np.diff(start) < size).all())
+    texts = listed.candidates.texts.some(found.chosen)
+    return ForestOracle(listed.stats[found.chosen], texts, found.score, found.exact and complete)
