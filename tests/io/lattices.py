@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.forests import derivations, forest_set, vector
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
+from tunesmith.errors import FormatError
 from tunesmith.io.forest_formats import FileOrder, ForestFormat, Numbering
 from tunesmith.io.streams import Source
 
@@ -150,3 +151,33 @@ def is_lattice(arrays: ForestArrays) -> bool:
         if np.flatnonzero(side < 0).tolist() not in ([], [0]):
             return False
     return True
+
+
+@st.composite
+def damaged(draw: st.DrawFn, text: str) -> bytes:
+    """Draw a text in which some bytes are missing, doubled or others."""
+    data = bytearray(text.encode())
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(data)))
+        end = draw(st.integers(at, min(at + 4, len(data))))
+        data[at:end] = draw(st.sampled_from(PARTS)) or data[at:end] * 2
+    return bytes(data)
+
+
+#: What readers look for, and what they do not expect; the empty one doubles what is there.
+PARTS = [
+    *(c.encode() for c in "()[]{}'\"\\,=#|:.- \t\r\n019eéJISEWNL"),
+    *(b"", b"\xff", b"\0", b"nan", b"1e999", b"99999999999999999999", b"[null]", b"|||", b"\n\n"),
+]
+
+
+def check_damaged(reader: ForestFormat, data: bytes) -> None:
+    """Read what is damaged: it is refused with one line, or is a forest all the same."""
+    try:
+        found = read_text(reader, data)
+    except FormatError as error:
+        shown = str(error)
+    else:
+        shown = "file; fine" if found.forests else "no forest"
+    assert shown.startswith("file")
+    assert "; " in shown

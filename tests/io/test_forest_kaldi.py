@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tests.forests import drawn_forest
 from tests.io.lattices import (
     WORDS,
+    check_damaged,
+    damaged,
     drawn_lattice,
     is_lattice,
     named_set,
@@ -109,7 +111,7 @@ def test_it_is_recognised():
         assert not KaldiLattice.recognises(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(drawn_lattice(NAMES), st.booleans(), st.randoms(use_true_random=False))
 def test_paths_are_those_of_the_text(drawn, compact, random):
     # Any number for a state will do, and any order of lines after the first.
@@ -128,7 +130,7 @@ def test_paths_are_those_of_the_text(drawn, compact, random):
     assert found.paths() == drawn.paths()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(drawn_forest(features=2, words=len(WORDS), arity=1), min_size=1, max_size=2))
 def test_what_is_written_is_read_again(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("kaldi") / "out.gz"
@@ -222,3 +224,9 @@ def test_what_is_wrong_with_a_table_or_a_binary_archive(tmp_path):
         read_text(KaldiLattice(), b"utt \0B\xd6\xfd\xb2\x7e")
     with pytest.raises(FormatError, match=r"^file:2: .*UTF-8"):
         read_text(KaldiLattice(), b"u\n0 1 \xff\xfe 1,2,\n1\n\n")
+
+
+@settings(max_examples=150, deadline=None)
+@given(damaged(DOCUMENTED))
+def test_what_is_damaged_is_refused_or_is_a_forest(data):
+    check_damaged(KaldiLattice(), data)

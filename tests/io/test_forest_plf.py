@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.forests import drawn_forest
 from tests.io.lattices import (
     WORDS,
+    check_damaged,
+    damaged,
     drawn_lattice,
     is_lattice,
     named_set,
@@ -91,7 +93,7 @@ def test_a_lattice_a_line_with_its_count_as_id():
     assert not PlfFormat.recognises(b"(((1,2),),)")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(drawn_lattice(SCORES))
 def test_paths_are_those_of_the_text(drawn):
     columns: list[str] = [""] * (drawn.states - 1)
@@ -103,7 +105,7 @@ def test_paths_are_those_of_the_text(drawn):
     assert found.paths() == drawn.paths()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(drawn_forest(words=len(WORDS), arity=1), min_size=1, max_size=2),
     st.sampled_from([("PLF_1", "PLF_2", "PLF_3"), ("one", "it's", "x y")]),
@@ -129,7 +131,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, drawn, names):
         assert second.edges(k) == found.edges(k)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(drawn_forest(features=1, words=len(WORDS), arity=2))
 def test_a_forest_that_is_no_lattice_is_not_written(tmp_path_factory, drawn):
     assume(np.diff(drawn.tail_start).max() > 1)
@@ -185,3 +187,9 @@ def test_what_has_no_place_is_not_written(tmp_path):
 
 def named_ids(forests, *ids):
     return type(forests)(tuple(ids), forests.arrays, forests.names, forests.vocabulary)
+
+
+@settings(max_examples=150, deadline=None)
+@given(damaged(MANUAL))
+def test_what_is_damaged_is_refused_or_is_a_forest(data):
+    check_damaged(PlfFormat(), data)

@@ -83,6 +83,8 @@ class _Reader(HypergraphReader):
                 number = whole_number(text.strip(), self.name, line, "the number of a node")
                 if number != len(found) + 1 or number > nodes:
                     problem = f"here is node {number} and should be node {len(found) + 1}"
+                    if len(found) == nodes:
+                        problem = f"{nodes} nodes are announced and there are more"
                     remedy = f"number nodes from 1 to {nodes}"
                     raise FormatError(self.name, line, problem, remedy)
                 found.append(line)
