@@ -60,10 +60,11 @@ def options(search, size=ALL):
     return ForestOptions(search=search, size=size)
 
 
-def one_node_forests(seed, groups=4, features=3):
+def one_node_forests(seed, groups=4, features=3, size=None):
     """Draw lists and write each as a forest of one node; no word is twice in a text.
 
     Then no match is clipped. There is one reference, so that all lengths of it are the same.
+    Lists are of some sizes, or all of one.
     """
     rng = np.random.default_rng(seed)
     words = 14
@@ -71,10 +72,13 @@ def one_node_forests(seed, groups=4, features=3):
     for _ in range(groups):
         reference = rng.permutation(words)[: rng.integers(6, 10)]
         edges, seen = [], set()
-        for _ in range(int(rng.integers(1, 9))):
-            cutoff = int(rng.integers(0, len(reference)))
+        wanted = int(rng.integers(1, 9)) if size is None else size
+        while len(edges) < wanted:
+            cutoff = min(len(reference), int(rng.integers(0, len(reference) + 3)))
             others = rng.permutation(np.setdiff1d(np.arange(words), reference[:cutoff]))
-            text = [*reference[:cutoff], *others[: rng.integers(0, 5)]]
+            # Often it is the reference itself.
+            more = 0 if cutoff == len(reference) else rng.integers(0, 5)
+            text = [*reference[:cutoff], *others[:more]]
             text = [int(w) for w in text]
             if tuple(text) in seen:
                 continue

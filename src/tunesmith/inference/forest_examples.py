@@ -139,6 +139,12 @@ class _AtWeights:
         return edge_scores(self._example.block.arrays, self._example.block.first, self.weights)
 
     @cached_property
+    def searched_scores(self) -> Floats:
+        """The same of the forest that is searched, whose nodes may have been split."""
+        arrays, forest, _ = self._example.searched
+        return edge_scores(arrays, forest, self.weights)
+
+    @cached_property
     def best(self) -> Derivation:
         """The 1-best."""
         block = self._example.block
@@ -162,7 +168,7 @@ class ForestExample(ABC):
         self.examples = examples
         self.group = group
         self.worth = worth
-        self.block = examples.plain.of(group)
+        self.block = self.searched = examples.plain.of(group)
         self._last: _AtWeights | None = None
 
     def at(self, weights: Floats) -> _AtWeights:
@@ -208,9 +214,19 @@ class ForestExample(ABC):
 
     def values(self, stats: Stats) -> Floats:
         """Return what statistics [n, K] are worth."""
-        if not isinstance(self.worth, DocumentWorth):
-            return self.worth.of(stats)
-        return self.factor * self.worth.added(stats)
+        worth = self.worth
+        if not isinstance(worth, DocumentWorth):
+            return worth.of(stats)
+        # What ``worth.of`` does, with one factor for all derivations, and without scoring the
+        # document again for each of them.
+        values: Floats = self.factor * (worth.metric.gain(worth.document + stats) - self._now)
+        return values
+
+    @cached_property
+    def _now(self) -> float:
+        """The gain of the document."""
+        assert isinstance(self.worth, DocumentWorth)
+        return float(self.worth.metric.gain(self.worth.document))
 
     @cached_property
     def factor(self) -> float:
@@ -303,17 +319,14 @@ class WholeForest(ForestExample):
     ) -> None:
         super().__init__(examples, group, worth)
         self._metric = metric
-        self._counted = examples.counted.of(group)
-
-    def _scores(self, weights: Floats) -> Floats:
-        return edge_scores(self._counted.arrays, self._counted.first, weights)
+        self.searched = examples.counted.of(group)
 
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return a derivation with a high w·h + factor · B."""
         best = self.best(weights)
         if factor == 0.0:
             return best
-        found = self._search(self._scores(weights), factor)
+        found = self._search(self.at(weights).searched_scores, factor)
 
         def total(one: Derivation) -> float:
             return one.score(weights) + factor * one.worth
@@ -321,15 +334,15 @@ class WholeForest(ForestExample):
         return best if total(best) > total(found) else found
 
     def _search(self, scores: Floats, factor: float) -> Derivation:
-        arrays, forest, _ = self._counted
+        arrays, forest, _ = self.searched
         if self.examples.tuning.options.search == "linear":
             values = linear_values(arrays, forest, factor * self._slope)
-            return self.told(self._counted, viterbi(arrays, forest, scores + values)[1])
+            return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
         choice = reranked(
             *(arrays, forest, scores, self.worth.document, self.factor * abs(factor)),
             *(*self._metric.scoring, float(np.sign(factor))),
         )
-        return self.told(self._counted, choice)
+        return self.told(self.searched, choice)
 
     @cached_property
     def _slope(self) -> Floats:
@@ -341,7 +354,7 @@ class WholeForest(ForestExample):
         if among is not None:
             listed = self.at(weights).listed(among)
             return self.of_list(listed, int(np.argmax(listed.values)))
-        best, scores = self.best(weights), self._scores(weights)
+        best, scores = self.best(weights), self.at(weights).searched_scores
         usual = max(abs(best.score(weights)), float(np.abs(scores).max())) or 1.0
         found = self._search(scores * (NEARLY_NOTHING * self.factor / usual), 1.0)
         ranks = [(one.worth, one.score(weights)) for one in (found, best)]
@@ -349,8 +362,8 @@ class WholeForest(ForestExample):
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth by linear BLEU, and its derivative."""
-        arrays, forest, _ = self._counted
-        scores = self._scores(weights)
+        arrays, forest, _ = self.searched
+        scores = self.at(weights).searched_scores
         # Sharper than that, it is the winner alone in any case.
         temperature = max(temperature, float(np.abs(scores).max()) / SHARPEST)
         values = linear_values(arrays, forest, self._slope)

@@ -308,12 +308,8 @@ class DocumentWorth(Worth):
 
     def of(self, stats: Stats) -> Floats:
         """Return what statistics of a group would add, times the document's length."""
-        return self.factor(stats) * self.added(stats)
-
-    def added(self, stats: Stats) -> Floats:
-        """Return by how much statistics [n, K] would raise the document's score."""
-        gain: Floats = self.metric.gain(self.document + stats) - self.metric.gain(self.document)
-        return gain
+        added: Floats = self.metric.gain(self.document + stats) - self.metric.gain(self.document)
+        return self.factor(stats) * added
 
     def factor(self, rows: Stats) -> float:
         """Return what a difference of the document's score counts, for some rows of a group."""

@@ -1,0 +1,98 @@
+"""Learners on forests: lists that are written as forests teach the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.inference.test_forest_examples import one_node_forests, options
+from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.min_risk import MinRisk
+from tunesmith.tuners.mira import MIRA
+from tunesmith.tuners.perceptron import Perceptron
+from tunesmith.tuners.ramp import Ramp
+from tunesmith.tuners.sgd import SGD
+
+# With --reference bold there may be nothing to learn.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")
+SEEDS = st.integers(0, 2**32 - 1)
+#: All that go sentence by sentence, with the searches that see the same as lists do.
+LEARNERS = [
+    (SGD(epochs=2), ("rerank", "kbest")),
+    (SGD(epochs=2, mu=-0.3, objective="bleu+1"), ("rerank",)),
+    (SGD(epochs=2, reference="max-bleu"), ("rerank", "kbest")),
+    (SGD(epochs=2, reference="local", local_best=2), ("rerank", "kbest")),
+    (SGD(epochs=2, reference="bold"), ("rerank",)),
+    # Exactly: within a larger epsilon a last digit decides which pair is looked at first.
+    (MIRA(epochs=2, epsilon=1e-10), ("rerank", "kbest")),
+    (AROW(epochs=2, epsilon=1e-10), ("rerank",)),
+    (Perceptron(epochs=2), ("rerank", "kbest")),
+    (BatchMIRA(passes=3), ("rerank", "kbest")),
+    (BatchMIRA(passes=3, background="model", pick="last"), ("rerank",)),
+    (BatchMIRA(passes=3, objective="scaled"), ("rerank",)),
+    (Ramp(iterations=2, passes=2), ("rerank", "kbest")),
+    (MinRisk(method="online", epochs=3), ("kbest",)),
+    (MinRisk(method="online", epochs=3, objective="bleu+1"), ("rerank",)),
+    (MinRisk(epochs=2), ("rerank",)),
+]
+
+
+def problem(seed, metric="bleu"):
+    """Return lists, and the same as forests; all are of one size.
+
+    What is usual on lists is counted by candidates, and on forests by forests.
+    """
+    forests, candidates, rng = one_node_forests(seed, groups=5, size=4)
+    return TuningSet(candidates, metric), forests, rng.normal(size=3)
+
+
+def learnt(tuner, tuning, start):
+    outcome = tuner.tune(tuning, start.copy(), np.random.default_rng(7))
+    return outcome.weights, [entry["gain"] for entry in outcome.history]
+
+
+@pytest.mark.parametrize(
+    ("tuner", "search"),
+    [(tuner, search) for tuner, searches in LEARNERS for search in searches],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+@settings(max_examples=4)
+@given(SEEDS)
+def test_a_list_written_as_a_forest_teaches_the_same(tuner, search, seed):
+    lists, forests, start = problem(seed)
+    weights, gains = learnt(tuner, lists, start)
+    tuning = ForestTuning(forests, "bleu", options(search))
+    same_weights, same_gains = learnt(tuner, tuning, start)
+    np.testing.assert_allclose(same_weights, weights, rtol=1e-6, atol=1e-7)
+    assert same_gains == pytest.approx(gains, abs=1e-9)
+    # They have learnt something, where there was anything to learn.
+    assert len(gains) > 1
+
+
+@pytest.mark.parametrize(
+    "tuner", [SGD(epochs=2), BatchMIRA(passes=2), Perceptron(epochs=2)], ids=lambda t: t.name
+)
+@settings(max_examples=4)
+@given(SEEDS)
+def test_other_metrics_look_at_the_best(tuner, seed):
+    lists, forests, start = problem(seed, "wer")
+    weights, gains = learnt(tuner, lists, start)
+    same_weights, same_gains = learnt(tuner, ForestTuning(forests, "wer"), start)
+    np.testing.assert_allclose(same_weights, weights, rtol=1e-6, atol=1e-7)
+    assert same_gains == pytest.approx(gains, abs=1e-9)
+
+
+def test_learners_do_learn_from_the_lists_here():
+    moved = {
+        f"{tuner.name} {tuner.objective}": any(
+            not np.allclose(learnt(tuner, lists, start)[0], start)
+            for lists, _, start in map(problem, range(4))
+        )
+        for tuner, _ in LEARNERS
+    }
+    assert all(moved.values()), moved
