@@ -326,7 +326,7 @@ def _plain(data: Bytes, i: Number, scratch: Bytes) -> tuple[Number, Number]:
     """Write a token without its escapes; return its size and where its quote is, -1 for none."""
     size = 0
     while data[i] != QUOTE:
-        c = np.int64(data[i])
+        c: Number = np.int64(data[i])
         if c == 0 or (CLASS[c] > 0 and space_at(data, i) > 0):
             return size, -1
         i += 1

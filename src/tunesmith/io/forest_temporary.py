@@ -26,7 +26,7 @@ class TemporaryForests:
     """
 
     def __init__(self, counts: int = 0) -> None:
-        with _room():
+        with writing_to_disk():
             self._file = tempfile.TemporaryFile(prefix="tunesmith-")  # noqa: SIM115
             self._writer = ForestWriter(self._file, counts)
         self._counts = counts
@@ -34,7 +34,7 @@ class TemporaryForests:
 
     def add(self, arrays: ForestArrays) -> None:
         """Write one forest or several; ids of names and words are those of the set to come."""
-        with _room():
+        with writing_to_disk():
             for s in range(len(arrays.node_start) - 1):
                 self._writer.add(Row(self._rows, cut(Block(arrays, s, s + 1))))
                 self._rows += 1
@@ -50,7 +50,7 @@ class TemporaryForests:
         rows: Ints | None = None,
     ) -> StoredForests:
         """Return the set; forest s is the one that was added as number ``rows[s]``."""
-        with _room(), self._file:
+        with writing_to_disk(), self._file:
             self._writer.close()
             self._file.flush()
             file = Opened(os.dup(self._file.fileno()))
@@ -87,7 +87,8 @@ def stored_like(forests: Forests, parts: Iterable[ForestArrays], counts: int = 0
 
 
 @contextlib.contextmanager
-def _room() -> Iterator[None]:
+def writing_to_disk() -> Iterator[None]:
+    """Make an error of the system one that says what to do."""
     try:
         yield
     except OSError as error:

@@ -123,6 +123,16 @@ class Source:
                 if line and not line.isspace():
                     yield number, line.removesuffix("\r")
 
+    def pieces(self) -> Iterator[bytes]:
+        """Yield all bytes, decompressed, in pieces that end anywhere."""
+        yield from itertools.chain([self.head()], self._texts)
+
+    def descriptor(self) -> int | None:
+        """Open the file a second time, as it is; None where it is compressed, or no file."""
+        if self._data is not None or self.path == "-" or not os.path.isfile(self.path):
+            return None
+        return None if kind_of(self._first_bytes()) else os.open(self.path, os.O_RDONLY)
+
     def read(self) -> bytes:
         """Return the whole text."""
         return b"".join(self.blocks())
@@ -136,7 +146,7 @@ class Source:
         if not self.head():
             raise FormatError(self.name, None, "the file is empty", "give a file with content")
         if not plain or kind_of(self._first_bytes()):
-            return memoryview(bytearray(b"".join(itertools.chain([self.head()], self._texts))))
+            return memoryview(bytearray(b"".join(self.pieces())))
         self._texts.close()
         self._begin()
         with open(self.path, "rb") as file:
