@@ -14,8 +14,16 @@ from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forest_formats import Numbering, whole_number
-from tunesmith.io.forest_lattice import MARKS, NOWHERE, LatticeBuilder, fields_of, finite, id_of
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.forest_lattice import (
+    MARKS,
+    NOWHERE,
+    LatticeBuilder,
+    fields_of,
+    finite,
+    id_of,
+    number_of,
+)
+from tunesmith.io.numbers import number_error
 from tunesmith.io.streams import Source
 
 NULL = "!NULL"
@@ -194,7 +202,7 @@ class HtkReading:
 
     def _value(self, feature: str, text: str, line: int) -> float | None:
         """Return the value of a score; None if it is a field that we know nothing of."""
-        value = parse_slowly(text.encode())
+        value = number_of(text)
         if math.isnan(value):
             known = feature in LOGARITHMS or feature == "p"
             if known or text.lstrip("+-").lower() in {"nan", "inf", "infinity"}:

@@ -22,7 +22,7 @@ from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import UsageError
 from tunesmith.io.forest_formats import offsets
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import number_error
 
 #: Marks of a sentence's ends, which are no words.
 MARKS = frozenset({"<s>", "</s>"})
@@ -40,9 +40,21 @@ def fields_of(text: str) -> list[str]:
     return text.split() if text.isascii() else _FIELD.findall(text)
 
 
+def number_of(text: str) -> float:
+    """Return a number, NaN where a text is none or not finite."""
+    # Python's numbers may also have '_', white space or digits of other scripts in them.
+    if text.isascii() and "_" not in text and not text[:1].isspace() and not text[-1:].isspace():
+        try:
+            value = float(text)
+        except ValueError:
+            return math.nan
+        return value + 0.0 if math.isfinite(value) else math.nan
+    return math.nan
+
+
 def finite(text: str, source_name: str, line: int, what: str) -> float:
     """Return a number; what is none, or is not finite, is an error."""
-    value = parse_slowly(text.encode())
+    value = number_of(text)
     if math.isnan(value):
         raise number_error(text.encode(), source_name, line, what)
     return value
