@@ -16,6 +16,7 @@ from tunesmith._version import __version__
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.features import Features
+    from tunesmith.data.forests import Forests, ForestSet
     from tunesmith.data.merge import merge
     from tunesmith.data.synthetic import synthetic
     from tunesmith.data.weights import Weights
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
     from tunesmith.inference.rerank import rerank
     from tunesmith.io.frames import from_arrays, from_frame
     from tunesmith.io.read import read
+    from tunesmith.io.read_forests import read_forests
     from tunesmith.io.tables import to_columns
     from tunesmith.io.weights import read_weights
     from tunesmith.io.write import write
+    from tunesmith.io.write_forests import write_forests
     from tunesmith.loop.inputs import Inputs
     from tunesmith.loop.loop import Loop
     from tunesmith.metrics.base import Metric
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from tunesmith.metrics.chrf import CHRF
     from tunesmith.metrics.column import Column, Cost
     from tunesmith.metrics.combination import Harmonic, Minimum, Sum
+    from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
     from tunesmith.metrics.sentence_bleu import SentenceBLEU
     from tunesmith.metrics.ter import TER
     from tunesmith.metrics.tuning import TuningSet
@@ -80,6 +84,10 @@ _HOME = {
     "Decoder": "decoders.base",
     "DecoderError": "decoders.base",
     "Features": "data.features",
+    "ForestOptions": "metrics.forest_tuning",
+    "ForestSet": "data.forests",
+    "ForestTuning": "metrics.forest_tuning",
+    "Forests": "data.forests",
     "FormatError": "errors",
     "Harmonic": "metrics.combination",
     "Inputs": "loop.inputs",
@@ -116,12 +124,14 @@ _HOME = {
     "merge": "data.merge",
     "metric_map": "report.map",
     "read": "io.read",
+    "read_forests": "io.read_forests",
     "read_weights": "io.weights",
     "rerank": "inference.rerank",
     "synthetic": "data.synthetic",
     "threads": "parallel.local",
     "to_columns": "io.tables",
     "write": "io.write",
+    "write_forests": "io.write_forests",
     "write_map": "report.map_files",
     "write_surface": "report.surface_files",
 }
@@ -141,6 +151,10 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Decoder",
     "DecoderError",
     "Features",
+    "ForestOptions",
+    "ForestSet",
+    "ForestTuning",
+    "Forests",
     "FormatError",
     "Harmonic",
     "Inputs",
@@ -178,12 +192,14 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "merge",
     "metric_map",
     "read",
+    "read_forests",
     "read_weights",
     "rerank",
     "synthetic",
     "threads",
     "to_columns",
     "write",
+    "write_forests",
     "write_map",
     "write_surface",
 ]

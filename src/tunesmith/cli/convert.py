@@ -128,8 +128,8 @@ def _convert_forests(
     out: str,
 ) -> None:
     """Write forests in another format, pruned if that is asked for, or as lists."""
-    from tunesmith.io.read_forests import write_forests
     from tunesmith.io.weights import read_weights
+    from tunesmith.io.write_forests import write_forests
 
     held = None if weights is None else read_weights(weights).weights
     with names_of(weights):

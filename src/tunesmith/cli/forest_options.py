@@ -9,6 +9,8 @@ import typer
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tunesmith.arrays import Floats
     from tunesmith.data.forests import Forests
     from tunesmith.data.weights import Weights
@@ -103,7 +105,11 @@ def pruned(forests: Forests, how: str, weights: Weights) -> Forests:
     from tunesmith.errors import UnknownNameError
     from tunesmith.inference.forest_prune import prune_beam, prune_density, prune_posterior
 
-    ways = {"posterior": prune_posterior, "beam": prune_beam, "density": prune_density}
+    ways: dict[str, Callable[..., Forests]] = {
+        "posterior": prune_posterior,
+        "beam": prune_beam,
+        "density": prune_density,
+    }
     kind, _, text = how.partition(":")
     if kind not in ways:
         raise UnknownNameError("way to prune", kind, ways)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class ForestHypotheses:
     metrics they are over lists: the best derivations under the first weights that are asked for.
     """
 
-    is_costly = True
+    is_costly: ClassVar[bool] = True
 
     def __init__(self, tuning: ForestTuning) -> None:
         self.tuning = tuning

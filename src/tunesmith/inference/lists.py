@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -73,7 +74,7 @@ class ListHypotheses:
         Candidates and statistics.
     """
 
-    is_costly = False
+    is_costly: ClassVar[bool] = False
 
     def __init__(self, tuning: TuningSet) -> None:
         self.tuning = tuning
