@@ -248,7 +248,7 @@ def _within(
     keep = np.zeros(arrays.edge_start[arrays.node_start[last]] - edge0, np.bool_)
     for s in range(first, last):
         scores = edge_scores(arrays, s, weights)
-        value, choice = viterbi(arrays, s, scores)
+        value, _ = viterbi(arrays, s, scores)
         if not np.isfinite(value[-1]):
             return s - first, keep
         lost = deficits(arrays, s, scores, value)
@@ -257,7 +257,6 @@ def _within(
         own = keep[begin : begin + scores.shape[0]]
         for e in range(own.shape[0]):
             own[e] = lost[e] <= bound
-        _keep_best(arrays, s, choice, own)
     return -1, keep
 
 
