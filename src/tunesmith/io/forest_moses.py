@@ -130,6 +130,7 @@ class HypergraphReader:
         self.lines = source.lines()
         self.line = 0
         self.edges = _Edges()
+        self.fields = {2, 3}
         self.known: dict[str, int] = {}
 
     def forest(self) -> RawForest:
@@ -181,14 +182,16 @@ class HypergraphReader:
         """Return the next line that is no comment."""
         for line, text in self.lines:
             self.line = line
-            if not text.startswith("#"):
+            if line == 1 and text.rstrip() == HEADER:
+                self.fields = {3}
+            elif not text.startswith("#") or BAR in text:
                 return text
         problem = f"the file ends where {wanted} should be"
         raise FormatError(self.name, self.line, problem, "copy or write it again, it is truncated")
 
     def _check_end(self, nodes: int) -> None:
         for line, text in self.lines:
-            if not text.startswith("#"):
+            if not text.startswith("#") or BAR in text:
                 problem = f"there is more in the file than its {nodes} vertices"
                 raise FormatError(self.name, line, problem, "give one forest a file")
 
@@ -201,7 +204,7 @@ class HypergraphReader:
             # Not a comment, whatever it begins with: '#' may be a word.
             self.line, text = next(self.lines, (self.line, ""))
             fields = text.split(BAR)
-            if len(fields) not in {2, 3}:
+            if len(fields) not in self.fields:
                 raise self._no_edge(text, k, count, vertex)
             self._target(fields[0], vertex)
             self._features(fields[1])
