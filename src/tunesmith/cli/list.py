@@ -14,7 +14,8 @@ from tunesmith.registry import Registry, options_of
 
 SCHEMA = "tunesmith.list/1"
 KINDS = (
-    *("tuners", "metrics", "formats", "weights-formats", "decoders", "directions"),
+    *("tuners", "metrics", "formats", "forest-formats", "weights-formats", "decoders"),
+    "directions",
     *("objectives", "samplers", "selections", "acceptances", "learners"),
 )
 
@@ -64,6 +65,7 @@ def _shown(value: object) -> str:
 
 def _registry(kind: str) -> Registry[Any]:
     from tunesmith.decoders.base import DECODERS
+    from tunesmith.io.forest_formats import FOREST_FORMATS
     from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.worth import OBJECTIVES
@@ -75,8 +77,8 @@ def _registry(kind: str) -> Registry[Any]:
     from tunesmith.tuners.base import TUNERS
 
     found: tuple[Registry[Any], ...] = (
-        *(TUNERS, METRICS, FORMATS, WEIGHTS_FORMATS, DECODERS, DIRECTIONS),
-        *(OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
+        *(TUNERS, METRICS, FORMATS, FOREST_FORMATS, WEIGHTS_FORMATS, DECODERS),
+        *(DIRECTIONS, OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
     )
     registries = dict(zip(KINDS, found, strict=True))
     if kind not in registries:
