@@ -12,9 +12,11 @@ from tests.io.test_forest_htk import DECODED
 from tests.io.test_forest_joshua import DUMPED
 from tests.io.test_forest_kaldi import DOCUMENTED
 from tests.io.test_forest_plf import MANUAL
+from tunesmith.errors import FormatError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_lattice import id_of, number_of
 from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.read_forests import read_forests
 
 SAMPLES = {
     "plf": MANUAL,
@@ -42,3 +44,46 @@ def test_an_id_is_a_number_only_if_it_is_written_as_one():
     assert [id_of(text) for text in ["0", "17", "017", "-1", "a-1", "²", "9" * 19]] == [
         *(0, 17, "017", "-1", "a-1", "²", "9" * 19)
     ]
+
+
+@pytest.mark.parametrize("name", ["kaldi-lattice", "htk"])
+def test_transcripts_of_utterances(tmp_path, name):
+    one, two = tmp_path / "one", tmp_path / "two"
+    first = SAMPLES[name]
+    known = "444c0410" if name == "kaldi-lattice" else "testf1.mfc"
+    one.write_text(first)
+    two.write_text(first.replace(known, "other"))
+    text = tmp_path / "text"
+    text.write_text(f"unused x\nother A\n{known}  FOUR  NOT here\n")
+    found = read_forests([one, two], format=f"{name}:references={text}")
+    assert found.ids == (known, "other")
+    held = found.references
+    assert held.counts.tolist() == [1, 1]
+    assert [found.join(held.texts[g]) for g in range(2)] == ["FOUR NOT here", "A"]
+    text.write_text("other A\n")
+    with pytest.raises(FormatError, match=f"text: there is no transcript of '{known}'"):
+        read_forests(one, format=f"{name}:references={text}")
+    text.write_text("other A\nother B\n")
+    with pytest.raises(FormatError, match="text:2: 'other' is there twice"):
+        read_forests(two, format=f"{name}:references={text}")
+
+
+def test_folders_are_read_whatever_is_in_them(tmp_path):
+    folder = tmp_path / "lattices"
+    read = read_forests(put(tmp_path / "one.slf", DECODED))
+    htk = FOREST_FORMATS.create("htk")
+    htk.write(read, folder)
+    assert [path.name for path in folder.iterdir()] == ["testf1.mfc.lat"]
+    assert read_forests(folder).ids == ("testf1.mfc",)
+    dumped = tmp_path / "hg"
+    dumped.mkdir()
+    for k in (10, 9):
+        put(dumped / f"{k}", DUMPED)
+    found = read_forests(dumped)
+    assert found.ids == (9, 10)
+    assert {file.format for file in found.files} == {"joshua-hypergraph"}
+
+
+def put(path, text):
+    path.write_text(text)
+    return path

@@ -19,8 +19,9 @@ and so stays whatever the format does not define. ``lmscale=``, ``wdpenalty=`` a
 are weights, not values, and are left alone.
 
 Start and end are those of the header, or the node that no arc leads to and the one that none
-leaves. The id is what ``UTTERANCE=`` says, or the file's name without its ending. Networks with
-sub-lattices are not read.
+leaves. The id is what ``UTTERANCE=`` says, or the file's name without its ending.
+``htk:references=FILE`` takes the transcripts from a file with an id and its words a line. Networks
+with sub-lattices are not read.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import Forests
@@ -35,7 +37,7 @@ from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forest_folders import writing_folder
-from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat, Numbering, number_in
+from tunesmith.io.forest_formats import FOREST_FORMATS, Numbering, number_in
 from tunesmith.io.forest_htk_reading import (
     ENDINGS,
     FEATURES,
@@ -45,7 +47,7 @@ from tunesmith.io.forest_htk_reading import (
     HtkReading,
     fields_in,
 )
-from tunesmith.io.forest_lattice import Lattice, lattices
+from tunesmith.io.forest_lattice import Lattice, UtteranceFormat, lattices
 from tunesmith.io.numbers import shortest
 from tunesmith.io.streams import Source, writing
 
@@ -54,7 +56,8 @@ _HEAD = re.compile(rb"(?:\s*#[^\n]*\n)*\s*" + _FIRST.encode() + rb"=\S")
 
 
 @FOREST_FORMATS.register("htk")
-class HtkLattice(ForestFormat):
+@dataclass(frozen=True)
+class HtkLattice(UtteranceFormat):
     """Lattices of HTK (SLF): a folder with a file a lattice, or single files."""
 
     suffixes = ENDINGS
@@ -74,13 +77,13 @@ class HtkLattice(ForestFormat):
             is_header = fields[0][0] not in {"I", "J"}
             if reading is None or (is_header and reading.terms):
                 if reading is not None:
-                    yield reading.lattice(line - 1)
+                    yield self.with_transcript(reading.lattice(line - 1), words)
                 reading = HtkReading(source, names, words, line)
             reading.add(fields, line)
         if reading is None:
             problem = "there is no lattice in it"
             raise FormatError(source.name, None, problem, "give a file with one")
-        yield reading.lattice(reading.last_line)
+        yield self.with_transcript(reading.lattice(reading.last_line), words)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write one lattice to a file that ends in .lat or .slf, or all to a new folder."""

@@ -15,6 +15,9 @@ Transition ids are not kept. Words are numbers in Kaldi; ``kaldi-lattice:words=w
 words of that table in their place, without it the numbers, or what ``int2sym.pl`` made of them,
 are the tokens. 0, ``<eps>``, ``<s>`` and ``</s>`` are no words.
 
+``kaldi-lattice:references=text`` takes the transcripts from a file with an utterance a line, its id
+and its words. If ids are numbers, references may also be a file with a line for each, as elsewhere.
+
 Lattices are written as CompactLattice, without transition ids.
 """
 
@@ -29,13 +32,14 @@ from functools import cached_property
 from tunesmith.data.forests import Forests
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat, Numbering, whole_number
+from tunesmith.io.forest_formats import FOREST_FORMATS, Numbering, whole_number
 from tunesmith.io.forest_lattice import (
     MARKS,
     NOWHERE,
     Arc,
     Lattice,
     LatticeBuilder,
+    UtteranceFormat,
     fields_of,
     finite,
     id_of,
@@ -61,7 +65,7 @@ BINARY = b"\0B"
 
 @FOREST_FORMATS.register("kaldi-lattice")
 @dataclass(frozen=True)
-class KaldiLattice(ForestFormat):
+class KaldiLattice(UtteranceFormat):
     """Lattices of Kaldi in text form, many in an archive."""
 
     suffixes = (".lats",)
@@ -80,7 +84,7 @@ class KaldiLattice(ForestFormat):
             raise FormatError(source.name, None, problem, "convert it: lattice-copy ark:F ark,t:-")
         ids = names[FEATURES[0]], names[FEATURES[1]]
         for entry in _entries(source):
-            yield entry.lattice(ids, self._tokens(words))
+            yield self.with_transcript(entry.lattice(ids, self._tokens(words)), words)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write an archive."""

@@ -11,7 +11,8 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +21,11 @@ from tunesmith.arrays import Ints
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
-from tunesmith.errors import UsageError
-from tunesmith.io.forest_formats import offsets
+from tunesmith.errors import FormatError, UsageError
+from tunesmith.io.forest_formats import ForestFormat, Numbering, offsets
 from tunesmith.io.numbers import number_error
+from tunesmith.io.streams import Source
+from tunesmith.registry import option
 
 #: Marks of a sentence's ends, which are no words.
 MARKS = frozenset({"<s>", "</s>"})
@@ -64,6 +67,35 @@ def id_of(text: str) -> GroupId:
     """Return the id of an utterance: a number where it is one."""
     numeric = text.isascii() and text.isdigit() and len(text) < 19
     return int(text) if numeric and str(int(text)) == text else text
+
+
+@dataclass(frozen=True)
+class UtteranceFormat(ForestFormat):
+    """A format whose lattices have names, and their transcripts in a file beside them."""
+
+    references: str = option("", "transcripts: the id of an utterance and its words a line", "FILE")
+
+    @cached_property
+    def _transcripts(self) -> dict[str, str]:
+        source = Source(self.references)
+        found: dict[str, str] = {}
+        for line, text in source.lines():
+            name, *rest = text.split(None, 1)
+            if name in found:
+                raise FormatError(source.name, line, f"'{name}' is there twice", "drop one")
+            found[name] = "".join(rest)
+        return found
+
+    def with_transcript(self, raw: RawForest, words: Numbering) -> RawForest:
+        """Return a lattice with its transcript, if there is a file of them."""
+        if not self.references:
+            return raw
+        text = self._transcripts.get(str(raw.id))
+        if text is None:
+            problem = f"there is no transcript of '{raw.id}'"
+            remedy = "give a line for each utterance"
+            raise FormatError(self.references, None, problem, remedy)
+        return replace(raw, references=(np.array(words.split(text), np.int32),))
 
 
 @dataclass

@@ -123,7 +123,7 @@ def _read(paths: list[Path], spec: str | None) -> ForestSet | StoredForests:
         else:
             source = Source(path)
             own = spec or recognise_forests(source)
-            collected.add_file(source, FOREST_FORMATS.create(own))
+            collected.add_file(source, collected.reader(own))
             collected.files.append(source.digest(own.partition(":")[0]))
     return collected.finish()
 
@@ -169,6 +169,7 @@ class _Collected:
     def __init__(self) -> None:
         self.names, self.words = Numbering(), Numbering()
         self.files: list[FileDigest] = []
+        self._readers: dict[str, ForestFormat] = {}
         self._ids: list[GroupId] = []
         self._places: dict[str, Place] = {}
         self._parts: list[ForestArrays] = []
@@ -186,10 +187,16 @@ class _Collected:
         for path in files_in(folder, suffixes):
             source = Source(path)
             own = spec or recognise_forests(source)
-            self.add_file(source, FOREST_FORMATS.create(own))
+            self.add_file(source, self.reader(own))
             digest.update(f"{source.sha256}  {os.path.basename(path)}\n".encode(errors="replace"))
         shown = os.fsencode(folder).decode("utf-8", "backslashreplace")
         self.files.append(FileDigest(shown, digest.hexdigest(), own.partition(":")[0]))
+
+    def reader(self, spec: str) -> ForestFormat:
+        """Return the format of files; it is made once, and so are the tables that it reads."""
+        if spec not in self._readers:
+            self._readers[spec] = FOREST_FORMATS.create(spec)
+        return self._readers[spec]
 
     def add_file(self, source: Source, reader: ForestFormat) -> None:
         """Add the forests of a file; one without any is an error."""
