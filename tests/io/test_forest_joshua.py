@@ -106,6 +106,7 @@ def test_what_has_no_place_is_not_written(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "problem"),
     [
+        ("features", "features ||| words", 1, "the line '# target .* features' is missing"),
         ("4 6", "5 6", 12, "5 nodes are announced and there are 4; .* truncated"),
         ("4 6", "4 7", 2, "7 hyperedges are announced and there are 6"),
         ("4 6", "0 0", 2, "the forest is empty"),

@@ -60,6 +60,10 @@ class _Reader(HypergraphReader):
 
     def forest(self) -> RawForest:
         """Read all nodes."""
+        self.line, first = next(self.lines, (1, ""))
+        if first.rstrip() != HEADER:
+            problem = f"the line '{HEADER}' is missing"
+            raise FormatError(self.name, self.line, problem, "give what Joshua 6 dumps")
         nodes, edges = self._counts()
         first_line = self.line
         node_lines = self._nodes(nodes)
