@@ -109,19 +109,19 @@ def test_every_derivation_within_the_beam_stays(
         assert kept(after, s) == wanted.tolist()
 
 
-@settings(max_examples=40)
-@given(drawn_forest(most_nodes=4), some_weights, st.integers(0, 60))
-def test_a_derivation_at_the_very_edge_of_the_beam_stays(
-    arrays: ForestArrays, w: np.ndarray, which: int
-) -> None:
-    w = w / 3.0  # sums are rounded
-    scores = scored(arrays, w)
-    path, score = list(scores.items())[which % len(scores)]
-    beam = max(scores.values()) - score
-    before = named([arrays])
-    after = prune_beam(before, w, beam)
-    check_whole(before, after, w)
-    assert path in paths(after, 0)
+def test_a_derivation_at_the_very_edge_of_the_beam_stays() -> None:
+    # A chain of choices whose scores are rounded, in another order than by the beam.
+    rng = np.random.default_rng(0)
+    edges = [
+        (n, [n - 1] if n else [], [-1] if n else [], {0: value})
+        for n in range(6)
+        for value in rng.normal(scale=1e3, size=2)
+    ]
+    arrays, w = forest_arrays(edges, 5), np.array([0.1, 0.0, 0.0])
+    before, scores = named([arrays]), scored(arrays, w)
+    for path, score in scores.items():
+        after = prune_beam(before, w, max(scores.values()) - score)
+        assert set(path) <= set(kept(after, 0))
 
 
 @settings(max_examples=40)
