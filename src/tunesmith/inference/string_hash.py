@@ -43,4 +43,4 @@ def joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 @kernel
 def with_word(one: tuple[int, int], word: int) -> tuple[int, int]:
     """Return hash and power of a sequence with a word, by its id, at the end."""
-    return joined(one, (word + 1, BASE))
+    return joined(one, (int(word) + 1, BASE))  # interpreted, ids have 32 bits
