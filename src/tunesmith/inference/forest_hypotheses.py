@@ -35,8 +35,10 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
 
-#: Derivations of each forest that tell how much features vary, drawn from all alike.
+#: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
+#: forests fewer will do, and what they take in memory must not grow with the set.
 SAMPLES, SEED = 64, 1
+MOST_SAMPLES = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ class ForestHypotheses:
     @cached_property
     def _sampled(self) -> ListHypotheses:
         flat = np.zeros(len(self.names))
-        drawn = sampled_lists(self.forests, flat, 0.0, SAMPLES, SEED)
+        size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
+        drawn = sampled_lists(self.forests, flat, 0.0, size, SEED)
         # Nobody asks for their scores.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(TuningSet(drawn, self.metric, nothing))
