@@ -24,9 +24,7 @@ def drawn_set(draw: st.DrawFn, words: tuple[str, ...] = WORDS, texts: bool = Tru
     parts = [draw(forest) for _ in range(count)]
     parts = [
         part._replace(
-            covered=np.array(
-                draw(st.lists(st.integers(-1, 40), min_size=n, max_size=n)), np.int32
-            )
+            covered=np.array(draw(st.lists(st.integers(-1, 40), min_size=n, max_size=n)), np.int32)
         )
         for part in parts
         for n in [len(part.covered)]
@@ -54,9 +52,7 @@ def in_target_order(found: dict[Any, Any]) -> dict[Any, Any]:
         renamed = [-next(count) if isinstance(w, int) else w for w in side]
         return [tails[k] for k in slots], renamed, features
 
-    return {
-        i: {**own, "edges": [edge(*one) for one in own["edges"]]} for i, own in found.items()
-    }
+    return {i: {**own, "edges": [edge(*one) for one in own["edges"]]} for i, own in found.items()}
 
 
 def whole(forests: Forests) -> dict[Any, Any]:

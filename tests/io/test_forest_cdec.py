@@ -62,6 +62,7 @@ def test_a_forest_is_read_as_it_stands(tmp_path) -> None:
     assert found.files[0].format == "cdec-forest"
 
 
+@settings(max_examples=50)
 @given(drawn_set())
 def test_round_trip(tmp_path_factory, forests: ForestSet) -> None:
     path = tmp_path_factory.mktemp("cdec") / "f.jsonl.gz"
@@ -79,7 +80,21 @@ def test_values_are_written_in_full(tmp_path) -> None:
 
 
 words = st.sampled_from(
-    ["a", "the", '"', "\\", "/", "é", "🎼", "longer than eight", "a\u00a0b", "", " ", "\u3000", "\t"]
+    [
+        "a",
+        "the",
+        '"',
+        "\\",
+        "/",
+        "é",
+        "🎼",
+        "longer than eight",
+        "a\u00a0b",
+        "",
+        " ",
+        "\u3000",
+        "\t",
+    ]
 )
 values = st.one_of(st.integers(-(10**25), 10**25), st.floats(-1e9, 1e9), st.sampled_from([1e300]))
 edges = st.fixed_dictionaries(

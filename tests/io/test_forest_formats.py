@@ -76,7 +76,7 @@ def test_formats_that_count_have_no_place_for_other_ids() -> None:
 def test_formats_by_ending(tmp_path) -> None:
     assert forest_format_of("a.arrow") == "arrow"
     assert forest_format_of("a.jsonl.gz") == "cdec-forest"
-    with pytest.raises(UsageError, match="is of no format; name one of .*moses-hypergraph"):
+    with pytest.raises(UsageError, match=r"is of no format; name one of .*moses-hypergraph"):
         forest_format_of("a.xyz")
     held = forest_set([raw_forest([(0, [], [0], {})], 0).ordered()[0]], 1, 1)
     with pytest.raises(UsageError, match="'cdec-json' can be read only"):

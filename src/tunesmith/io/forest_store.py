@@ -307,7 +307,7 @@ def _stored(
 def _id(text: str, is_number: int) -> GroupId:
     if not is_number:
         return text
-    if str(int(text)) != text:
+    if not text.removeprefix("-").isdecimal() or str(int(text)) != text:
         raise ValueError("an id is no number")
     return int(text)
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -29,6 +30,8 @@ class TemporaryForests:
         with writing_to_disk():
             self._file = tempfile.TemporaryFile(prefix="tunesmith-")  # noqa: SIM115
             self._writer = ForestWriter(self._file, counts)
+        # If what is to come never does: the file is closed without a warning.
+        weakref.finalize(self, self._file.close)
         self._counts = counts
         self._rows = 0
 

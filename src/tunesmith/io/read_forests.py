@@ -69,6 +69,8 @@ def read_forests(
     -------
     Forests
     """
+    if len(_several(sources)) > 1:
+        raise UsageError("sources are in more than one file; give one")
     found = _read(list(_several(forests)), format)
     words = Numbering(found.vocabulary)
     files = list(found.files)
@@ -80,8 +82,6 @@ def read_forests(
         files.append(source.digest("text"))
     inputs = None
     for path in _several(sources):
-        if inputs is not None:
-            raise UsageError("sources are in more than one file; give one")
         source = Source(path)
         lines = _lines(source)
         _check_lines(found.ids, len(lines), source.name, "source")

@@ -1,0 +1,197 @@
+"""Forests from any files: one set, in order, in memory or on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.io.forest_sets import whole
+from tests.io.test_forest_arrow import some
+from tests.io.test_forest_cdec import FOREST
+from tests.io.test_forest_moses import GRAPH
+from tunesmith.data import memory
+from tunesmith.data.forests import ForestSet
+from tunesmith.errors import FormatError, TunesmithError, UsageError
+from tunesmith.io.forest_store import StoredForests
+from tunesmith.io.read_forests import read_forests
+from tunesmith.io.write_forests import write_forests
+
+
+def lines(folder: Path, name: str, *records: dict[str, Any]) -> Path:
+    path = folder / name
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def text(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_text(content)
+    return path
+
+
+@pytest.fixture
+def graphs(tmp_path) -> Path:
+    folder = tmp_path / "hg"
+    folder.mkdir()
+    for k in (10, 9, 1):
+        text(folder, f"{k}.txt", GRAPH.replace("house", f"house{k}"))
+    text(folder, "weights", "LM0 1\n")
+    text(folder, "README.md", "what this is\n")
+    return folder
+
+
+def test_a_folder_is_one_set_in_the_order_of_numbers(graphs) -> None:
+    found = read_forests(graphs)
+    assert found.ids == (1, 9, 10)
+    for i in found.ids:
+        assert whole(found)[i]["edges"][1][1] == [-1, "a", f"house{i}"]
+    names = [f"{k}.txt" for k in (1, 9, 10)]
+    listed = "".join(
+        f"{hashlib.sha256((graphs / n).read_bytes()).hexdigest()}  {n}\n" for n in names
+    )
+    assert [f.path for f in found.files] == [str(graphs)]
+    assert found.files[0].sha256 == hashlib.sha256(listed.encode()).hexdigest()
+
+
+def test_formats_may_be_mixed(graphs, tmp_path) -> None:
+    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 4})
+    write_forests(replace(some(1), ids=(0,), references=None), tmp_path / "f.arrow")
+    found = read_forests([graphs, records, tmp_path / "f.arrow"])
+    assert found.ids == (0, 1, 4, 9, 10)
+    assert [f.format for f in found.files] == ["moses-hypergraph", "cdec-forest", "arrow"]
+    alone = whole(read_forests(records))
+    assert whole(found)[4] == alone[4]
+
+
+def test_files_without_numbers_are_counted(tmp_path) -> None:
+    paths = [text(tmp_path, name, GRAPH) for name in ("b.hg", "a.hg")]
+    assert read_forests(paths).ids == (0, 1)
+    folder = tmp_path / "named"
+    folder.mkdir()
+    text(folder, "b.hg", GRAPH)
+    text(folder, "a.hg", GRAPH.replace("house", "first"))
+    text(folder, "notes", "no forest\n")
+    found = read_forests(folder)
+    assert found.ids == (0, 1)
+    assert "first" in whole(found)[0]["edges"][1][1]
+
+
+def test_references_and_sources_are_lines(tmp_path) -> None:
+    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 2}, {**FOREST, "id": 0})
+    one = text(tmp_path, "r0", "the new house\nunused\n\n")
+    two = text(tmp_path, "r1", "a\nb\nc d\n")
+    inputs = text(tmp_path, "src", "das  Haus\n\nnull\r\n")
+    with pytest.warns(UserWarning, match="1 of 3 lines have no forest and do not count"):
+        found = read_forests(records, [one, two], sources=inputs)
+    held = whole(found)
+    assert held[0]["references"] == ["the new house", "a"]
+    assert held[2]["references"] == ["", "c d"]
+    assert found.sources == ("das  Haus", "null")
+    assert [f.format for f in found.files] == ["cdec-forest", "text", "text", "text"]
+    assert found.vocabulary[:3] == ("the", "house", ",")
+
+
+def test_references_take_the_place_of_those_in_the_file(tmp_path) -> None:
+    own = {**FOREST, "id": 0, "references": ["own one", "x"], "source": "s"}
+    records = lines(tmp_path, "f.jsonl", own)
+    assert whole(read_forests(records))[0]["references"] == ["own one", "x"]
+    given = text(tmp_path, "r", "other\n")
+    found = whole(read_forests(records, given))[0]
+    assert (found["references"], found["source"]) == (["other"], "s")
+    with pytest.raises(TunesmithError, match=r"f.jsonl:2: forest '1' has no references and others"):
+        read_forests(lines(tmp_path, "f.jsonl", own, {**FOREST, "id": 1}))
+
+
+def test_a_forest_without_a_line_is_an_error(tmp_path) -> None:
+    given = text(tmp_path, "r", "one\ntwo\n")
+    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 2})
+    with pytest.raises(FormatError, match="r: no reference for id 2, the file has 2 lines"):
+        read_forests(records, given)
+    with pytest.raises(FormatError, match="r: no source for id 2, the file has 2 lines"):
+        read_forests(records, sources=given)
+    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": "x"})
+    with pytest.raises(FormatError, match="r: forest 'x' has no line here"):
+        read_forests(records, given)
+    with pytest.raises(UsageError, match="sources are in more than one file"):
+        read_forests(lines(tmp_path, "f.jsonl", {**FOREST, "id": 1}), sources=[given, given])
+
+
+def test_ids_that_come_twice_name_both_places(graphs, tmp_path) -> None:
+    twice = lines(tmp_path, "f.jsonl", FOREST, {**FOREST, "id": 4}, FOREST)
+    with pytest.raises(
+        FormatError, match=r"f.jsonl:3: forest '3' is in .*f.jsonl:1 too; give each"
+    ):
+        read_forests(twice)
+    other = lines(tmp_path, "f.jsonl", {**FOREST, "id": "9"})
+    with pytest.raises(FormatError, match=r"f.jsonl:1: forest '9' is in .*9.txt:2 too"):
+        read_forests([graphs, other])
+
+
+@pytest.mark.parametrize("size", [0, 4096, 16384, 1 << 40])
+def test_what_memory_does_not_hold_goes_to_disk(tmp_path, monkeypatch, size: int) -> None:
+    """Also in the middle of reading: what is in memory then goes first."""
+    held = replace(some(12), ids=(5, 3, 9, 11, 0, 1, 2, 4, 6, 7, 8, 10))
+    write_forests(held, tmp_path / "f.jsonl")
+    monkeypatch.setattr(memory, "budget", lambda: size)
+    found = read_forests(tmp_path / "f.jsonl")
+    assert isinstance(found, ForestSet if size > 1 << 30 else StoredForests)
+    assert found.ids == tuple(range(12))
+    assert whole(found) == whole(held)
+    refs = text(tmp_path, "refs", "".join(f"brand new{k}\n" for k in range(12)))
+    again = read_forests(tmp_path / "f.jsonl", refs)
+    assert whole(again)[7]["references"] == ["brand new7"]
+    assert whole(again)[7]["edges"] == whole(held)[7]["edges"]
+    selected = found.with_features(keep="f1")
+    assert [names for _, _, names in whole(selected)[0]["edges"]] == [
+        {k: v for k, v in names.items() if k == "f1"} for _, _, names in whole(held)[0]["edges"]
+    ]
+
+
+def test_our_own_file_stays_where_it_is_beyond_the_share(tmp_path, monkeypatch) -> None:
+    held = some(6)
+    write_forests(held, tmp_path / "f.arrow")
+    monkeypatch.setattr(memory, "budget", lambda: 4 * held.arrays.bytes + 1024)
+    assert isinstance(read_forests(tmp_path / "f.arrow"), ForestSet)
+    monkeypatch.setattr(memory, "budget", lambda: 3 * held.arrays.bytes)
+    before = len(os.listdir("/proc/self/fd"))
+    refs = text(tmp_path, "refs", "".join(f"brand new{k}\n" for k in range(6)))
+    found = read_forests(tmp_path / "f.arrow", refs)
+    assert isinstance(found, StoredForests)
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert whole(found)[4]["references"] == ["brand new4"]
+    assert found.files[0].sha256 == hashlib.sha256((tmp_path / "f.arrow").read_bytes()).hexdigest()
+    np.testing.assert_array_equal(found.in_memory().arrays.words, held.arrays.words)
+
+
+def test_files_that_are_none(tmp_path) -> None:
+    with pytest.raises(FormatError, match=r"nowhere: no such file or directory; name a file"):
+        read_forests(tmp_path / "nowhere")
+    empty = text(tmp_path, "empty", "")
+    with pytest.raises(FormatError, match="empty: the file is empty; give a file with content"):
+        read_forests(empty)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(FormatError, match="folder: there is no forest in this folder; name one"):
+        read_forests(folder)
+    text(folder, "weights", "LM 1\n")
+    with pytest.raises(FormatError, match="folder: there is no forest in this folder; name one"):
+        read_forests(folder)
+    other = text(tmp_path, "other", "0 ||| a text ||| LM= 1 ||| 1\n")
+    with pytest.raises(FormatError, match=r"other:1: this is no format of forests; name it with"):
+        read_forests(other)
+    (tmp_path / "utf16").write_bytes("ein Text".encode("utf-16"))
+    with pytest.raises(FormatError, match="utf16:1: byte 0xff is not UTF-8"):
+        read_forests(tmp_path / "utf16")
+    with pytest.raises(FormatError, match="the file is empty"):
+        read_forests(empty, format="arrow")
+    with pytest.raises(TunesmithError, match="there is no forest; give a file"):
+        read_forests([])
+    with pytest.raises(FormatError, match="blank: there is no forest in it; give some"):
+        read_forests(text(tmp_path, "blank", "\n\n"), format="cdec-forest")
