@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
-from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.data.forests import Block, ForestArrays, Forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import (
     LONGEST,
@@ -49,7 +49,8 @@ def sampled_derivations(
     state = _state_of(seed)
 
     def draw(piece: slice) -> tuple[Ints, Ids]:
-        return _drawn(forests, piece, sharpened(weights, sharpness), size, state)
+        block = forests.block(piece.start, piece.stop)
+        return _drawn(forests, block, piece.start, sharpened(weights, sharpness), size, state)
 
     parts = map_pieces(draw, forests.pieces())
     return joined_derivations(np.repeat(np.arange(forests.groups), size), parts)
@@ -67,8 +68,8 @@ def feature_spread(forests: Forests, size: int = 64, seed: int = 0) -> Floats:
     state, width = _state_of(seed), len(forests.names)
 
     def measure(piece: slice) -> Floats:
-        start, edges = _drawn(forests, piece, np.zeros(width), size, state)
         block = forests.block(piece.start, piece.stop)
+        start, edges = _drawn(forests, block, piece.start, np.zeros(width), size, state)
         own = np.repeat(np.arange(block.first, block.last), size)
         return _squares(*add_features(block.arrays, own, start, edges, width), size, width)
 
@@ -85,13 +86,13 @@ def _state_of(seed: int) -> np.uint64:
 
 
 def _drawn(
-    forests: Forests, piece: slice, weights: Floats, size: int, state: np.uint64
+    forests: Forests, block: Block, number: int, weights: Floats, size: int, state: np.uint64
 ) -> tuple[Ints, Ids]:
-    """Draw derivations of a run of forests."""
-    block = forests.block(piece.start, piece.stop)
-    wrong, start, edges = _draw_block(*block, weights, size, state, piece.start)
-    check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-    check_length(start, forests, np.repeat(np.arange(piece.start, piece.stop), size))
+    """Draw derivations of a block, whose first forest has that number in the set."""
+    wrong, start, edges = _draw_block(*block, weights, size, state, number)
+    check_sum(forests, wrong if wrong < 0 else number + wrong)
+    rows = np.repeat(np.arange(number, number + block.last - block.first), size)
+    check_length(start, forests, rows)
     return start, edges
 
 
