@@ -1,0 +1,114 @@
+"""Hope and fear in n-best lists and in whole forests: figure 1 of the paper."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import tunesmith as ts
+from tunesmith.arrays import Floats
+from tunesmith.inference.asking import usual_lists
+from tunesmith.inference.forest_examples import ForestExample, ForestExamples
+from tunesmith.inference.forest_lists import candidates_of
+from tunesmith.inference.forest_sample import sampled_derivations
+from tunesmith.metrics.worth import DocumentObjective, Worth
+
+#: Fear maximises w·h − B, hope w·h + B.
+SIDES = {"fear": -1.0, "hope": 1.0}
+SEARCHES = ("rerank", "linear")
+#: The list that the picture shows, and how many derivations are drawn.
+SHOWN, DRAWN = 100, 100
+#: Differences below this are rounding.
+EQUAL = 1e-9
+
+
+class Gain(NamedTuple):
+    """How much higher w·h ∓ B is than in a list, of each sentence."""
+
+    side: str
+    search: str
+    size: int
+    gains: list[float]
+
+
+def examples(forests: ts.ForestSet, weights: Floats, search: str) -> Iterator[ForestExample]:
+    """Yield the sentences in order, valued within a document of the 1-best of those before."""
+    tuning = ts.ForestTuning(forests, options=ts.ForestOptions(search=search))
+    worth: Worth = DocumentObjective().begin(usual_lists(tuning, weights), "examples")
+    held = ForestExamples(tuning)
+    for group in range(held.groups):
+        example = held.example(group, worth)
+        yield example
+        worth.add(example.best(weights).stats)
+
+
+def gains(
+    forests: ts.ForestSet, weights: Floats, search: str, sizes: Sequence[int]
+) -> tuple[list[Gain], dict[str, float]]:
+    """Search each forest, and its lists; return the gains, and seconds of both."""
+    found: dict[tuple[str, int], list[float]] = {}
+    seconds = {"forest": 0.0, "list": 0.0}
+    for example in examples(forests, weights, search):
+        example.best(weights)
+        begun = time.perf_counter()
+        ends = {side: example.augmented(weights, sign) for side, sign in SIDES.items()}
+        between = time.perf_counter()
+        listed = example.at(weights).listed(max(sizes))
+        seconds["forest"] += between - begun
+        seconds["list"] += time.perf_counter() - between
+        for side, sign in SIDES.items():
+            own = ends[side].score(weights) + sign * ends[side].worth
+            totals = listed.scores + sign * listed.values
+            for size in sizes:
+                found.setdefault((side, size), []).append(own - float(totals[:size].max()))
+    rows = [Gain(side, search, size, own) for (side, size), own in found.items()]
+    return rows, seconds
+
+
+def summary(gains: Sequence[float]) -> dict[str, float]:
+    """Return shares of sentences where the forest is better, worse, and by how much."""
+    better = [gain for gain in gains if gain > EQUAL]
+    worse = [-gain for gain in gains if gain < -EQUAL]
+    return {
+        "better": len(better) / len(gains),
+        "worse": len(worse) / len(gains),
+        "mean": statistics.mean(gains),
+        "median": statistics.median(gains),
+        "mean_better": statistics.mean(better) if better else 0.0,
+        "mean_worse": statistics.mean(worse) if worse else 0.0,
+    }
+
+
+def typical(gains: Sequence[float]) -> int:
+    """Return the sentence whose gain is the median one, the lower of two."""
+    order = sorted(range(len(gains)), key=lambda k: (gains[k], k))
+    return order[(len(gains) - 1) // 2]
+
+
+def scene(forests: ts.ForestSet, weights: Floats, group: int, seed: int) -> dict[str, Any]:
+    """Return what the picture shows of a sentence: pairs of w·h and B."""
+    passed = examples(forests, weights, "rerank")
+    example = next(one for one in passed if one.group == group)
+    listed = example.at(weights).listed(SHOWN)
+    shown: dict[str, Any] = {
+        "sentence": str(forests.ids[group]),
+        "list": _pairs(listed.scores, listed.values),
+    }
+    for side, sign in SIDES.items():
+        best = int(np.argmax(listed.scores + sign * listed.values))
+        found = example.augmented(weights, sign)
+        shown[f"{side} list"] = shown["list"][best]
+        shown[f"{side} forest"] = _pairs([found.score(weights)], [found.worth])[0]
+    alone = forests.with_groups([group])
+    drawn = candidates_of(alone, sampled_derivations(alone, weights, 1.0, DRAWN, seed))
+    values = example.values(ts.TuningSet(drawn).stats)
+    shown["samples"] = _pairs(weights @ drawn.features.dense, values)
+    return shown
+
+
+def _pairs(scores: Sequence[float] | Floats, values: Sequence[float] | Floats) -> list[list[float]]:
+    return [[round(float(s), 4), round(float(b), 4)] for s, b in zip(scores, values, strict=True)]

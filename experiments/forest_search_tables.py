@@ -1,0 +1,127 @@
+"""The tables of forest_search.py."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+Row = dict[str, Any]
+STARTS = {"paper": "as in the paper", "decoder": "as here"}
+
+
+def all_of(rows: Sequence[Row]) -> dict[str, str]:
+    """Return all tables by name."""
+    return {
+        "fear": fear(rows),
+        "searches": curves(rows, "searches", "search"),
+        "mu": curves(rows, "mu", "μ"),
+        "mert": mert(rows),
+        "tuners": tuners(rows),
+    }
+
+
+def rows_of(rows: Sequence[Row], part: str, **wanted: str) -> list[Row]:
+    """Return the rows of a part, those of one label or about one thing, by seed."""
+    found = [row for row in rows if row["part"] == part]
+    found = [row for row in found if all(row[key] == value for key, value in wanted.items())]
+    return sorted(found, key=lambda row: int(row["seed"]))
+
+
+def labels(rows: Sequence[Row], part: str) -> list[str]:
+    """Return the labels of a part, as they came."""
+    return list(dict.fromkeys(row["label"] for row in rows if row["part"] == part))
+
+
+def fear(rows: Sequence[Row]) -> str:
+    """Show how often the forest has a derivation that the list lacks, and how much better it is."""
+    heads = ["weights", "looked for", "search", "list", "forest better", "worse"]
+    heads += ["gain: mean", "median", "where better", "loss where worse"]
+    lines = table_head(heads)
+    for row in rows_of(rows, "fear"):
+        for one in row["gains"]:
+            cells = [row["about"], one["side"], one["search"], f"{one['size']}-best"]
+            cells += [f"{100 * one[key]:.1f} %" for key in ("better", "worse")]
+            cells += [f"{one[key]:.2f}" for key in ("mean", "median", "mean_better", "mean_worse")]
+            lines.append(line(cells))
+    return "\n".join(lines)
+
+
+def curves(rows: Sequence[Row], part: str, what: str) -> str:
+    """Show BLEU on Dev after some epochs: the mean over seeds."""
+    some = rows_of(rows, part)
+    if not some:
+        return ""
+    count = len(some[0]["dev"])
+    epochs = [k for k in (0, 1, 2, 3, 5, 10, 20, 30) if k < count]
+    heads = ["start", what, *(f"epoch {k}" for k in epochs), "best", "dev.", "Tune, last", "s"]
+    lines = table_head(heads)
+    for about, shown in STARTS.items():
+        for label in labels(rows, part):
+            found = rows_of(rows, part, label=label, about=about)
+            if found:
+                means = [f"{mean(row['dev'][k] for row in found):.2f}" for k in epochs]
+                cells = [shown, label, *means, f"{mean(max(row['dev']) for row in found):.2f}"]
+                cells += [deviation([row["dev"][-1] for row in found])]
+                cells += [f"{mean(row['tune'][-1] for row in found):.2f}"]
+                lines.append(line([*cells, f"{mean(row['seconds'] for row in found):.0f}"]))
+    return "\n".join(lines)
+
+
+def mert(rows: Sequence[Row]) -> str:
+    """Show how many rounds lists take, and where both end."""
+    heads = ["forests", "MERT on", "seed", "start", "round 1", "2", "3", "5", "best", "last"]
+    heads += ["rounds", "ended by", "candidates", "BLEU on the lists", "s"]
+    lines = table_head(heads)
+    order = sorted(rows_of(rows, "mert"), key=lambda row: (row["about"], row["seed"], row["label"]))
+    for row in order:
+        rounds = row["rounds"]
+        bleu = [one["bleu"] for one in rounds]
+        some = [f"{bleu[k]:.2f}" if k < len(bleu) else "" for k in (0, 1, 2, 3, 5)]
+        last = rounds[-1]
+        cells = [row["about"], row["label"], str(row["seed"]), *some]
+        cells += [f"{max(bleu):.2f}", f"{bleu[-1]:.2f}", str(len(bleu) - 1), row["stopped"]]
+        cells += [f"{last['candidates']:,}" if "candidates" in last else "all"]
+        cells += [f"{last['list_bleu']:.2f}" if "list_bleu" in last else ""]
+        lines.append(line([*cells, f"{last['seconds']:.0f}"]))
+    return "\n".join(lines)
+
+
+def tuners(rows: Sequence[Row]) -> str:
+    """Show what each tuner reaches on a part of the sentences, on others, and on all."""
+    heads = ["tuner", "350: Tune", "Dev", "ratio on Dev", "s", "all 500: Tune", "ratio", "s"]
+    lines = table_head(heads)
+    parts, alls = (rows_of(rows, "tuners", about=about) for about in ("part", "all"))
+    if parts and alls:
+        begin = [f"{parts[0]['tune_start']:.2f}", f"{parts[0]['dev_start']:.2f}", "", ""]
+        lines.append(line(["start", *begin, f"{alls[0]['tune_start']:.2f}", "", ""]))
+    for label in labels(rows, "tuners"):
+        cells = [label]
+        for about, keys in (("part", ("tune", "dev", "dev_ratio")), ("all", ("tune", "ratio"))):
+            found = rows_of(rows, "tuners", label=label, about=about)
+            for key in keys:
+                digits = 3 if "ratio" in key else 2
+                cells.append(f"{mean(row[key] for row in found):.{digits}f}" if found else "")
+            cells.append(f"{mean(row['seconds'] for row in found):.0f}" if found else "")
+        lines.append(line(cells))
+    return "\n".join(lines)
+
+
+def mean(values: Any) -> float:
+    """Return the mean of what is given."""
+    return statistics.mean(list(values))
+
+
+def deviation(values: Sequence[float]) -> str:
+    """Return the standard deviation, where there is one."""
+    return f"{statistics.stdev(values):.2f}" if len(values) > 1 else ""
+
+
+def table_head(heads: Sequence[str]) -> list[str]:
+    """Return the first two lines of a table."""
+    return [line(heads), "|---" * len(heads) + "|"]
+
+
+def line(cells: Sequence[str]) -> str:
+    """Return a line of a table."""
+    return "| " + " | ".join(cells) + " |"
