@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -182,3 +183,14 @@ def test_a_list_of_all_texts_is_exact_for_sums(
     assert found.exact
     assert found.score == pytest.approx(min(scores) if worst else max(scores))
     assert not found_in(forests, "sentence-bleu", worst, size=1).exact
+
+
+def test_words_of_a_lattice_are_seen_as_the_metric_sees_them() -> None:
+    edges: list[Edge] = [(0, [], [0], {}), (0, [], [1], {0: 1.0}), (1, [0], [-1, 2], {})]
+    forests = replace(
+        forest_set([forest_arrays(edges, 1)], 1, 4, [[[3, 2]]]), vocabulary=("The", "a", "X", "the")
+    )
+    assert found_in(forests, "wer").score == 50.0
+    found = found_in(forests, "wer:lowercase=true")
+    assert (found.score, found.exact) == (0.0, True)
+    assert forests.join(found.texts[0]) == "The X"

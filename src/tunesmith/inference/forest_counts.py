@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.data.candidates import References, Texts
-from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, joined
+from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut, joined
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import grown
 from tunesmith.inference.forest_contexts import GAP, LENGTH, Trie, lay_out, room_of, trie_of
@@ -127,12 +127,15 @@ class BlockCounter:
 
     def of(self, block: Block, first: int) -> Counted:
         """Count in a block whose first forest has a number in the whole set."""
-        arrays, order = block.arrays, self._metric.order
         last = first + block.last - block.first
+        order = self._metric.order
+        if self._parts is not None:
+            block = Block(cut(block), 0, last - first)  # not the words of all other forests
+        arrays = block.arrays
         tables = NgramTables.of(self._references, first, last, order)
         lengths = reference_lengths(self._references, first, last, self._metric.reference_length)
         found, widths = [], []
-        sides = self._sides(block)
+        sides = self._sides(arrays)
         for s in range(last - first):
             known = trie_of(tables, s)
             forest = block.first + s
@@ -144,14 +147,12 @@ class BlockCounter:
             widths.append(split.width)
         return Counted(found, np.array(widths, np.int32))
 
-    def _sides(self, block: Block) -> Texts:
+    def _sides(self, arrays: ForestArrays) -> Texts:
         """Return the target sides of all hyperedges as the metric sees their words."""
-        arrays = block.arrays
         if self._parts is None:
             return Texts(arrays.word_start, arrays.words)
-        edges = arrays.edge_start[arrays.node_start[[block.first, block.last]]]
-        given = (arrays.word_start, arrays.words, self._parts.start, self._parts.ids)
-        return Texts(*_replaced(*given, edges[0], edges[1]))
+        parts = self._parts
+        return Texts(*_replaced(arrays.word_start, arrays.words, parts.start, parts.ids))
 
 
 def reference_lengths(references: References, first: int, last: int, which: str) -> Floats:
@@ -166,15 +167,12 @@ def reference_lengths(references: References, first: int, last: int, which: str)
 
 
 @kernel
-def _replaced(
-    word_start: Ints, words: Ids, part_start: Ints, parts: Ids, first: int, last: int
-) -> tuple[Ints, Ids]:
+def _replaced(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -> tuple[Ints, Ids]:
     """Put the parts of each word in its place, in target sides with slots."""
     start = np.zeros(word_start.shape[0], np.int64)
     found = np.empty(words.shape[0], np.int32)
     count = 0
-    for e in range(first, last):
-        start[e] = count
+    for e in range(word_start.shape[0] - 1):
         for k in range(word_start[e], word_start[e + 1]):
             if words[k] < 0:
                 found = grown(found, count + 1)
@@ -185,7 +183,7 @@ def _replaced(
                 found = grown(found, count + hi - lo)
                 found[count : count + hi - lo] = parts[lo:hi]
                 count += hi - lo
-    start[last:] = count
+        start[e + 1] = count
     return start, found[:count]
 
 

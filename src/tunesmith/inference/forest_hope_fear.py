@@ -15,6 +15,8 @@ from tunesmith.inference.derivations import LONGEST, grown, grown_floats
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.bleu import ADD_K, score_rows
 
+#: The derivation of a longer reference is not looked for.
+LONGEST_REFERENCE = 1 << 12
 #: Products of so many matches are numbers still, however large the document is.
 FEW = 4
 
@@ -191,6 +193,8 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
     edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
     edge0 = edge_start[0]
     size = reference.shape[0] + 1
+    if size > LONGEST_REFERENCE:
+        return np.empty(0, np.int32)
     occurs = np.zeros(1 + (reference.max() if size > 1 else 0), np.bool_)
     occurs[reference] = True
     # Parts, by node: where they begin and end as i * size + j ascending, the value, the

@@ -8,7 +8,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts, pack_texts
-from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.data.forests import Block, ForestArrays, Forests, cut
 from tunesmith.inference.derivations import (
     best_derivations,
     check_length,
@@ -161,8 +161,9 @@ def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOrac
 
     def find(piece: slice) -> list[Ids]:
         arrays, first, last = forests.block(piece.start, piece.stop)
-        words = np.where(arrays.words >= 0, seen[arrays.words], arrays.words)
-        plain = arrays._replace(words=words.astype(np.int32))
+        if metric.lowercase:
+            arrays, first, last = cut(Block(arrays, first, last)), 0, last - first
+        plain = arrays._replace(words=_replaced(arrays.words, seen))
         found = []
         for forest in range(first, last):
             s = piece.start + forest - first
@@ -170,7 +171,7 @@ def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOrac
             nothing = np.zeros(edges[1] - edges[0])
             texts = []
             for r in range(*references.group_start[s : s + 2]):
-                own = wer_hope(plain, forest, nothing, seen[references.texts[r]], 1.0)
+                own = wer_hope(plain, forest, nothing, _replaced(references.texts[r], seen), 1.0)
                 check_length(np.array([0, -1 if len(own) == 0 else 1]), forests, np.array([s]))
                 texts.append(spell(arrays, forest, own))
             errors = [float(exact.of_text(s, text)[0]) for text in texts]
@@ -185,11 +186,20 @@ def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOrac
     return ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
 
 
-def _as_seen(forests: Forests, metric: WER) -> Ids:
-    """Return the number of each word of the vocabulary, equal for those that the metric equates."""
+def _as_seen(forests: Forests, metric: WER) -> Ids | None:
+    """Return the number of each word, equal for those that the metric equates; None: its own."""
     if not metric.lowercase:
-        return np.arange(max(1, len(forests.vocabulary)), dtype=np.int32)
+        return None
     return numbered([[word.lower()] for word in forests.vocabulary], {}).ids
+
+
+def _replaced(words: Ids, seen: Ids | None) -> Ids:
+    """Return words, among which there may be slots, as the metric sees them."""
+    if seen is None:
+        return words
+    found = words.copy()
+    found[words >= 0] = seen[words[words >= 0]]
+    return found
 
 
 def _of_lists(
