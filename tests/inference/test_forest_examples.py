@@ -294,6 +294,52 @@ def test_the_best_derivation_of_a_reference(forests, weights, search, which):
         assert found.score(weights) == pytest.approx(max(scores), abs=1e-9)
 
 
+@st.composite
+def drawn_lattice(draw, last):
+    """Draw a lattice, in which words stand before or behind the only tail."""
+    numbers = st.floats(-3, 3, width=16)
+    text = st.lists(st.integers(0, 3), max_size=2)
+    edges = []
+    nodes = draw(st.integers(1, 4))
+    for head in range(nodes):
+        for _ in range(draw(st.integers(1, 3))):
+            words = draw(text)
+            tails = [draw(st.integers(0, head - 1))] if head and draw(st.integers(0, 5)) else []
+            slot = [-1] * len(tails)
+            values = draw(st.dictionaries(st.integers(0, 2), numbers, max_size=3))
+            edges.append((head, tails, words + slot if last else slot + words, values))
+    return forest_arrays(edges, nodes - 1)
+
+
+@SOME
+@given(
+    st.booleans().flatmap(lambda last: st.lists(drawn_lattice(last), min_size=1, max_size=2)),
+    st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5), min_size=2, max_size=2),
+    WEIGHTS,
+    st.sampled_from(["metric", "document"]),
+    st.sampled_from([0.1, 1.0, 30.0]),
+)
+def test_hope_of_lattices_by_wer_is_that_of_all_derivations(
+    lattices, references, weights, objective, factor
+):
+    own = [[reference] for reference in references[: len(lattices)]]
+    forests = forest_set(lattices, 3, 4, own)
+    # The list has the 1-best alone.
+    held = Held(forests, "wer", objective, size=1)
+    for group in range(forests.groups):
+        known, example = held.all(group), held.example(group)
+        hope, most = example.augmented(weights, factor), example.most_worth(weights)
+        assert is_one_of(hope, known)
+        assert is_one_of(most, known)
+        top = max(h @ weights + factor * worth for h, _, _, worth in known)
+        assert hope.score(weights) + factor * hope.worth == pytest.approx(top, rel=1e-9, abs=1e-9)
+        assert most.worth == max(worth for *_, worth in known)
+        scores = [h @ weights for h, _, _, worth in known if worth == most.worth]
+        assert most.score(weights) == pytest.approx(max(scores), abs=1e-6)
+        # Fear is looked for in the list.
+        assert example.augmented(weights, -factor).key == example.best(weights).key
+
+
 def test_references_are_needed_for_bold_updates():
     arrays = forest_arrays([(0, [], [0], {0: 1.0})], 0)
     without = forest_set([arrays], 3, 4)

@@ -13,30 +13,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
+from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts
-from tunesmith.data.forests import Block, ForestArrays, Forests
+from tunesmith.data.forests import Block, Forests
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.derivations import (
     LONGEST,
     check_length,
     edge_scores,
-    grown,
-    spell,
     spell_all,
     unfold,
     viterbi,
 )
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_description import describe
+from tunesmith.inference.forest_edits import wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_expectation import combine_edges, expected_worth
 from tunesmith.inference.forest_hope_fear import linear_values, reference_derivation, reranked
 from tunesmith.inference.forest_kbest import kbest_of
-from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.wer import WER
 from tunesmith.metrics.worth import DocumentWorth, Worth
 
 #: Where worth alone counts, scores are made so small beside it that they decide among equals.
@@ -150,6 +150,12 @@ class _AtWeights:
         block = self._example.block
         return self._example.told(block, viterbi(block.arrays, block.first, self.scores)[1])
 
+    @cached_property
+    def nearly_nothing(self) -> float:
+        """What scores are multiplied by to be far less than 1, where only worth counts."""
+        largest = max(abs(self.best.score(self.weights)), float(np.abs(self.scores).max()))
+        return NEARLY_NOTHING / largest if largest > 0.0 else 1.0
+
     def listed(self, size: int) -> Listed:
         """Return the so many best."""
         if size not in self._listed:
@@ -185,9 +191,16 @@ class ForestExample(ABC):
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
 
-    @abstractmethod
     def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best texts, or of all that was found."""
+        """Return what is worth most, among the so many best texts, or of all that is found."""
+        if among is None:
+            return self._most_worth(weights)
+        listed = self.at(weights).listed(among)
+        return self.of_list(listed, int(np.argmax(listed.values)))
+
+    @abstractmethod
+    def _most_worth(self, weights: Floats) -> Derivation:
+        """Return what is worth most of all that is found, never less than the 1-best."""
 
     @abstractmethod
     def risk(self, weights: Floats, temperature: float) -> Risk:
@@ -257,9 +270,9 @@ class ForestExample(ABC):
         """Return the best texts by some scores, with what they are worth."""
         arrays, forest, _ = self.block
         start, edges, totals = kbest_of(arrays, forest, scores, size, True)
-        own = np.full(len(totals), forest)
-        ends, words = spell_all(arrays, own, start, edges)
         groups = np.full(len(totals), self.group)
+        check_length(start, self.examples.tuning.forests, groups)
+        ends, words = spell_all(arrays, np.full(len(totals), forest), start, edges)
         check_length(ends, self.examples.tuning.forests, groups)
         stats = self.examples.exact.of_texts(groups, Texts(ends, words))
         return Listed(start, edges, totals, stats, self.values(stats))
@@ -276,6 +289,10 @@ class AmongBest(ForestExample):
 
     So it is for all metrics but BLEU, for all objectives but the document's, and where the user
     asks for it. How many they are is the ``size`` of the options. Risks are over them, too.
+
+    For WER of lattices, what has few edits is also looked for in the whole forest (the model's
+    score and edits to one reference are weighed against each other exactly): with one reference,
+    hope and what is worth most are those of all derivations. With ``lowercase`` they are not.
     """
 
     def _listed(self, weights: Floats) -> Listed:
@@ -284,12 +301,31 @@ class AmongBest(ForestExample):
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return the one with the highest w·h + factor · B."""
         listed = self._listed(weights)
-        return self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
+        found = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
+        others = self._with_few_edits(self.at(weights).scores, factor)
+        return max([found, *others], key=lambda one: one.score(weights) + factor * one.worth)
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return the one that is worth most, among so many of them."""
-        listed = self._listed(weights) if among is None else self.at(weights).listed(among)
-        return self.of_list(listed, int(np.argmax(listed.values)))
+    def _most_worth(self, weights: Floats) -> Derivation:
+        listed, at = self._listed(weights), self.at(weights)
+        found = self.of_list(listed, int(np.argmax(listed.values)))
+        others = self._with_few_edits(at.scores * at.nearly_nothing, 1.0)
+        return max([found, *others], key=lambda one: (one.worth, one.score(weights)))
+
+    def _with_few_edits(self, scores: Floats, factor: float) -> list[Derivation]:
+        """Return the best derivation by scores and edits to each reference, of a lattice."""
+        metric, references = self.worth.metric, self.examples.tuning.forests.references
+        if type(metric) is not WER or metric.lowercase or factor <= 0.0 or references is None:
+            return []
+        arrays, forest, _ = self.block
+        found = []
+        for r in range(*references.group_start[self.group : self.group + 2]):
+            reference = references.texts[r]
+            # What an error costs is the same for all of them, as long as the reference is.
+            none, one = self.values(np.array([[0, len(reference), 0], [1, len(reference), 0]]))
+            edges = wer_hope(arrays, forest, scores, reference, factor * float(none - one))
+            if len(edges):
+                found.append(self.derivation(self.block, edges))
+        return found
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth, and its derivative."""
@@ -297,7 +333,8 @@ class AmongBest(ForestExample):
         worth, coefficients = expected_of(listed.scores, listed.values, temperature)
         arrays, forest, _ = self.block
         each = np.repeat(coefficients, np.diff(listed.start))
-        of_edges = np.bincount(listed.edges, each, minlength=len(self.at(weights).scores))
+        count = len(self.at(weights).scores)
+        of_edges = np.bincount(listed.edges, each, count).astype(np.float64)
         features, slope = combine_edges(arrays, forest, of_edges, len(weights))
         return Risk(worth, features, slope)
 
@@ -327,11 +364,7 @@ class WholeForest(ForestExample):
         if factor == 0.0:
             return best
         found = self._search(self.at(weights).searched_scores, factor)
-
-        def total(one: Derivation) -> float:
-            return one.score(weights) + factor * one.worth
-
-        return best if total(best) > total(found) else found
+        return max(found, best, key=lambda one: one.score(weights) + factor * one.worth)
 
     def _search(self, scores: Floats, factor: float) -> Derivation:
         arrays, forest, _ = self.searched
@@ -349,16 +382,10 @@ class WholeForest(ForestExample):
         """The derivative of B by what is counted, at the document."""
         return self.factor * self._metric.slope(self.worth.document)
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best texts, or of all that was found."""
-        if among is not None:
-            listed = self.at(weights).listed(among)
-            return self.of_list(listed, int(np.argmax(listed.values)))
-        best, scores = self.best(weights), self.at(weights).searched_scores
-        usual = max(abs(best.score(weights)), float(np.abs(scores).max())) or 1.0
-        found = self._search(scores * (NEARLY_NOTHING * self.factor / usual), 1.0)
-        ranks = [(one.worth, one.score(weights)) for one in (found, best)]
-        return found if ranks[0] >= ranks[1] else best
+    def _most_worth(self, weights: Floats) -> Derivation:
+        best, at = self.best(weights), self.at(weights)
+        found = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
+        return max(found, best, key=lambda one: (one.worth, one.score(weights)))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth by linear BLEU, and its derivative."""
@@ -370,60 +397,3 @@ class WholeForest(ForestExample):
         worth, coefficients = expected_worth(arrays, forest, scores / temperature, values)
         features, slope = combine_edges(arrays, forest, coefficients / temperature, len(weights))
         return Risk(worth, features, slope)
-
-
-@kernel
-def describe(
-    arrays: ForestArrays, forest: int, edges: Ids, sums: Floats, seen: Number
-) -> tuple[Ids, Ids, Floats, Number]:
-    """Return the words of a derivation, its features and a key that is made of both.
-
-    Features are added up in the order of the hyperedges, as ``add_features`` does it; ``sums``
-    and ``seen`` [D] are 0 before and after.
-    """
-    edge0 = arrays.edge_start[arrays.node_start[forest]]
-    start, ids, entries = arrays.feature_start, arrays.feature_ids, arrays.feature_values
-    own = np.empty(64, np.int32)
-    count = 0
-    for e in edges:
-        for k in range(start[edge0 + e], start[edge0 + e + 1]):
-            feature = ids[k]
-            if not seen[feature]:
-                seen[feature] = True
-                own = grown(own, count + 1)
-                own[count] = feature
-                count += 1
-            sums[feature] += entries[k]
-    features, values = np.empty(count, np.int32), np.empty(count)
-    there = 0
-    for feature in np.sort(own[:count]):
-        if sums[feature] != 0.0:
-            features[there] = feature
-            values[there] = sums[feature]
-            there += 1
-        sums[feature] = 0.0
-        seen[feature] = False
-    features, values = features[:there], values[:there]
-    words = spell(arrays, forest, edges)
-    return words, features, values, key_of(words, features, values)
-
-
-@kernel
-def key_of(words: Ids, features: Ids, values: Floats) -> Number:
-    """Return a hash of words and features, 0 or more."""
-    key = np.uint64(words.shape[0])
-    for word in words:
-        key = mixed(key, np.uint64(word))
-    bits = values.view(np.uint64)
-    for k in range(features.shape[0]):
-        key = mixed(mixed(key, np.uint64(features[k])), bits[k])
-    return np.int64(key >> np.uint64(1))
-
-
-@inlined
-def mixed(key: Number, more: Number) -> Number:
-    """Stir a number into a hash (the finaliser of splitmix64)."""
-    z = (key ^ more) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
