@@ -152,7 +152,7 @@ class BlockCounter:
         if self._parts is None:
             return Texts(arrays.word_start, arrays.words)
         parts = self._parts
-        return Texts(*_replaced(arrays.word_start, arrays.words, parts.start, parts.ids))
+        return Texts(*replaced_words(arrays.word_start, arrays.words, parts.start, parts.ids))
 
 
 def reference_lengths(references: References, first: int, last: int, which: str) -> Floats:
@@ -167,7 +167,7 @@ def reference_lengths(references: References, first: int, last: int, which: str)
 
 
 @kernel
-def _replaced(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -> tuple[Ints, Ids]:
+def replaced_words(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -> tuple[Ints, Ids]:
     """Put the parts of each word in its place, in target sides with slots."""
     start = np.zeros(word_start.shape[0], np.int64)
     found = np.empty(words.shape[0], np.int32)

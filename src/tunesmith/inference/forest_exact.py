@@ -22,6 +22,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngram_tables import NgramTables, count_text
 from tunesmith.metrics.ngrams import REFERENCE_LENGTHS
 from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replaced
+from tunesmith.parallel.local import map_pieces, pieces_of
 
 
 class ExactStatistics:
@@ -110,8 +111,14 @@ class _TextCounter:
         rows = np.empty((len(texts), 2 + 2 * self._order), self._kind)
         if self._parts is not None:
             texts = replaced(texts, self._parts)
-        given = (np.asarray(groups, np.int64), texts.start, texts.ids)
-        _count_texts(self._tables, *given, self._order, self._mode, self._scratch(), rows)
+        given = np.asarray(groups, np.int64)
+
+        def count(piece: slice) -> None:
+            start = texts.start[piece.start : piece.stop + 1]
+            own = (given[piece], start, texts.ids, self._order, self._mode)
+            _count_texts(self._tables, *own, self._scratch(), rows[piece])
+
+        map_pieces(count, pieces_of(len(texts), weights=texts.lengths + 1))
         return rows
 
     def _scratch(self) -> Ids:

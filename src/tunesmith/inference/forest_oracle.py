@@ -17,7 +17,7 @@ from tunesmith.inference.derivations import (
     unfold,
     viterbi,
 )
-from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_counts import counted, replaced_words
 from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_hope_fear import linear_values, reranked
@@ -25,9 +25,9 @@ from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.preparation import numbered
+from tunesmith.metrics.preparation import numbered, replaced
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.wer import WER
+from tunesmith.metrics.wer import CER, WER, ErrorRate
 from tunesmith.parallel.local import map_pieces
 
 #: Each forest in turn takes a better derivation, so many times at most.
@@ -76,12 +76,14 @@ def oracle(
     """Choose a derivation of each forest for the best score.
 
     For BLEU each forest in turn takes a derivation that forest reranking finds, with the others as
-    they are, where that is better in fact. The fewest errors of words on lattices are found
-    exactly. For all else it is the best choice among the ``size`` best texts of each forest; if
-    no forest has more of them, all texts are among them.
+    they are, where that is better in fact. The fewest errors on lattices, of words or characters,
+    are found exactly. For all else it is the best choice among the ``size`` best texts of each
+    forest; if no forest has more of them, all texts are among them.
 
     Parameters
     ----------
+    forests
+        For BLEU, with what hyperedges count, or without.
     exact
         Counts texts.
     weights
@@ -91,21 +93,20 @@ def oracle(
     """
     if isinstance(metric, BLEU) and type(metric).score is BLEU.score:
         return _of_bleu(forests, metric, exact, weights, worst)
-    if type(metric) is WER and not worst and _are_lattices(forests):
-        return _of_wer(forests, metric, exact)
+    is_ours = type(metric) in {WER, CER}  # another class may count in another way
+    if is_ours and isinstance(metric, ErrorRate) and not worst and _are_lattices(forests):
+        return _of_errors(forests, metric, exact, weights)
     return _of_lists(forests, metric, weights, worst, size)
 
 
 def _of_bleu(
     forests: Forests, metric: BLEU, exact: ExactStatistics, weights: Floats, worst: bool
 ) -> ForestOracle:
-    first = best_derivations(forests, weights)
-    begun = texts_of(forests, first)
+    stats, begun, _, _ = _chosen(forests, metric, exact, weights)
     texts = [begun[s] for s in range(forests.groups)]
-    stats = exact.of_texts(first.forest, begun)
     total: Stats = stats.sum(axis=0)
     sign = -1.0 if worst else 1.0
-    searched = counted(forests, metric)
+    searched = forests if _has_counts(forests, metric) else counted(forests, metric)
     for _ in range(ROUNDS):
         changed = False
         for piece in searched.pieces():
@@ -123,6 +124,10 @@ def _of_bleu(
         if not changed:
             break
     return ForestOracle(stats, pack_texts(texts), float(metric.score(total)), False)
+
+
+def _has_counts(forests: Forests, metric: BLEU) -> bool:
+    return bool(forests.block(0, 1).arrays.counts.shape[1] == len(metric.stat_names))
 
 
 def _found(
@@ -149,7 +154,9 @@ def _are_lattices(forests: Forests) -> bool:
     return all(map_pieces(look, forests.pieces()))
 
 
-def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOracle:
+def _of_errors(
+    forests: Forests, metric: ErrorRate, exact: ExactStatistics, weights: Floats
+) -> ForestOracle:
     """Find the fewest errors of each lattice.
 
     Where references of a sentence differ in length, a text with more errors may still have the
@@ -157,49 +164,65 @@ def _of_wer(forests: Forests, metric: WER, exact: ExactStatistics) -> ForestOrac
     """
     references = forests.references
     assert references is not None
-    seen = _as_seen(forests, metric)
+    parts = _units(forests, metric)
+    held = references.texts if parts is None else replaced(references.texts, parts)
 
     def find(piece: slice) -> list[Ids]:
-        arrays, first, last = forests.block(piece.start, piece.stop)
-        if metric.lowercase:
-            arrays, first, last = cut(Block(arrays, first, last)), 0, last - first
-        plain = arrays._replace(words=_replaced(arrays.words, seen))
+        block = forests.block(piece.start, piece.stop)
+        if parts is not None:
+            block = Block(cut(block), 0, piece.stop - piece.start)
+        arrays = seen = block.arrays
+        if parts is not None:
+            sides = replaced_words(arrays.word_start, arrays.words, parts.start, parts.ids)
+            seen = arrays._replace(word_start=sides[0], words=sides[1])
         found = []
-        for forest in range(first, last):
-            s = piece.start + forest - first
-            edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
-            nothing = np.zeros(edges[1] - edges[0])
-            texts = []
-            for r in range(*references.group_start[s : s + 2]):
-                own = wer_hope(plain, forest, nothing, _replaced(references.texts[r], seen), 1.0)
-                check_length(np.array([0, -1 if len(own) == 0 else 1]), forests, np.array([s]))
-                texts.append(spell(arrays, forest, own))
-            errors = [float(exact.of_text(s, text)[0]) for text in texts]
+        for s in range(piece.start, piece.stop):
+            forest = block.first + s - piece.start
+            own = [held[r] for r in range(*references.group_start[s : s + 2])]
+            edges = [_fewest_edits(seen, forest, reference) for reference in own]
+            # What follows characters does not follow none.
+            edges.append(_fewest_edits(seen, forest, np.empty(0, np.int32)))
+            lengths = [0, *(-1 if len(one) == 0 else 1 for one in edges)]
+            check_length(np.array(lengths), forests, np.full(len(edges), s))
+            texts = [spell(arrays, forest, one) for one in edges]
+            errors = [int(exact.of_text(s, text)[0]) for text in texts]
             found.append(texts[int(np.argmin(errors))])
         return found
 
     texts = pack_texts([own for part in map_pieces(find, forests.pieces()) for own in part])
     stats = exact.of_texts(np.arange(forests.groups), texts)
-    lengths = references.texts.lengths
-    groups: list[Ints] = np.split(lengths, references.group_start[1:-1])
-    same = all(len(np.unique(own)) == 1 for own in groups)
-    return ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
+    lengths: list[Ints] = np.split(held.lengths, references.group_start[1:-1])
+    same = all(len(np.unique(own)) == 1 for own in lengths)
+    best = ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
+    begun = _chosen(forests, metric, exact, weights)
+    return begun if begun.score < best.score else best
 
 
-def _as_seen(forests: Forests, metric: WER) -> Ids | None:
-    """Return the number of each word, equal for those that the metric equates; None: its own."""
-    if not metric.lowercase:
-        return None
-    return numbered([[word.lower()] for word in forests.vocabulary], {}).ids
+def _fewest_edits(arrays: ForestArrays, forest: int, reference: Ids) -> Ids:
+    edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
+    return wer_hope(arrays, forest, np.zeros(edges[1] - edges[0]), reference, 1.0)
 
 
-def _replaced(words: Ids, seen: Ids | None) -> Ids:
-    """Return words, among which there may be slots, as the metric sees them."""
-    if seen is None:
-        return words
-    found = words.copy()
-    found[words >= 0] = seen[words[words >= 0]]
-    return found
+def _units(forests: Forests, metric: ErrorRate) -> Texts | None:
+    """Return what the metric counts in place of each word: characters, say; None for the word.
+
+    A space follows each word, the last one too: at the end of both texts it is no edit. Only
+    texts without words lack it.
+    """
+    words = [word.lower() if metric.lowercase else word for word in forests.vocabulary]
+    if isinstance(metric, CER):
+        return numbered([[*word, " "] for word in words], {})
+    return numbered([[word] for word in words], {}) if metric.lowercase else None
+
+
+def _chosen(
+    forests: Forests, metric: Metric, exact: ExactStatistics, weights: Floats
+) -> ForestOracle:
+    """Return what the weights choose."""
+    first = best_derivations(forests, weights)
+    texts = texts_of(forests, first)
+    stats = exact.of_texts(first.forest, texts)
+    return ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), False)
 
 
 def _of_lists(
