@@ -78,12 +78,12 @@ class RawForest:
             return self.line
         return int(self.lines[edge])
 
-    def ordered(self) -> tuple[ForestArrays, int]:
+    def ordered(self) -> tuple[ForestArrays, Ints]:
         """Put the nodes in order, and leave out what is in no derivation of the goal.
 
         Returns
         -------
-        The arrays of the one forest, and how many hyperedges were left out.
+        The arrays of the one forest, and which hyperedges were left out.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class RawForest:
             code, edge, number, kept = _order(self.nodes, self.goal, *edges)
         if code != FINE:
             raise self._error(code, None if edge < 0 else edge)
-        return self._arrays(number, kept), int(len(kept) - kept.sum())
+        return self._arrays(number, kept), np.flatnonzero(~kept)
 
     def _error(self, code: int, edge: int | None) -> RawForestError:
         shown = "" if edge is None else f"hyperedge {edge + 1} "

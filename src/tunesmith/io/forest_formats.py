@@ -103,9 +103,9 @@ class FileOrder:
         if not np.isfinite(arrays.feature_values).all():
             problem = "values of a feature that comes twice add up to no finite number"
             raise self._error(raw, None, problem, "give smaller numbers")
-        if left_out and not self._left_out:
-            self._first = raw.line
-        self._left_out += left_out
+        if len(left_out) and not self._left_out:
+            self._first = raw.line_of(int(left_out[0]))
+        self._left_out += len(left_out)
         return arrays
 
     def _error(self, raw: RawForest, edge: int | None, problem: str, remedy: str) -> FormatError:
