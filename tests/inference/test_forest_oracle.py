@@ -195,3 +195,12 @@ def test_words_of_a_lattice_are_seen_as_the_metric_sees_them() -> None:
     found = found_in(forests, "wer:lowercase=true")
     assert (found.score, found.exact) == (0.0, True)
     assert forests.join(found.texts[0]) == "The X"
+
+
+def test_bleu_of_other_tokens_is_that_of_lists() -> None:
+    edges: list[Edge] = [(0, [], [0, 1], {}), (0, [], [2], {}), (0, [], [2, 1], {0: 1.0})]
+    forests = forest_set([forest_arrays(edges, 0)], 1, 3, [[[0, 1]]])
+    found = found_in(forests, "bleu:tokenize=intl,order=2")
+    assert found.score == pytest.approx(100.0)
+    assert forests.join(found.texts[0]) == "w0 w1"
+    assert not found.exact

@@ -25,7 +25,7 @@ from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.preparation import numbered, replaced
+from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replaced
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.wer import CER, WER, ErrorRate
 from tunesmith.parallel.local import map_pieces
@@ -91,7 +91,7 @@ def oracle(
     worst
         Look for the lowest score, or the highest error rate.
     """
-    if isinstance(metric, BLEU) and type(metric).score is BLEU.score:
+    if type(metric) is BLEU and metric.tokenize in WORD_BY_WORD:
         return _of_bleu(forests, metric, exact, weights, worst)
     is_ours = type(metric) in {WER, CER}  # another class may count in another way
     if is_ours and isinstance(metric, ErrorRate) and not worst and _are_lattices(forests):
