@@ -113,6 +113,8 @@ class HtkReading:
         self.line = self.last_line = self.size_line = line
         self.header: dict[str, str] = {}
         self.scale = 1.0
+        #: Fields whose values are taken as they are, with the numbers of their features.
+        self.plain: dict[str, int] = {}
         self.nodes: dict[int, _Label] = {}
         self.arcs: dict[int, tuple[int, int, _Label, int]] = {}
 
@@ -191,14 +193,25 @@ class HtkReading:
         words: list[int] | None = None
         values: dict[int, float] = {}
         for name, text in fields:
+            number = self.plain.get(name)
+            if number is not None:
+                value = number_of(text)
+                if not math.isnan(value):
+                    values[number] = value
+                    continue
             if name in {"W", "WORD"}:
                 words = [] if text in NO_WORDS else self.words.split(text)
             elif name not in NO_SCORES:
-                feature = FEATURES.get(name, name)
-                value = self._value(feature, text, line)
-                if value is not None:
-                    values[self.names[feature]] = value
+                self._add_score(name, text, values, line)
         return _Label(words, values)
+
+    def _add_score(self, name: str, text: str, values: dict[int, float], line: int) -> None:
+        feature = FEATURES.get(name, name)
+        value = self._value(feature, text, line)
+        if value is not None:
+            values[self.names[feature]] = value
+            if self.scale == 1.0 or feature not in LOGARITHMS:
+                self.plain[name] = self.names[feature]
 
     def _value(self, feature: str, text: str, line: int) -> float | None:
         """Return the value of a score; None if it is a field that we know nothing of."""

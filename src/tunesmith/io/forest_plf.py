@@ -106,6 +106,8 @@ class _Line:
         #: How many scores every arc has, once one is known.
         self.expected = expected
         self.at = 0
+        #: Names of features as they are written, with their numbers.
+        self.known: dict[str, int] = {}
 
     def lattice(self, count: int, names: Numbering, words: Numbering) -> RawForest:
         """Return the lattice."""
@@ -171,14 +173,17 @@ class _Line:
 
     def _entries(self, text: str, features: dict[int, float], names: Numbering) -> None:
         """Read cdec's features: 'name': value, with commas between."""
-        at = 0
-        while text[at:].strip():
+        at, end = 0, len(text.rstrip())
+        while at < end:
             found = _ENTRY.match(text, at)
             if found is None:
                 problem = f"'{text[at:].strip()}' is no feature"
                 remedy = "write {'name': value, 'name': value}"
                 raise FormatError(self.source_name, self.line, problem, remedy)
-            self._add(features, names[_unquoted(found[1])], found[2])
+            quoted, value = found.groups()
+            if quoted not in self.known:
+                self.known[quoted] = names[_unquoted(quoted)]
+            self._add(features, self.known[quoted], value)
             at = found.end()
 
     def _add(self, features: dict[int, float], name: int, value: str) -> None:
