@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.io.test_forest_joshua import DUMPED
 from tests.io.test_forest_kaldi import DOCUMENTED
 from tests.io.test_forest_plf import MANUAL
 from tunesmith.errors import FormatError
+from tunesmith.inference.derivations import best_derivations, texts_of
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_lattice import id_of, number_of
 from tunesmith.io.numbers import parse_slowly
@@ -82,6 +84,21 @@ def test_folders_are_read_whatever_is_in_them(tmp_path):
     found = read_forests(dumped)
     assert found.ids == (9, 10)
     assert {file.format for file in found.files} == {"joshua-hypergraph"}
+
+
+@pytest.mark.parametrize("name", ["plf", "htk", "joshua-hypergraph"])
+def test_search_graphs_of_moses_in_other_formats_have_the_same_best(shared_data, tmp_path, name):
+    # They go from left to right, so they are lattices, with phrases on their arcs.
+    folder = shared_data / "m30k-forests"
+    forests = read_forests([folder / "hg" / f"{k}.txt.gz" for k in range(3)])
+    FOREST_FORMATS.create(name).write(forests, tmp_path / "out")
+    lines = (folder / "hg" / "weights").read_text().splitlines()
+    weights = {feature: float(value) for feature, value in (line.split() for line in lines)}
+    again = read_forests(tmp_path / "out")
+    best = best_derivations(again, np.array([weights[feature] for feature in again.names]))
+    texts = texts_of(again, best)
+    output = (folder / "1best").read_text().splitlines()[:3]
+    assert [again.join(texts[g]) for g in range(3)] == [line.strip() for line in output]
 
 
 def put(path, text):
