@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.derivations import best_derivations, texts_of
 from tunesmith.inference.forest_counts import counted
 from tunesmith.io.forest_temporary import stored_like
+from tunesmith.io.read_forests import read_forests
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.local import threads
 
@@ -180,3 +183,24 @@ def test_on_disk_and_on_any_number_of_threads_it_is_the_same(
     with threads(2):
         for one, other in zip(counted(whole, BLEU()).in_memory().arrays, expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
+def test_real_graphs_hardly_grow(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "m30k-forests"
+    paths = [folder / "hg" / f"{k}.txt.gz" for k in range(10)]
+    lines = (folder / "ref").read_text().splitlines()[:10]
+    held = [tuple(line.split()) for line in lines]
+    (tmp_path / "ref").write_text("\n".join(lines) + "\n")
+    whole = read_forests(paths, tmp_path / "ref")
+    after = counted(whole, BLEU()).in_memory()
+    assert after.edges.sum() < 1.2 * whole.edges.sum()
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        best = best_derivations(after, rng.normal(size=len(whole.names)))
+        texts = texts_of(after, best)
+        for s in range(10):
+            edges = tuple(best.edges[best.start[s] : best.start[s + 1]].tolist())
+            found = summed(after.arrays, Tree(edges, ()), s)
+            words = tuple(after.join(texts[s]).split())
+            np.testing.assert_allclose(found, unclipped(words, [held[s]], 4), atol=1e-9)

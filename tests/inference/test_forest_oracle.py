@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -24,9 +25,12 @@ from tunesmith.inference.forest_edits import (
     wer_hope,
 )
 from tunesmith.inference.forest_exact import ExactStatistics
+from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.inference.forest_oracle import ForestOracle, forest_oracle, oracle
+from tunesmith.io.read_forests import read_forests
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.tuning import TuningSet
 
 FEW = 5 if numba.config.DISABLE_JIT else 60
 WORDS = 3
@@ -204,3 +208,25 @@ def test_bleu_of_other_tokens_is_that_of_lists() -> None:
     assert found.score == pytest.approx(100.0)
     assert forests.join(found.texts[0]) == "w0 w1"
     assert not found.exact
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
+def test_real_graphs_hold_more_than_lists_of_them(shared_data: Path, tmp_path: Path) -> None:
+    folder = shared_data / "m30k-forests"
+    paths = [folder / "hg" / f"{k}.txt.gz" for k in range(10)]
+    held = (folder / "ref").read_text().splitlines()[:10]
+    (tmp_path / "ref").write_text("\n".join(held) + "\n")
+    forests = read_forests(paths, tmp_path / "ref")
+    lines = (folder / "hg" / "weights").read_text().splitlines()
+    given = {name: float(value) for name, value in (line.split() for line in lines)}
+    weights = np.array([given[name] for name in forests.names])
+    for spec in ("bleu", "wer", "cer"):
+        metric = METRICS.create(spec)
+        lists = TuningSet(kbest_lists(forests, weights, 100), metric)
+        exact = ExactStatistics(forests, metric)
+        found = oracle(forests, metric, exact, weights)
+        sign = 1.0 if metric.higher_is_better else -1.0
+        assert sign * found.score > sign * lists.oracle().score
+        assert found.exact == (spec != "bleu")
+        worst = oracle(forests, metric, exact, weights, worst=True)
+        assert sign * worst.score < sign * score_at(ForestTuning(forests, metric), weights)
