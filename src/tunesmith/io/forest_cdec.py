@@ -71,10 +71,10 @@ class CdecForests(ForestFormat):
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write a forest a line; the first line has the names of all features."""
+        words = [_written(word) for word in forests.vocabulary]
         with writing(path) as file:
             for s in range(forests.groups):
-                line = json.dumps(_record(forests, s), ensure_ascii=False, separators=(",", ":"))
-                file.write(line.encode() + b"\n")
+                file.write(_line(forests, s, words).encode() + b"\n")
 
 
 def parsed(text: str, name: str, line: int | None, pairs: Any = None) -> Any:
@@ -332,8 +332,12 @@ _PARTS: dict[str, tuple[Any, str]] = {
 }
 
 
-def _record(forests: Forests, s: int) -> dict[str, Any]:
-    """Return a forest as it is written."""
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _line(forests: Forests, s: int, words: list[str]) -> str:
+    """Return a forest as it is written; ``words`` are the tokens as JSON."""
     a = cut(forests.block(s, s + 1))
     used: Iterable[int] = range(len(forests.names)) if s == 0 else np.unique(a.feature_ids).tolist()
     place = {k: i for i, k in enumerate(used)}
@@ -350,27 +354,23 @@ def _record(forests: Forests, s: int) -> dict[str, Any]:
     if forests.references is not None:
         span = range(*forests.references.group_start[s : s + 2])
         record["references"] = [forests.join(forests.references.texts[r]) for r in span]
-    record["edges"] = _edges(a, place, forests.vocabulary)
-    return record
+    return f'{_written(record)[:-1]},"edges":[{",".join(_edges(a, place, words))}]}}'
 
 
-def _edges(
-    a: ForestArrays, place: dict[int, int], vocabulary: tuple[str, ...]
-) -> list[dict[str, Any]]:
-    def rows(start: Ints, values: list[Any]) -> list[list[Any]]:
-        return [values[lo:hi] for lo, hi in itertools.pairwise(start.tolist())]
+def _edges(a: ForestArrays, place: dict[int, int], words: list[str]) -> Iterator[str]:
+    def rows(start: Ints, values: list[str]) -> list[str]:
+        return [",".join(values[lo:hi]) for lo, hi in itertools.pairwise(start.tolist())]
 
     heads = np.repeat(np.arange(int(a.node_start[1])), np.diff(a.edge_start)).tolist()
-    sides = [vocabulary[w] if w >= 0 else [-1 - w] for w in a.words.tolist()]
+    sides = [words[w] if w >= 0 else f"[{-1 - w}]" for w in a.words.tolist()]
+    # A float as Python prints it is JSON, and reads back as the same.
     pairs = zip(a.feature_ids.tolist(), a.feature_values.tolist(), strict=True)
-    feats = [[place[k], int(v) if v == int(v) and abs(v) < 1e15 else v] for k, v in pairs]
+    feats = [f"{place[k]},{v!r}" for k, v in pairs]
     columns = (
         heads,
-        rows(a.tail_start, a.tails.tolist()),
+        rows(a.tail_start, list(map(str, a.tails.tolist()))),
         rows(a.word_start, sides),
         rows(a.feature_start, feats),
     )
-    return [
-        {"head": head, "tails": tails, "e": side, "feats": list(chain.from_iterable(own))}
-        for head, tails, side, own in zip(*columns, strict=True)
-    ]
+    for head, tails, side, own in zip(*columns, strict=True):
+        yield f'{{"head":{head},"tails":[{tails}],"e":[{side}],"feats":[{own}]}}'

@@ -260,17 +260,6 @@ def open_forests(descriptor: int, name: str, files: tuple[FileDigest, ...] = ())
         raise damaged(name, error) from None
 
 
-def is_ours(descriptor: int) -> bool:
-    """Tell whether an Arrow file holds forests of ours."""
-    pa = arrow()
-    try:
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            metadata = pa.ipc.open_file(pa.PythonFile(file)).schema.metadata
-    except (pa.ArrowException, *DAMAGE):
-        return False
-    return bool((metadata or {}).get(SCHEMA_KEY) == SCHEMA)
-
-
 def _stored(
     file: Opened, layout: Layout, counts: int, name: str, files: tuple[FileDigest, ...]
 ) -> StoredForests:
