@@ -23,7 +23,7 @@ from tunesmith.io.read_forests import read_forests
 from tunesmith.io.streams import Source
 from tunesmith.io.write_forests import write_forests
 
-# The second sentence of a README that describes the format.
+# Made by hand, with the keys that real lines have.
 FOREST = {
     "id": 3,
     "features": ["LM", "Glue"],

@@ -11,7 +11,8 @@ from tests.io.forest_sets import whole
 from tunesmith.errors import FormatError
 from tunesmith.io.read_forests import read_forests
 
-# As cdec writes it: the keys "edges" and "node" come again for each node.
+# Made by hand: "edges" and "node" come again for each node, as cdec writes them; null, names and
+# rules in place of numbers are what its reader takes too.
 GRAPH = (
     r'{"rules":[1,"[X] ||| das haus ||| the \/ house ||| LM=1;TM=2",'
     r'2,"[X] ||| klein ||| small ||| 0.5",'
