@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set, vector
-from tunesmith.data.forests import ForestArrays, ForestSet
+from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import Derivations, best_derivations, texts_of
 from tunesmith.inference.forest_kbest import kbest_derivations
@@ -34,9 +31,7 @@ def edges_of(found: Derivations, forest: int) -> list[tuple[int, ...]]:
 
 def every(arrays: ForestArrays, w: np.ndarray) -> dict[tuple[int, ...], tuple[float, Tree]]:
     """Return all derivations by their hyperedges, with their scores."""
-    return {
-        tree.edges: (float(w @ vector(arrays, tree, 3)), tree) for tree in derivations(arrays)
-    }
+    return {tree.edges: (float(w @ vector(arrays, tree, 3)), tree) for tree in derivations(arrays)}
 
 
 @settings(max_examples=200)
@@ -79,7 +74,7 @@ def test_texts_that_differ_are_those_of_the_enumeration(
 
 @given(drawn_forest(), st.lists(st.floats(-2, 2), min_size=3, max_size=3).map(np.array), sizes)
 def test_real_numbers_up_to_rounding(arrays: ForestArrays, w: np.ndarray, size: int) -> None:
-    found, scores = kbest_derivations(forest_set([arrays], 3, 4), w, size, unique=False)
+    _, scores = kbest_derivations(forest_set([arrays], 3, 4), w, size, unique=False)
     ranked = sorted((score for score, _ in every(arrays, w).values()), reverse=True)
     assert (np.diff(scores) <= 0.0).all()
     np.testing.assert_allclose(scores, ranked[:size], rtol=0, atol=1e-12)

@@ -333,16 +333,18 @@ def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) ->
 def _before(items: _Items, one: int, other: int) -> bool:
     """Whether an item comes before another: by score, then hyperedge, then as they were made."""
     if items.score[one] != items.score[other]:
-        return items.score[one] > items.score[other]  # type: ignore[no-any-return]
+        return bool(items.score[one] > items.score[other])
     edges = items.link[one, EDGE], items.link[other, EDGE]
-    return edges[0] < edges[1] or (edges[0] == edges[1] and one < other)  # type: ignore[no-any-return]
+    return bool(edges[0] < edges[1] or (edges[0] == edges[1] and one < other))
 
 
 @kernel
 def _melded(items: _Items, one: int, other: int) -> int:
     """Make one pairing heap of two (Fredman et al. 1986); return its top."""
-    if one == NONE or other == NONE:
-        return other if one == NONE else one
+    if one == NONE:
+        return other
+    if other == NONE:
+        return one
     if _before(items, other, one):
         one, other = other, one
     items.link[other, SIBLING] = items.link[one, CHILD]
@@ -365,7 +367,7 @@ def _without_top(items: _Items, top: int) -> int:
         link[pair, SIBLING] = pairs
         pairs = pair
         child = rest
-    left: Number = NONE
+    left = NONE
     while pairs != NONE:
         rest = link[pairs, SIBLING]
         link[pairs, SIBLING] = NONE
@@ -459,7 +461,9 @@ def _written(
                 larger[:depth] = stack[:depth]
                 stack = larger
             # The last slot first, so that the first is on top.
-            for k in range(arrays.word_start[edge0 + e + 1] - 1, arrays.word_start[edge0 + e] - 1, -1):
+            for k in range(
+                arrays.word_start[edge0 + e + 1] - 1, arrays.word_start[edge0 + e] - 1, -1
+            ):
                 place = -arrays.words[k] - 1
                 if place >= 0:
                     stack[depth, 0] = arrays.tails[own + place]
