@@ -47,17 +47,17 @@ class Protocol:
     ----------
     sizes
         Of the lists that forests are compared with.
-    mert_seeds
-        For each set of forests.
-    mert
-        The restarts and walks of MERT, on lists and on forests.
+    starts
+        Of learning curves: those of the paper, or what the decoder had, with scaled rates.
+    merts
+        Sets of forests, how MERT is run on them, and with which seeds.
     """
 
     sizes: tuple[int, ...]
+    starts: tuple[str, ...]
     epochs: int
     seeds: tuple[int, ...]
-    mert_seeds: dict[str, tuple[int, ...]]
-    mert: ts.MERT
+    merts: tuple[tuple[str, str, tuple[int, ...]], ...]
     rounds: int
     passes: int
     tuner_seeds: tuple[int, ...]
@@ -65,29 +65,35 @@ class Protocol:
 
 PROTOCOLS = {
     "quick": Protocol(
-        (10, 100, 1000),
-        10,
-        (1, 2, 3),
-        {"m30k": (1, 2, 3), "nc-wmt11": (1,)},
-        ts.MERT(restarts=4, walks=0),
-        15,
-        10,
-        (1,),
+        sizes=(10, 100, 1000),
+        starts=("paper",),
+        epochs=10,
+        seeds=(1, 2, 3),
+        merts=(
+            *(("m30k", label, (1, 2, 3)) for label in merts.QUICK),
+            ("m30k", "forests, 20 restarts", (1,)),
+            *(("nc-wmt11", label, (1,)) for label in merts.QUICK),
+        ),
+        rounds=15,
+        passes=10,
+        tuner_seeds=(1,),
     ),
     "full": Protocol(
-        (10, 100, 1000, 10000),
-        30,
-        (1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
-        {"m30k": (1, 2, 3, 4, 5), "nc-wmt11": (1, 2, 3, 4, 5)},
-        ts.MERT(restarts=20, walks=2),
-        25,
-        60,
-        (1, 2, 3),
+        sizes=(10, 100, 1000, 10000),
+        starts=("paper", "decoder"),
+        epochs=30,
+        seeds=tuple(range(1, 11)),
+        merts=tuple(
+            (about, label, (1, 2, 3, 4, 5))
+            for about in ("m30k", "nc-wmt11")
+            for label in merts.WAYS
+        ),
+        rounds=25,
+        passes=60,
+        tuner_seeds=(1, 2, 3),
     ),
 }
 Row = dict[str, Any]
-#: Says whether a row is still wanted.
-Wanted = Any
 
 
 class Kept:
@@ -135,26 +141,29 @@ def main() -> None:
 
 
 def run_fear(protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
-    """Compare forests with lists, at the first weights and at tuned ones."""
+    """Compare forests with lists, at weights of several sizes."""
+    for about in ("start", "paper", "tuned"):
+        if kept.lacks("fear", "lists", about, 1):
+            yield {"label": "lists", "about": about, "seed": 1, **_fear(protocol, data, about)}
+
+
+def _fear(protocol: Protocol, data: Data, about: str) -> Row:
     forests = data.nc.forests
-    for about in ("start", "tuned"):
-        if not kept.lacks("fear", "lists", about, 1):
-            continue
-        weights = data.nc.start.aligned(forests.names)
-        if about == "tuned":
-            found = ts.MIRA().fit(ts.ForestTuning(forests), data.nc.start, rng=1)
-            weights = found.weights.aligned(forests.names)
-        row: Row = {"label": "lists", "about": about, "seed": 1, "gains": []}
-        shown = 0
-        for search in hope_fear.SEARCHES:
-            gains, seconds = hope_fear.gains(forests, weights, search, protocol.sizes)
-            row[f"seconds {search}"] = {key: round(one, 2) for key, one in seconds.items()}
-            for one in gains:
-                if (one.side, one.search, one.size) == ("fear", "rerank", hope_fear.SHOWN):
-                    shown = hope_fear.typical(one.gains)
-                about_one = {"side": one.side, "search": one.search, "size": one.size}
-                row["gains"].append(about_one | hope_fear.summary(one.gains))
-        yield row | {"scene": hope_fear.scene(forests, weights, shown, 1)}
+    given = data.paper_start if about == "paper" else data.nc.start
+    if about == "tuned":
+        given = ts.MIRA().fit(ts.ForestTuning(forests), given, rng=1).weights
+    weights = given.aligned(forests.names)
+    row: Row = {"gains": [], "seconds": {}}
+    for search in hope_fear.SEARCHES:
+        found = hope_fear.compared(forests, weights, search, protocol.sizes)
+        row["seconds"][search] = found.seconds
+        row["deviations"] = found.deviations
+        for (side, size), gains in found.gains.items():
+            one = {"side": side, "search": search, "size": size}
+            row["gains"].append(one | hope_fear.summary(gains))
+            if (side, search, size) == ("fear", "rerank", hope_fear.SHOWN):
+                row["scene"] = hope_fear.scene(forests, weights, hope_fear.typical(gains), 1)
+    return row
 
 
 def run_searches(protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
@@ -168,8 +177,8 @@ def run_mu(protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
 
 
 def _curves(part: str, protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
-    starts = {"paper": data.paper_start, "decoder": data.nc.start}
-    for about, start in starts.items():
+    for about in protocol.starts:
+        start = data.paper_start if about == "paper" else data.nc.start
         scale = about == "decoder"
         ways = learning.searches(protocol.epochs, scale)
         if part == "mu":
@@ -183,30 +192,30 @@ def _curves(part: str, protocol: Protocol, data: Data, kept: Kept) -> Iterator[R
 
 def run_mert(protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
     """Tune with MERT, on lists in rounds and on forests at once."""
-    for about, seeds in protocol.mert_seeds.items():
+    for about, label, seeds in protocol.merts:
         for seed in seeds:
-            for label in ("lists", "lists, usual restarts", "forests"):
-                if not kept.lacks("mert", label, about, seed):
-                    continue
-                source = data.named(about)
-                if label == "forests":
-                    found = merts.at_once(source, protocol.mert, seed)
-                else:
-                    tuner = protocol.mert if label == "lists" else ts.MERT()
-                    found = merts.in_rounds(source, tuner, protocol.rounds, seed)
-                yield {"label": label, "about": about, "seed": seed, **found}
+            if not kept.lacks("mert", label, about, seed):
+                continue
+            source = data.named(about)
+            if label.startswith("forests"):
+                found = merts.at_once(source, merts.WAYS[label], seed)
+            else:
+                found = merts.in_rounds(source, merts.WAYS[label], protocol.rounds, seed)
+            yield {"label": label, "about": about, "seed": seed, **found}
 
 
 def run_tuners(protocol: Protocol, data: Data, kept: Kept) -> Iterator[Row]:
-    """Tune with each tuner, on a part of the sentences and on all of them."""
-    for way in learning.tuners(protocol.passes):
-        for about in ("part", "all"):
+    """Tune with each tuner, on a part of the sentences and on all of them.
+
+    MERT on all is a row of its own part.
+    """
+    for about in ("part", "all"):
+        sets = (data.tune, data.dev) if about == "part" else (data.nc.forests, None)
+        for way in learning.tuners(protocol.passes)[about == "all" :]:
             for seed in protocol.tuner_seeds:
-                if not kept.lacks("tuners", way.label, about, seed):
-                    continue
-                sets = (data.tune, data.dev) if about == "part" else (data.nc.forests, None)
-                found = learning.reached(way, *sets, data.nc.start, seed)
-                yield {"label": way.label, "about": about, "seed": seed, **found}
+                if kept.lacks("tuners", way.label, about, seed):
+                    found = learning.reached(way, *sets, data.nc.start, seed)
+                    yield {"label": way.label, "about": about, "seed": seed, **found}
 
 
 RUN = {

@@ -26,13 +26,23 @@ SHOWN, DRAWN = 100, 100
 EQUAL = 1e-9
 
 
-class Gain(NamedTuple):
-    """How much higher w·h ∓ B is than in a list, of each sentence."""
+class Compared(NamedTuple):
+    """What was found in forests and in their lists.
 
-    side: str
-    search: str
-    size: int
-    gains: list[float]
+    Attributes
+    ----------
+    gains
+        How much higher w·h ∓ B is in the forest, of each sentence, by side and size of the list.
+    seconds
+        For counting what BLEU counts at hyperedges, once, for searching forests, and for making
+        and valuing lists.
+    deviations
+        Of w·h and of B within the lists, the mean over sentences.
+    """
+
+    gains: dict[tuple[str, int], list[float]]
+    seconds: dict[str, float]
+    deviations: dict[str, float]
 
 
 def examples(forests: ts.ForestSet, weights: Floats, search: str) -> Iterator[ForestExample]:
@@ -46,27 +56,31 @@ def examples(forests: ts.ForestSet, weights: Floats, search: str) -> Iterator[Fo
         worth.add(example.best(weights).stats)
 
 
-def gains(
-    forests: ts.ForestSet, weights: Floats, search: str, sizes: Sequence[int]
-) -> tuple[list[Gain], dict[str, float]]:
-    """Search each forest, and its lists; return the gains, and seconds of both."""
-    found: dict[tuple[str, int], list[float]] = {}
-    seconds = {"forest": 0.0, "list": 0.0}
-    for example in examples(forests, weights, search):
+def compared(forests: ts.ForestSet, weights: Floats, search: str, sizes: Sequence[int]) -> Compared:
+    """Search each forest, and its lists."""
+    gains: dict[tuple[str, int], list[float]] = {}
+    times, spreads = np.zeros(3), np.zeros((0, 2))
+    passed = examples(forests, weights, search)
+    begun = time.perf_counter()
+    for example in passed:
+        if example.group == 0:
+            times[0] = time.perf_counter() - begun
         example.best(weights)
         begun = time.perf_counter()
         ends = {side: example.augmented(weights, sign) for side, sign in SIDES.items()}
         between = time.perf_counter()
         listed = example.at(weights).listed(max(sizes))
-        seconds["forest"] += between - begun
-        seconds["list"] += time.perf_counter() - between
+        times[1:] += between - begun, time.perf_counter() - between
+        shown = (listed.scores[:SHOWN].std(), listed.values[:SHOWN].std())
+        spreads = np.vstack([spreads, shown])
         for side, sign in SIDES.items():
             own = ends[side].score(weights) + sign * ends[side].worth
             totals = listed.scores + sign * listed.values
             for size in sizes:
-                found.setdefault((side, size), []).append(own - float(totals[:size].max()))
-    rows = [Gain(side, search, size, own) for (side, size), own in found.items()]
-    return rows, seconds
+                gains.setdefault((side, size), []).append(own - float(totals[:size].max()))
+    seconds = dict(zip(("count", "forest", "list"), times.round(2).tolist(), strict=True))
+    deviations = dict(zip(("model", "worth"), spreads.mean(axis=0).round(3).tolist(), strict=True))
+    return Compared(gains, seconds, deviations)
 
 
 def summary(gains: Sequence[float]) -> dict[str, float]:
@@ -84,9 +98,9 @@ def summary(gains: Sequence[float]) -> dict[str, float]:
 
 
 def typical(gains: Sequence[float]) -> int:
-    """Return the sentence whose gain is the median one, the lower of two."""
-    order = sorted(range(len(gains)), key=lambda k: (gains[k], k))
-    return order[(len(gains) - 1) // 2]
+    """Return the sentence with the median gain of those with any, the lower of two."""
+    order = sorted((gain, k) for k, gain in enumerate(gains) if gain > EQUAL)
+    return order[(len(order) - 1) // 2][1] if order else 0
 
 
 def scene(forests: ts.ForestSet, weights: Floats, group: int, seed: int) -> dict[str, Any]:

@@ -14,6 +14,14 @@ from tunesmith.inference.forest_lists import kbest_lists
 
 #: Derivations of each forest that a round adds to the lists.
 SIZE = 100
+#: As many climbs on both; as many as is usual on lists; and as many restarts on forests.
+WAYS = {
+    "lists": ts.MERT(restarts=4, walks=0),
+    "lists, 20 restarts": ts.MERT(restarts=20, walks=2),
+    "forests": ts.MERT(restarts=4, walks=0),
+    "forests, 20 restarts": ts.MERT(restarts=20, walks=0),
+}
+QUICK = ("lists", "lists, 20 restarts", "forests")
 
 
 def in_rounds(source: Source, tuner: ts.MERT, rounds: int, seed: int) -> dict[str, Any]:
@@ -72,6 +80,7 @@ def at_once(source: Source, tuner: ts.MERT, seed: int) -> dict[str, Any]:
         "weights": dict(found.weights),
         "line_searches": found.line_searches,
         "oracle": round(found.oracle_score, 3),
+        "ratio": round(found.length_ratio or 0.0, 4),
     }
 
 

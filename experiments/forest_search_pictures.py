@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from forest_search_tables import labels, rows_of
+from forest_search_tables import STARTS, WEIGHTS, labels, rows_of
 from regularized_mert_pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, save
 
 Row = dict[str, Any]
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 MARKS = "os^Dv"
-TITLES = {"paper": "start and rates as in the paper", "decoder": "decoder's start, scaled rates"}
+PANELS = {"searches": "SGD: how hope and fear are searched", "mu": "MIRA: weight of the loss"}
 
 
 def draw(rows: Sequence[Row], folder: Path) -> None:
@@ -25,21 +25,20 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     if rows_of(rows, "fear"):
         save(figure1(rows_of(rows, "fear")), folder / "forest-search-fear.png")
-    for part, what in (("searches", "search"), ("mu", "μ")):
-        if rows_of(rows, part):
-            save(figure3(rows, part, what), folder / f"forest-search-{part}.png")
+    if rows_of(rows, "searches") and rows_of(rows, "mu"):
+        save(figure3(rows), folder / "forest-search-curves.png")
     if rows_of(rows, "mert"):
         save(rounds(rows), folder / "forest-search-mert.png")
 
 
 def figure1(rows: Sequence[Row]) -> Figure:
     """Draw derivations of one sentence: the score of the model, and the loss."""
-    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
+    figure = Figure(figsize=(4.4 * len(rows), 4.4), layout="constrained")
     axes = figure.subplots(1, len(rows), squeeze=False)[0]
     for axis, row in zip(axes, rows, strict=True):
         scene = row["scene"]
         _scene(axis, scene)
-        axis.set_title(f"weights: {row['about']}; sentence {scene['sentence']}")
+        axis.set_title(f"weights {WEIGHTS[row['about']]}; sentence {scene['sentence']}")
         axis.set_xlabel("model score w·h")
     axes[0].set_ylabel("loss: B of hope in the forest − B")
     axes[-1].legend(fontsize=8)
@@ -80,28 +79,34 @@ def _scene(axis: Axes, scene: dict[str, Any]) -> None:
     axis.add_patch(box)
 
 
-def figure3(rows: Sequence[Row], part: str, what: str) -> Figure:
-    """Draw BLEU on Dev after each epoch, the mean over seeds, and the range of the seeds."""
-    figure = Figure(figsize=(9.6, 3.8), layout="constrained")
-    axes = figure.subplots(1, 2, sharex=True)
-    for axis, (about, title) in zip(axes, TITLES.items(), strict=True):
-        for label, colour, mark in zip(labels(rows, part), COLOURS, MARKS, strict=False):
-            found = rows_of(rows, part, label=label, about=about)
-            if not found:
-                continue
-            curves = np.array([row["dev"] for row in found])[:, 1:]
-            epochs = np.arange(1, curves.shape[1] + 1)
-            axis.fill_between(
-                epochs, curves.min(axis=0), curves.max(axis=0), color=colour, alpha=0.12, lw=0
-            )
-            shown = f"{what} {label}" if part == "mu" else label
-            axis.plot(epochs, curves.mean(axis=0), mark + "-", color=colour, ms=4, label=shown)
-        axis.set_title(title)
-        axis.set_xlabel("epoch")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("BLEU on Dev")
-    axes[1].legend(fontsize=8)
+def figure3(rows: Sequence[Row]) -> Figure:
+    """Draw BLEU on Dev after each epoch: a row of panels for each start."""
+    abouts = [about for about in STARTS if rows_of(rows, "searches", about=about)]
+    figure = Figure(figsize=(9.6, 3.8 * len(abouts)), layout="constrained")
+    axes = figure.subplots(len(abouts), 2, sharey="row", squeeze=False)
+    for pair, about in zip(axes, abouts, strict=True):
+        for axis, (part, title) in zip(pair, PANELS.items(), strict=True):
+            _curves(axis, rows, part, about)
+            axis.set_title(f"{title}; start {STARTS[about]}" if len(abouts) > 1 else title)
+            axis.set_xlabel("epoch")
+            axis.grid(alpha=0.3)
+            axis.legend(fontsize=8, loc="lower right")
+        pair[0].set_ylabel("BLEU on Dev")
     return figure
+
+
+def _curves(axis: Axes, rows: Sequence[Row], part: str, about: str) -> None:
+    """Draw the mean over seeds, and their range."""
+    for label, colour, mark in zip(labels(rows, part), COLOURS, MARKS, strict=False):
+        found = rows_of(rows, part, label=label, about=about)
+        if not found:
+            continue
+        curves = np.array([row["dev"] for row in found])[:, 1:]
+        epochs = np.arange(1, curves.shape[1] + 1)
+        low, high = curves.min(axis=0), curves.max(axis=0)
+        axis.fill_between(epochs, low, high, color=colour, alpha=0.12, lw=0)
+        shown = f"μ = {label}" if part == "mu" else label
+        axis.plot(epochs, curves.mean(axis=0), mark + "-", color=colour, ms=4, label=shown)
 
 
 def rounds(rows: Sequence[Row]) -> Figure:

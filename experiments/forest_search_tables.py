@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 Row = dict[str, Any]
-STARTS = {"paper": "as in the paper", "decoder": "as here"}
+STARTS = {"paper": "as the paper's", "decoder": "the decoder's"}
+
+#: Of which hope and fear are looked for.
+WEIGHTS = {"start": "the decoder's", "paper": "as the paper's start", "tuned": "tuned by MIRA"}
 
 
 def all_of(rows: Sequence[Row]) -> dict[str, str]:
@@ -35,12 +38,14 @@ def labels(rows: Sequence[Row], part: str) -> list[str]:
 
 def fear(rows: Sequence[Row]) -> str:
     """Show how often the forest has a derivation that the list lacks, and how much better it is."""
-    heads = ["weights", "looked for", "search", "list", "forest better", "worse"]
-    heads += ["gain: mean", "median", "where better", "loss where worse"]
+    heads = ["weights", "deviation of w·h, of B", "looked for", "search", "list"]
+    heads += ["forest better", "worse", "gain: mean", "median", "where better", "loss where worse"]
     lines = table_head(heads)
     for row in rows_of(rows, "fear"):
+        spread = row["deviations"]
         for one in row["gains"]:
-            cells = [row["about"], one["side"], one["search"], f"{one['size']}-best"]
+            cells = [WEIGHTS[row["about"]], f"{spread['model']:.2f}, {spread['worth']:.2f}"]
+            cells += [one["side"], one["search"], f"{one['size']}-best"]
             cells += [f"{100 * one[key]:.1f} %" for key in ("better", "worse")]
             cells += [f"{one[key]:.2f}" for key in ("mean", "median", "mean_better", "mean_worse")]
             lines.append(line(cells))
@@ -99,12 +104,22 @@ def tuners(rows: Sequence[Row]) -> str:
         cells = [label]
         for about, keys in (("part", ("tune", "dev", "dev_ratio")), ("all", ("tune", "ratio"))):
             found = rows_of(rows, "tuners", label=label, about=about)
+            if label == "mert" and about == "all":
+                found = [_as_tuned(row) for row in rows_of(rows, "mert", label="forests")]
+                found = [row for row in found if row["about"] == "nc-wmt11"]
             for key in keys:
                 digits = 3 if "ratio" in key else 2
-                cells.append(f"{mean(row[key] for row in found):.{digits}f}" if found else "")
+                shown = [row[key] for row in found if key in row]
+                cells.append(f"{mean(shown):.{digits}f}" if shown else "")
             cells.append(f"{mean(row['seconds'] for row in found):.0f}" if found else "")
         lines.append(line(cells))
     return "\n".join(lines)
+
+
+def _as_tuned(row: Row) -> Row:
+    """Return a row of MERT as one of tuners."""
+    last = row["rounds"][-1]
+    return row | {"tune": last["bleu"], "seconds": last["seconds"]}
 
 
 def mean(values: Any) -> float:
