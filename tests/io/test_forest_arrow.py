@@ -339,8 +339,10 @@ def test_other_arrow_files_are_refused(tmp_path) -> None:
             writer.write_table(other)
         return target
 
-    with pytest.raises(FormatError, match="these are no forests of ours"):
+    with pytest.raises(FormatError, match="it looks like lists .* give lists with --candidates"):
         read_forests(written(pa.table({"id": [1]})))
+    with pytest.raises(FormatError, match="these are no forests of ours"):
+        read_forests(written(pa.table({"id": [1]})), format="arrow")
     with pytest.raises(FormatError, match="its columns are not those of forests"):
         read_forests(written(table.drop_columns(["words"])))
     with pytest.raises(FormatError, match="its numbers are compressed"):
@@ -352,4 +354,6 @@ def test_other_arrow_files_are_refused(tmp_path) -> None:
         read_forests(path)
     path.write_bytes(b"ARROW1\0\0")
     with pytest.raises(FormatError, match="damaged"):
+        read_forests(path, format="arrow")
+    with pytest.raises(FormatError, match="there are no forests in it"):
         read_forests(path)

@@ -184,6 +184,9 @@ def test_files_that_are_none(tmp_path) -> None:
     with pytest.raises(FormatError, match="folder: there is no forest in this folder; name one"):
         read_forests(folder)
     other = text(tmp_path, "other", "0 ||| a text ||| LM= 1 ||| 1\n")
+    with pytest.raises(FormatError, match=r"other: there are no forests .* lists \(moses\); give"):
+        read_forests(other)
+    other = text(tmp_path, "other", "what is this\n")
     with pytest.raises(FormatError, match=r"other:1: this is no format of forests; name it with"):
         read_forests(other)
     (tmp_path / "utf16").write_bytes("ein Text".encode("utf-16"))

@@ -21,6 +21,7 @@ from tunesmith.errors import FormatError
 from tunesmith.io.arrow import arrow
 from tunesmith.io.arrow_limits import FILE_MAGIC
 from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat, Numbering
+from tunesmith.io.forest_layout import SCHEMA, SCHEMA_KEY
 from tunesmith.io.forest_store import StoredForests, open_forests
 from tunesmith.io.forest_temporary import writing_to_disk
 from tunesmith.io.forest_writer import ForestWriter, rows_of
@@ -35,8 +36,8 @@ class ArrowForests(ForestFormat):
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Tell whether it is an Arrow file."""
-        return head.startswith(FILE_MAGIC)
+        """Tell whether it is an Arrow file of forests: what is in it stands at its beginning."""
+        return head.startswith(FILE_MAGIC) and SCHEMA in head and SCHEMA_KEY in head
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the forests, with the numbers of names and words changed."""

@@ -81,6 +81,14 @@ FOREST_FORMATS: Registry[ForestFormat] = Registry(
 )
 
 
+def forest_format_shown(head: bytes) -> str | None:
+    """Return the name of the format that a file's first bytes show; None for none of them."""
+    for name in FOREST_FORMATS.names():
+        if FOREST_FORMATS.get(name).recognises(head):
+            return name
+    return None
+
+
 class FileOrder:
     """Puts the forests of one file in order; at the end it says what was left out of them."""
 

@@ -16,6 +16,7 @@ from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of
+from tunesmith.io.forest_formats import forest_format_shown
 from tunesmith.io.formats import FORMATS, CandidateFormat
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.streams import Source
@@ -56,6 +57,9 @@ def read(
     """
     collector = Collector()
     for path in _several(candidates):
+        if os.path.isdir(path):
+            remedy = "name a file; a folder of forests goes with --forests"
+            raise FormatError(os.fspath(path), None, "it is a folder", remedy)
         source = Source(path)
         spec = format or recognise(source)
         read_into(collector, FORMATS.create(spec), source)
@@ -148,9 +152,15 @@ def _several(paths: Path | Sequence[Path]) -> list[Path]:
 
 def recognise(source: Source) -> str:
     """Return the name of the format that a file shows."""
-    for format_name in FORMATS.names():
-        if FORMATS.get(format_name).recognises(source.head()):
-            return format_name
+    names = FORMATS.names()
+    shown = next((name for name in names if FORMATS.get(name).recognises(source.head())), None)
+    # JSON and Arrow files may be either.
+    forests = forest_format_shown(source.head()) if shown in {None, "jsonl", "arrow"} else None
+    if forests is not None:
+        problem = f"these are forests ({forests}), not lists"
+        raise FormatError(source.name, None, problem, "give them with --forests")
+    if shown is not None:
+        return shown
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
     if kind_of(source.head()) is not None:

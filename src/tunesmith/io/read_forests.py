@@ -24,11 +24,13 @@ from tunesmith.io.forest_formats import (
     FileOrder,
     ForestFormat,
     Numbering,
+    forest_format_shown,
     number_in,
     offsets,
 )
 from tunesmith.io.forest_store import StoredForests
 from tunesmith.io.forest_temporary import TemporaryForests
+from tunesmith.io.formats import FORMATS
 from tunesmith.io.read import read_lines
 from tunesmith.io.rows import Place, shown_place
 from tunesmith.io.streams import Source
@@ -60,7 +62,7 @@ def read_forests(
     references
         Files with one reference a line; a forest's id is its line number, from 0.
     format
-        A name from ``tunesmith list formats``, with options if it has some; None recognises
+        A name from ``tunesmith list forest-formats``, with options if it has some; None recognises
         it from the content.
     sources
         A file with one input a line, likewise.
@@ -130,14 +132,18 @@ def _read(paths: list[Path], spec: str | None) -> ForestSet | StoredForests:
 
 def recognise_forests(source: Source) -> str:
     """Return the name of the format that a file shows."""
-    for name in FOREST_FORMATS.names():
-        if FOREST_FORMATS.get(name).recognises(source.head()):
-            return name
+    name = forest_format_shown(source.head())
+    if name is not None:
+        return name
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
     if kind_of(source.head()) is not None:
         problem = "it is compressed twice"
         raise FormatError(source.name, None, problem, "decompress it yourself first")
+    for listed in FORMATS.names():
+        if FORMATS.get(listed).recognises(source.head()):
+            problem = f"there are no forests in it, it looks like lists ({listed})"
+            raise FormatError(source.name, None, problem, "give lists with --candidates")
     # Another encoding hides every format. The last character may be cut.
     line = source.head().partition(b"\n")[0].rstrip(bytes(range(0x80, 0x100)))
     check_utf8(line, source.name, 1)
