@@ -119,12 +119,20 @@ class Forests(ABC):
         """The number S of forests."""
         return len(self.ids)
 
-    def pieces(self, per_thread: int = 4) -> list[slice]:
-        """Cut the forests into runs of about as many hyperedges, for threads to work on."""
+    def pieces(self, per_thread: int = 4, made: float = 0.0) -> list[slice]:
+        """Cut the forests into runs of about as many hyperedges, for threads to work on.
+
+        Parameters
+        ----------
+        per_thread
+            How many for each thread, at least.
+        made
+            What is made of a piece and kept takes so many times its memory.
+        """
         from tunesmith.data.memory import budget
 
         pieces = pieces_of(self.groups, self.edges, per_thread)
-        most = budget() / 16.0
+        most = budget() / (16.0 * (1.0 + made))
         if self.bytes_per_edge * float(self.edges.sum()) <= most:
             return pieces
         # Of what is on disk little may be in memory at a time: a piece for each thread, what is

@@ -30,6 +30,10 @@ from tunesmith.metrics.preparation import WORD_BY_WORD
 from tunesmith.parallel.local import map_pieces, thread_count
 
 
+#: Forests with counts take so many times the memory, with what splitting needs at a time.
+GROWTH = 7.0
+
+
 class Counted(NamedTuple):
     """Some forests with counts.
 
@@ -66,7 +70,7 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
         return counter.of(forests.block(piece.start, piece.stop), piece.start)
 
     def parts() -> Iterator[ForestArrays]:
-        pieces, together = forests.pieces(), thread_count()
+        pieces, together = forests.pieces(made=GROWTH), thread_count()
         for i in range(0, len(pieces), together):
             for found in map_pieces(count, pieces[i : i + together]):
                 widths.append(found.widths)
