@@ -135,7 +135,7 @@ def test_minkowski_sums_give_the_same(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_viterbi_finds_nothing_better_anywhere(seed: int) -> None:
-    arrays = large_forest(seed, 80, 3)
+    arrays = large_forest(seed, 40, 3)
     held = forest_set([arrays], 3, 4)
     rng = np.random.default_rng(seed)
     w, d = rng.standard_normal((2, 3))
