@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
+import weakref
 
 import numba
 import numpy as np
@@ -24,7 +26,7 @@ from tunesmith.inference.list_examples import ListExamples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import objective_of
+from tunesmith.metrics.worth import Worth, objective_of
 
 SEEDS = st.integers(0, 2**32 - 1)
 SOME = settings(max_examples=25)
@@ -299,10 +301,11 @@ def test_what_is_worth_most_among_the_best_few(forests, weights, among, about):
 def test_the_best_derivation_of_a_reference(forests, weights, search, which):
     arrays = forests.arrays
     texts = [list(tree.words) for tree in derivations(arrays)]
-    # One text that is there, and the reference drawn, which may not be.
+    # Texts that are there, and the references drawn, which may not be.
     lo, hi = forests.references.group_start[:2]
     drawn = [forests.references.texts[r].tolist() for r in range(lo, hi)]
-    wanted = [*drawn, texts[which % len(texts)] if which % 3 else [9]]
+    there = [texts[which % len(texts)], texts[which // 2 % len(texts)]]
+    wanted = [*drawn, *(there if which % 3 else [])]
     alone = cut(Block(arrays, 0, 1))
     held = Held(forest_set([alone], 3, 10, [[text for text in wanted if text]]), search=search)
     found = held.example().reference(weights)
@@ -358,6 +361,20 @@ def test_hope_of_lattices_by_wer_is_that_of_all_derivations(
         assert most.score(weights) == pytest.approx(max(scores), abs=1e-6)
         # Fear is looked for in the list.
         assert example.augmented(weights, -factor).key == example.best(weights).key
+
+
+@pytest.mark.parametrize("objective", ["metric", "document:decay=0"])
+def test_an_error_costs_as_much_as_it_is_worth(objective):
+    # Texts with 0, 1 and 2 errors; the list has the last one alone.
+    texts = [([0, 1, 2, 3], 0.0), ([0, 1, 2], 1.3), ([0, 1], 2.0)]
+    arrays = forest_arrays([(0, [], words, {0: score}) for words, score in texts], 0)
+    held = Held(forest_set([arrays], 3, 4, [[[0, 1, 2, 3]]]), "wer", objective, size=1)
+    held.worth.add(np.array([0, 0, 0]))  # of a document nothing is left
+    example, weights = held.example(), np.array([1.0, 0.0, 0.0])
+    best = example.best(weights)
+    unit = (best.worth - example.most_worth(weights).worth) / -2.0
+    for factor, errors in ((0.5, 2), (0.8, 1), (1.0, 1), (1.2, 1), (1.4, 0)):
+        assert example.augmented(weights, factor / unit).stats[0] == errors
 
 
 def test_references_are_needed_for_bold_updates():
@@ -489,6 +506,36 @@ def test_weights_that_change_in_place_are_other_weights():
     assert (first.features.tolist(), second.features.tolist()) == ([0], [1])
     weights[1] = 0.0
     assert example.best(weights).key == first.key != second.key
+
+
+@pytest.mark.parametrize("search", ["rerank", "kbest"])
+def test_a_forest_goes_with_its_example(search):
+    arrays = forest_arrays([(0, [], [0], {0: 1.0}), (0, [], [1], {1: 1.0})], 0)
+    held = Held(forest_set([arrays], 3, 4, [[[0, 1]]]), search=search)
+    example, weights = held.example(), np.array([1.0, 0.0, 0.0])
+    example.best(weights)
+    example.augmented(weights, 1.0)
+    example.most_worth(weights)
+    gone = weakref.ref(example)
+    gc.disable()  # nothing has to be looked for
+    try:
+        del example
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_values_without_a_metric_are_for_lists():
+    class Own(Worth):
+        stats = np.zeros((1, 2))
+
+        def values(self, first, last):
+            return np.zeros(last - first)
+
+    arrays = forest_arrays([(0, [], [0], {0: 1.0})], 0)
+    examples = ForestExamples(ForestTuning(forest_set([arrays], 3, 4, [[[0]]])))
+    with pytest.raises(TunesmithError, match="Own does not say which metric counts"):
+        examples.example(0, Own())
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="a million steps, interpreted")

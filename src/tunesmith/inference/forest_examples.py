@@ -7,6 +7,7 @@ how it was looked for is another matter, see :class:`WholeForest` and :class:`Am
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import NamedTuple
@@ -63,13 +64,19 @@ class ForestExamples:
 
     def example(self, group: int, worth: Worth) -> ForestExample:
         """Return a forest, valued as of now."""
-        if worth.metric is not self._metric:
-            self._metric = worth.metric
-            self.exact = ExactStatistics(self.tuning.forests, worth.metric)
+        metric = getattr(worth, "metric", None)
+        if metric is None:
+            raise TunesmithError(
+                f"{type(worth).__name__} does not say which metric counts its statistics; give it "
+                "a metric and a method 'of', or use another --objective"
+            )
+        if metric is not self._metric:
+            self._metric = metric
+            self.exact = ExactStatistics(self.tuning.forests, metric)
             self.__dict__.pop("counted", None)
         is_kbest = self.tuning.options.search == "kbest"
-        if isinstance(worth, DocumentWorth) and type(worth.metric) is BLEU and not is_kbest:
-            return WholeForest(self, group, worth, worth.metric)
+        if isinstance(worth, DocumentWorth) and type(metric) is BLEU and not is_kbest:
+            return WholeForest(self, group, worth, metric)
         return AmongBest(self, group, worth)
 
     @cached_property
@@ -129,7 +136,8 @@ class _AtWeights:
     """What has been found out about an example at some weights."""
 
     def __init__(self, example: ForestExample, weights: Floats) -> None:
-        self._example = example
+        # Without a circle, so that a forest that was loaded goes when its example does.
+        self._example: ForestExample = weakref.proxy(example)
         self.weights = weights
         self._listed: dict[int, Listed] = {}
 
