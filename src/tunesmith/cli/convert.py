@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,11 @@ from tunesmith.cli.forest_options import (
     ForestFiles,
     Memory,
     Prune,
-    pruned,
+    Pruning,
+    check_size,
+    list_writer,
     read_forest_files,
+    set_memory,
     write_lists,
 )
 from tunesmith.cli.options import (
@@ -31,6 +35,8 @@ from tunesmith.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.forests import Forests
+    from tunesmith.io.forest_formats import ForestFormat
+    from tunesmith.io.formats import CandidateFormat
 
 
 def run(
@@ -90,7 +96,7 @@ def run(
     from tunesmith.io.streams import check_writable
 
     one_standard_input(*candidates, *forests, *references, weights)
-    check_writable(out)
+    set_memory(memory)
     if not forests and (nbest is not None or prune is not None):
         raise UsageError(f"--{'prune' if nbest is None else 'nbest'} goes with --forests; drop it")
     if forests:
@@ -100,10 +106,9 @@ def run(
             raise UsageError("lists and pruning need weights; give --weights")
         if weights is not None and nbest is None and prune is None:
             raise UsageError("--weights with --forests goes with --nbest or --prune; drop it")
-        read = read_forest_files(forests, references, format_name, memory)
-        session.note(f"{read!r}")
-        _convert_forests(read, weights, nbest, prune, to, out)
+        _convert_forests(session, forests, references, format_name, weights, nbest, prune, to, out)
     elif candidates:
+        check_writable(out)
         target = _target(to, out)
         found = read_candidates(candidates, references, format_name, scores, columns=column)
         session.note(f"{found!r}")
@@ -112,6 +117,7 @@ def run(
     elif weights is not None:
         if references or scores or column or statistics or format_name:
             raise UsageError("a weights file takes --weights, --to and --out alone; drop the rest")
+        check_writable(out)
         _convert_weights(weights, to, out)
     else:
         raise UsageError(
@@ -120,7 +126,10 @@ def run(
 
 
 def _convert_forests(
-    forests: Forests,
+    session: Session,
+    paths: list[str],
+    references: list[str],
+    format_name: str | None,
     weights: str | None,
     nbest: int | None,
     prune: str | None,
@@ -129,16 +138,45 @@ def _convert_forests(
 ) -> None:
     """Write forests in another format, pruned if that is asked for, or as lists."""
     from tunesmith.io.weights import read_weights
-    from tunesmith.io.write_forests import write_forests
 
+    pruning = None if prune is None else Pruning.of(prune)
     held = None if weights is None else read_weights(weights).weights
-    with names_of(weights):
-        if held is not None and prune is not None:
-            forests = pruned(forests, prune, held)
-        if held is not None and nbest is not None:
-            write_lists(forests, held.matched(forests.names), nbest, out, to)
-            return
-    write_forests(forests, out, to)
+    lists = forest_writer = None
+    if nbest is not None:
+        check_size(nbest)
+        lists = list_writer(out, to)
+    else:
+        forest_writer = _forest_writer(to, out)
+    forests = read_forest_files(paths, references, format_name)
+    session.note(f"{forests!r}")
+    values = None
+    if held is not None:
+        with names_of(weights):
+            values = held.matched(forests.names)
+    if pruning is not None and values is not None:
+        forests = pruning.pruned(forests, values)
+    if lists is not None and nbest is not None and values is not None:
+        write_lists(forests, values, nbest, out, lists)
+    elif forest_writer is not None:
+        forest_writer.write(forests, out)
+        _warn_of_lost(forest_writer, forests, out)
+
+
+def _forest_writer(to: str | None, out: str) -> ForestFormat:
+    """Return who writes forests, if the result can go where it shall."""
+    from tunesmith.io.forest_formats import FOREST_FORMATS
+    from tunesmith.io.streams import check_writable
+    from tunesmith.io.write_forests import forest_format_of
+
+    try:
+        writer = FOREST_FORMATS.create(to or forest_format_of(out))
+    except UsageError as error:
+        if to is not None:
+            raise
+        raise UsageError(str(error).replace("; name one of", "; name one with --to:")) from None
+    if not os.path.isdir(out):  # one that is empty is fine where forests are a file each
+        check_writable(out)
+    return writer
 
 
 def _target(to: str | None, out: str) -> str:
@@ -176,20 +214,24 @@ def _write(candidates: CandidateSet, target: str, weights: str | None, out: str)
             values = held.matched(candidates.features.names)
         totals = candidates.features.dot(values)
     writer = FORMATS.create(target)
-    lost = [
-        what
-        for what, there in (
-            ("references", candidates.references is not None),
-            ("sources", candidates.sources is not None),
-            ("columns", bool(candidates.columns)),
-        )
-        if there and what not in writer.holds
-    ]
+    _warn_of_lost(writer, candidates, out)
+    writer.write(candidates, np.arange(len(candidates)), totals, out)
+
+
+def _warn_of_lost(
+    writer: CandidateFormat | ForestFormat, data: CandidateSet | Forests, out: str
+) -> None:
+    """Warn of what a format has no place for."""
+    there = {
+        "references": data.references is not None,
+        "sources": data.sources is not None,
+        "columns": bool(getattr(data, "columns", ())),
+    }
+    lost = [what for what, is_there in there.items() if is_there and what not in writer.holds]
     if lost:
         warnings.warn(
             f"{out}: format {writer.name} has no place for {' and '.join(lost)}", stacklevel=2
         )
-    writer.write(candidates, np.arange(len(candidates)), totals, out)
 
 
 def _convert_weights(path: str, to: str | None, out: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import ForestFiles, Memory, read_forest_files
+from tunesmith.cli.forest_options import ForestFiles, Memory, read_forest_files, set_memory
 from tunesmith.cli.options import (
     Format,
     Json,
@@ -74,6 +74,7 @@ def run(
     if hypotheses is not None and format_name is not None:
         raise UsageError("--format goes with --candidates and --forests; drop it")
     one_standard_input(hypotheses, *candidates, *forests, *references, weights)
+    set_memory(memory)
     measure = METRICS.create(metric)
     top = bottom = None
     if weights is None:
@@ -83,7 +84,7 @@ def run(
         held = read_weights(weights).weights
         tuning: Tunable
         if forests:
-            read = read_forest_files(forests, references, format_name, memory)
+            read = read_forest_files(forests, references, format_name)
             tuning = ForestTuning(read, measure)
             session.note(f"{read!r}")
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -13,14 +15,20 @@ if TYPE_CHECKING:
 
     from tunesmith.arrays import Floats
     from tunesmith.data.forests import Forests
-    from tunesmith.data.weights import Weights
+    from tunesmith.io.formats import CandidateFormat
     from tunesmith.metrics.forest_tuning import ForestOptions
+
+#: Derivations in a list that is made of a forest.
+USUAL_SIZE = 100
+#: Ways to prune, and which number goes with each.
+PRUNINGS = {"posterior": "from 0 to 1", "beam": "0 or more", "density": "above 0"}
 
 ForestFiles = Annotated[
     list[str],
     typer.Option(
         "--forests",
-        help="Forests or lattices, files or folders in any format; repeat it for several.",
+        help="Forests or lattices in any format, files (- is standard input) or folders; repeat it "
+        "for several.",
         show_default=False,
         metavar="PATH",
     ),
@@ -28,7 +36,7 @@ ForestFiles = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option(
-        help="Memory to use, as 1GiB; of forests that take more, a part is loaded at a time.",
+        help="Memory to use, as 1GiB; of what takes more, a part is in memory at a time.",
         show_default=False,
         metavar="SIZE",
     ),
@@ -76,12 +84,11 @@ def one_kind(candidates: list[str], forests: list[str]) -> None:
 
 
 def read_forest_files(
-    forests: list[str], references: list[str], format_name: str | None, memory: str | None
+    forests: list[str], references: list[str], format_name: str | None
 ) -> Forests:
-    """Read forests within the memory that is given."""
+    """Read forests."""
     from tunesmith.io.read_forests import read_forests
 
-    set_memory(memory)
     return read_forests(forests, references, format_name)
 
 
@@ -93,53 +100,84 @@ def set_memory(memory: str | None) -> None:
         set_budget(memory)
 
 
-def forest_options(search: str, size: int, lists: str) -> ForestOptions:
-    """Return how forests are searched."""
+def forest_options(search: str, size: int, lists: str, are_given: bool) -> ForestOptions:
+    """Return how forests are searched; an option that has no effect is an error."""
     from tunesmith.metrics.forest_tuning import ForestOptions
 
-    return ForestOptions(cast("Any", search), size, cast("Any", lists))  # checked there
-
-
-def pruned(forests: Forests, how: str, weights: Weights) -> Forests:
-    """Prune forests as an option says, under weights."""
-    from tunesmith.errors import UnknownNameError
-    from tunesmith.inference.forest_prune import prune_beam, prune_density, prune_posterior
-
-    ways: dict[str, Callable[..., Forests]] = {
-        "posterior": prune_posterior,
-        "beam": prune_beam,
-        "density": prune_density,
+    usual, found = ForestOptions(), ForestOptions(cast("Any", search), size, cast("Any", lists))
+    changed = {
+        "--forest-search": search != usual.search,
+        "--list-size": size != usual.size,
+        "--forest-lists": lists != usual.lists,
     }
-    kind, _, text = how.partition(":")
-    if kind not in ways:
-        raise UnknownNameError("way to prune", kind, ways)
-    try:
-        value = float(text)
-    except ValueError:
-        raise UsageError(f"--prune is '{how}'; write {kind}:NUMBER") from None
-    return ways[kind](forests, weights.matched(forests.names), value)
+    for flag, is_changed in changed.items():
+        if is_changed and not are_given:
+            raise UsageError(f"{flag} goes with --forests; drop it")
+    return found
 
 
-def write_lists(
-    forests: Forests, weights: Floats, size: int, out: str, format_name: str | None = None
-) -> None:
-    """Write the best distinct derivations of each forest as a list.
+@dataclass(frozen=True)
+class Pruning:
+    """How forests are pruned: ``posterior``, ``beam`` or ``density``, and the number for it."""
 
-    Without a format it is that of the ending of ``out``, or Moses'.
-    """
-    import numpy as np
+    kind: str
+    value: float
 
-    from tunesmith.inference.forest_lists import kbest_lists
+    @classmethod
+    def of(cls, text: str) -> Pruning:
+        """Take what a user writes apart, before anything is read."""
+        from tunesmith.errors import UnknownNameError
+
+        kind, _, number = text.partition(":")
+        if kind not in PRUNINGS:
+            raise UnknownNameError("way to prune", kind, PRUNINGS)
+        try:
+            value = float(number)
+        except ValueError:
+            raise UsageError(f"--prune is '{text}'; write {kind}:NUMBER") from None
+        fits = {"posterior": value <= 1.0, "beam": True, "density": value > 0.0}
+        if not (0.0 <= value < math.inf and fits[kind]):
+            raise UsageError(f"--prune is '{text}'; give a number {PRUNINGS[kind]}")
+        return cls(kind, value)
+
+    def pruned(self, forests: Forests, weights: Floats) -> Forests:
+        """Prune forests under weights."""
+        from tunesmith.inference.forest_prune import prune_beam, prune_density, prune_posterior
+
+        ways: dict[str, Callable[..., Forests]] = {
+            "posterior": prune_posterior,
+            "beam": prune_beam,
+            "density": prune_density,
+        }
+        return ways[self.kind](forests, weights, self.value)
+
+
+def check_size(size: int) -> None:
+    """Raise an error if lists shall be empty."""
+    if size < 1:
+        raise UsageError(f"lists have {size} derivations; give 1 or more")
+
+
+def list_writer(out: str, format_name: str | None) -> CandidateFormat:
+    """Return who writes lists: the format given, that of the ending of ``out``, or Moses'."""
     from tunesmith.io.formats import FORMATS
     from tunesmith.io.write import format_of
 
-    if size < 1:
-        raise UsageError(f"a list has {size} derivations; give 1 or more")
     if format_name is None:
         try:
             format_name = format_of(out)
         except UsageError:
             format_name = "moses"
-    writer = FORMATS.create(format_name)
+    return FORMATS.create(format_name)
+
+
+def write_lists(
+    forests: Forests, weights: Floats, size: int, out: str, writer: CandidateFormat
+) -> None:
+    """Write the best distinct derivations of each forest as a list."""
+    import numpy as np
+
+    from tunesmith.inference.forest_lists import kbest_lists
+
     lists = kbest_lists(forests, weights, size)
     writer.write(lists, np.arange(len(lists)), lists.features.dot(weights), out)

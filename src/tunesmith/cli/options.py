@@ -40,7 +40,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="Format of the candidates, with its options; recognised by default. "
+        help="Format of the candidates or forests, with its options; recognised by default. "
         "path/to/file.py:Name runs that file.",
         show_default=False,
         metavar="NAME",

@@ -8,11 +8,15 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.forest_options import (
+    USUAL_SIZE,
     ForestFiles,
     ListSize,
     Memory,
+    check_size,
+    list_writer,
     one_kind,
     read_forest_files,
+    set_memory,
     write_lists,
 )
 from tunesmith.cli.options import (
@@ -42,7 +46,7 @@ def run(
             "--list-size.",
         ),
     ] = False,
-    list_size: ListSize = 100,
+    list_size: ListSize = USUAL_SIZE,
     memory: Memory = None,
     out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
     format_name: Format = None,
@@ -57,19 +61,16 @@ def run(
 
     one_kind(candidates, forests)
     one_standard_input(*candidates, *forests, weights)
+    check_size(list_size)
+    if list_size != USUAL_SIZE and not (forests and nbest):
+        raise UsageError("--list-size goes with --forests and --nbest; give both, or drop it")
+    if forests and scores:
+        raise UsageError("--scores goes with --candidates; drop it")
+    set_memory(memory)
     check_writable(out)
     if forests:
-        _rerank_forests(
-            session,
-            forests,
-            weights,
-            scores,
-            list_size if nbest else None,
-            memory,
-            out,
-            format_name,
-            strict,
-        )
+        size = list_size if nbest else None
+        _rerank_forests(session, forests, weights, size, out, format_name, strict)
         return
     held = read_weights(weights).weights
     found = read_candidates(candidates, [], format_name, scores)
@@ -92,9 +93,7 @@ def _rerank_forests(
     session: Session,
     forests: list[str],
     weights: str,
-    scores: list[str],
     size: int | None,
-    memory: str | None,
     out: str,
     format_name: str | None,
     strict: bool,
@@ -104,15 +103,13 @@ def _rerank_forests(
     from tunesmith.io.streams import writing
     from tunesmith.io.weights import read_weights
 
-    if scores:
-        raise UsageError("--scores goes with --candidates; drop it")
     held = read_weights(weights).weights
-    found = read_forest_files(forests, [], format_name, memory)
+    found = read_forest_files(forests, [], format_name)
     session.note(f"{found!r}")
     with names_of(weights):
         values = held.matched(found.names, strict)
     if size is not None:
-        write_lists(found, values, size, out)
+        write_lists(found, values, size, out, list_writer(out, None))
         return
     best = outputs(found, values)
     with writing(out) as file:

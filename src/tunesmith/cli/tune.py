@@ -16,11 +16,12 @@ from tunesmith.cli.forest_options import (
     ListSize,
     Memory,
     Prune,
+    Pruning,
     Search,
     forest_options,
     one_kind,
-    pruned,
     read_forest_files,
+    set_memory,
 )
 from tunesmith.cli.options import (
     Candidates,
@@ -158,6 +159,12 @@ def run(
         "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
     _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
+    set_memory(memory)
+    has_forests = any(given.forests for given in (own_files, *held_out.values()))
+    options = forest_options(forest_search, list_size, forest_lists, has_forests)
+    if prune is not None and not (has_forests and start is not None):
+        raise UsageError("--prune goes with --forests and --start; give them, or drop it")
+    pruning = None if prune is None else Pruning.of(prune)
     checked_seed(seed)
     algorithm = made(TUNERS.get(tuner), own, f"tuner '{tuner}'")
     algorithm.check_forests(bool(forests))
@@ -169,10 +176,6 @@ def run(
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     check_output(out, as_json)
     begun = None if start is None else read_weights(start)
-    if prune is not None and (begun is None or not forests):
-        raise UsageError("--prune goes with --forests and --start; give them, or drop it")
-
-    options = forest_options(forest_search, list_size, forest_lists)
 
     def read_set(given: _Files) -> Tunable:
         if not given.forests:
@@ -181,9 +184,10 @@ def run(
             listed = TuningSet(read_candidates(*held), measure)
             session.note(f"{listed.candidates!r}")
             return listed
-        found = read_forest_files(given.forests, given.references, format_name, memory)
-        if prune is not None and begun is not None:
-            found = pruned(found, prune, begun.weights)
+        found = read_forest_files(given.forests, given.references, format_name)
+        if pruning is not None and begun is not None:
+            with names_of(start):
+                found = pruning.pruned(found, begun.weights.matched(found.names))
         session.note(f"{found!r}")
         return ForestTuning(found, measure, options)
 

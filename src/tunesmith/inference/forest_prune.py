@@ -11,7 +11,7 @@ The order of nodes and hyperedges stays as it is. What no derivation uses any mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, join
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import edge_scores, viterbi
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
+from tunesmith.io.forest_temporary import stored_like
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.local import map_pieces, thread_count
 
 #: Rounding of a deficit is below this share of the scores; as much more stays within a beam.
 ROUNDING = 1e-12
@@ -70,11 +71,13 @@ def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
     return _pruned(forests, lambda block: _densest(*block, weights, density))
 
 
-def collected(parts: Sequence[ForestArrays], forests: Forests) -> Forests:
-    """Return what was made of a set, piece by piece, as a set."""
+def collected(parts: Iterable[ForestArrays], forests: Forests) -> Forests:
+    """Return what was made of a set, piece by piece, as a set; of one on disk it goes there too."""
+    if forests.bytes_per_edge > 0.0:
+        return stored_like(forests, parts)
     return ForestSet(
         forests.ids,
-        joined(parts),
+        joined(list(parts)),
         forests.names,
         forests.vocabulary,
         forests.references,
@@ -92,7 +95,14 @@ def _pruned(forests: Forests, choose: Callable[[Block], tuple[int, Flags]]) -> F
         check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
         return with_edges(block, keep)
 
-    return collected(map_pieces(prune, forests.pieces()), forests)
+    pieces = forests.pieces()
+    together = thread_count() if forests.bytes_per_edge > 0.0 else len(pieces)
+    parts = (
+        part
+        for i in range(0, len(pieces), together)
+        for part in map_pieces(prune, pieces[i : i + together])
+    )
+    return collected(parts, forests)
 
 
 def with_edges(block: Block, keep: Flags) -> ForestArrays:

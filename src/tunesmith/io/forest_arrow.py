@@ -33,6 +33,7 @@ class ArrowForests(ForestFormat):
     """Arrow: our own files of forests, which may be larger than memory."""
 
     suffixes = (".arrow",)
+    holds = frozenset({"references", "sources"})
 
     @staticmethod
     def recognises(head: bytes) -> bool:

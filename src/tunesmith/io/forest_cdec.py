@@ -48,6 +48,7 @@ class CdecForests(ForestFormat):
     """cdec's forests as JSON lines."""
 
     suffixes = (".jsonl",)
+    holds = frozenset({"references", "sources"})
 
     @staticmethod
     def recognises(head: bytes) -> bool:

@@ -49,6 +49,8 @@ class ForestFormat(ABC):
     #: A file holds one forest, whose id is the number in the file's name, or the count of
     #: forests before it: what :meth:`read` says is not looked at.
     one_a_file: ClassVar[bool] = False
+    #: Which of references and sources it has a place for.
+    holds: ClassVar[frozenset[str]] = frozenset()
 
     @staticmethod
     def recognises(head: bytes) -> bool:

@@ -58,7 +58,7 @@ def read(
     collector = Collector()
     for path in _several(candidates):
         if os.path.isdir(path):
-            remedy = "name a file; a folder of forests goes with --forests"
+            remedy = "name a file, or give a folder of forests with --forests"
             raise FormatError(os.fspath(path), None, "it is a folder", remedy)
         source = Source(path)
         spec = format or recognise(source)
