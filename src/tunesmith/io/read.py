@@ -59,7 +59,7 @@ def read(
     for path in _several(candidates):
         if os.path.isdir(path):
             remedy = "name a file, or give a folder of forests with --forests"
-            raise FormatError(os.fspath(path), None, "it is a folder", remedy)
+            raise FormatError(os.fspath(path), None, "it is a directory", remedy)
         source = Source(path)
         spec = format or recognise(source)
         read_into(collector, FORMATS.create(spec), source)
