@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,7 +95,10 @@ def run(
         with names_of(weights):
             values = held.matched(tuning.names, strict)
         chosen = winners(tuning, values)
-        top, bottom = (oracle_at(tuning, values, worst) for worst in (False, True))
+        top = oracle_at(tuning, values)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the same, they were said above
+            bottom = oracle_at(tuning, values, worst=True)
     found = _figures(chosen, top, bottom)
     if as_json:
         print_json(found)
