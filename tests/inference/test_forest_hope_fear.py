@@ -15,9 +15,11 @@ from tunesmith.inference.derivations import unfold, viterbi
 from tunesmith.inference.forest_counts import counted
 from tunesmith.inference.forest_hope_fear import (
     linear_values,
+    natural_bleu,
     reference_derivation,
     rerank,
     reranked,
+    with_added,
 )
 from tunesmith.metrics.bleu import BLEU
 
@@ -52,7 +54,15 @@ def drawn_scores(data: st.DataObject, arrays: ForestArrays) -> np.ndarray:
 
 
 @settings(max_examples=3 * FEW)
-@given(metrics(), signs, st.sampled_from([0.0, 1.0, 20.0]), st.data())
+@given(metrics(), st.data())
+def test_bleu_beside_a_document_is_the_metrics(metric: BLEU, data: st.DataObject) -> None:
+    row = data.draw(statistics(metric, data.draw(st.sampled_from([3.0, 30.0]))))
+    found = natural_bleu(with_added(row, metric.scoring, 1.0), metric.scoring)
+    assert found == pytest.approx(float(metric.gain(row)), rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=FEW)
+@given(metrics(), signs, st.sampled_from([0.0, 1.0, 1000.0]), st.data())
 def test_on_a_list_reranking_is_exact(
     metric: BLEU, sign: float, factor: float, data: st.DataObject
 ) -> None:

@@ -190,6 +190,23 @@ def test_a_list_of_all_texts_is_exact_for_sums(
     assert not found_in(forests, "sentence-bleu", worst, size=1).exact
 
 
+def test_more_errors_beside_a_longer_reference_may_be_better() -> None:
+    edges: list[Edge] = [(0, [], [1], {}), (0, [], [0] * 7, {0: 1.0})]
+    forests = forest_set([forest_arrays(edges, 0)], 1, 3, [[[2], [0] * 9]])
+    found = found_in(forests, "wer")
+    # One error of one word, or two of nine, which is what the weights choose.
+    assert found.score == pytest.approx(100.0 * 2 / 9)
+    assert not found.exact
+
+
+def test_a_text_without_words_has_no_space() -> None:
+    edges: list[Edge] = [(0, [], [0], {}), (0, [], [], {})]
+    forests = forest_set([forest_arrays(edges, 0)], 1, 2, [[[1]]])
+    forests = replace(forests, vocabulary=("xyz", "ab"))
+    found = found_in(forests, "cer")
+    assert (found.score, found.exact) == (100.0, True)
+
+
 def test_words_of_a_lattice_are_seen_as_the_metric_sees_them() -> None:
     edges: list[Edge] = [(0, [], [0], {}), (0, [], [1], {0: 1.0}), (1, [0], [-1, 2], {})]
     forests = replace(

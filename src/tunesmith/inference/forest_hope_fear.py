@@ -77,7 +77,7 @@ def rerank(
     width = counts.shape[1]
     choice, value = np.empty(nodes, np.int32), np.empty(nodes)
     stats = np.empty((nodes, width))
-    begin = _with_added(document, scoring, 1.0)
+    begin = with_added(document, scoring, 1.0)
     row = np.empty(width)
     times = sign * factor
     for n in range(nodes):
@@ -95,7 +95,7 @@ def rerank(
                     below = stats[tails[t]]
                     for k in range(width):
                         row[k] += below[k]
-                total += times * _bleu(row, scoring)
+                total += times * natural_bleu(row, scoring)
                 if total > top:
                     top = total
                     best = e
@@ -114,7 +114,7 @@ def rerank(
 
 
 @kernel
-def _with_added(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
+def with_added(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
     """Return statistics with what add-k adds to all orders but the first, or without it."""
     order, smoothing, added, _ = scoring
     found = row.copy()
@@ -126,7 +126,7 @@ def _with_added(row: Floats, scoring: tuple[int, int, float, float], sign: float
 
 
 @kernel
-def _bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
+def natural_bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
     """Return BLEU in natural units of statistics to which add-k has added its part.
 
     With a match of each order nothing else is smoothed: it is a root of a product and, where
@@ -142,7 +142,7 @@ def _bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
         if not adds:
             least = min(least, row[2 + n], row[2 + order + n])
     if order > FEW or least < 1.0:
-        rows = _with_added(row, scoring, -1.0).reshape(1, row.shape[0])
+        rows = with_added(row, scoring, -1.0).reshape(1, row.shape[0])
         out = np.empty(1)
         score_rows(rows, order, smoothing, added, scale, out)
         return float(out[0]) / 100.0
