@@ -36,7 +36,7 @@ PARTS = ("fear", "searches", "mu", "mert", "tuners")
 #: What tells one row from another.
 KEYS = ("part", "label", "about", "seed")
 #: The paper names −0.2 and −1; the other values of its figure 3b are not in its text.
-MU = (-0.2, -0.5, -1.0, -2.0, -5.0)
+MU = (-0.2, -0.5, -1.0, -5.0)
 
 
 @dataclass(frozen=True)

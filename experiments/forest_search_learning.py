@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tunesmith as ts
+from tunesmith.inference.asking import score_at
+from tunesmith.randomness import generator_of
 
 #: How hope and fear are looked for.
 SEARCHES = ("rerank", "linear", "kbest")
@@ -22,19 +24,24 @@ class Way:
     options: ts.ForestOptions = field(default_factory=ts.ForestOptions)
 
 
-def curve(way: Way, tune: ts.ForestSet, dev: ts.ForestSet, start: ts.Weights, seed: int) -> Any:
-    """Return BLEU on both sets after each epoch, before the first one too."""
+def curve(
+    way: Way, tune: ts.ForestSet, dev: ts.ForestSet, start: ts.Weights, seed: int
+) -> dict[str, Any]:
+    """Return BLEU on both sets after each epoch, before the first one too.
+
+    The tuner leaves the choice of an epoch to a held-out set, and so has all of them.
+    """
     begun = time.perf_counter()
-    tuning = ts.ForestTuning(tune, options=way.options)
+    tuning, held_out = ts.ForestTuning(tune, options=way.options), ts.ForestTuning(dev)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = way.tuner.fit(tuning, start, ts.ForestTuning(dev), seed)
-    path = found.path or []
+        epochs = list(way.tuner.stages(tuning, start.aligned(tune.names), generator_of(seed)))
+    passed = time.perf_counter() - begun
+    scale = tuning.metric.scale
     return {
-        "tune": [round(one["score"], 3) for one in path],
-        "dev": [round(one["dev_score"], 3) for one in path],
-        "seconds": round(time.perf_counter() - begun, 1),
-        "weights": dict(found.weights),
+        "tune": [round(scale * one.history[0]["gain"], 3) for one in epochs],
+        "dev": [round(score_at(held_out, one.weights), 3) for one in epochs],
+        "seconds": round(passed, 1),
     }
 
 
