@@ -49,12 +49,16 @@ def announce(options: argparse.Namespace, data: str) -> None:
     )
 
 
-def interleaved(repetitions: int, *works: Callable[[], object]) -> list[float]:
+def interleaved(
+    repetitions: int,
+    *works: Callable[[], object],
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
     """Return the median seconds of each piece of work, run in turn."""
     seconds: list[list[float]] = [[] for _ in works]
     for _ in range(repetitions):
         for work, taken in zip(works, seconds, strict=True):
-            begun = time.perf_counter()
+            begun = clock()
             work()
-            taken.append(time.perf_counter() - begun)
+            taken.append(clock() - begun)
     return [statistics.median(taken) for taken in seconds]

@@ -28,11 +28,19 @@ from tunesmith.inference.derivations import (
     joined_derivations,
     unfold,
 )
-from tunesmith.kernels import inlined, kernel
+from tunesmith.inference.forest_gaps import (
+    ROUNDING,
+    Gaps,
+    at_end,
+    between,
+    crossing,
+    first_tails,
+    room_for_places,
+    rounding,
+    with_more_places,
+)
+from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
-
-#: Differences below this share of the numbers that are added up are taken for rounding.
-ROUNDING = 2.0**-42
 
 
 class Lines(NamedTuple):
@@ -147,18 +155,18 @@ def envelope_of(
     """
     goal = arrays.node_start[forest + 1] - arrays.node_start[forest] - 1
     size = np.abs(scores).max(), np.abs(slopes).max()
-    gaps = _room(8, goal + 1, scores.shape[0])
-    pairs, wide = _first_tails(arrays, forest, goal + 1)
+    gaps = room_for_places(8, goal + 1, scores.shape[0])
+    pairs, wide = first_tails(arrays, forest, goal + 1)
     now, choice = np.zeros((goal + 2, 2)), np.empty(goal + 1, np.int32)
     edges, used = np.empty(1 << 8, np.int32), 0
     for end in range(2):
-        _at_end(
+        at_end(
             arrays, forest, scores, slopes, ROUNDING * size[1], gaps, end, pairs, wide, now, choice
         )
         edges, used = _noted(gaps, end, edges, used, unfold(arrays, forest, choice))
     left, right = gaps.value[0, goal], gaps.value[1, goal]
     rows, spans = np.empty((8, 3)), np.empty((8, 2), np.int64)
-    if right[1] - left[1] <= _rounding(size[1], left[1], right[1]):
+    if right[1] - left[1] <= rounding(size[1], left[1], right[1]):
         better = 1 if right[0] > left[0] else 0
         rows, spans = _added(rows, spans, 0, gaps.value[better, goal], gaps.span[better])
         return _written(rows[:1], spans[:1], edges)
@@ -170,16 +178,16 @@ def envelope_of(
     waiting = 1
     while waiting > 0:
         if waiting + 1 == place.shape[0]:
-            gaps, place = _more_room(gaps, place)
+            gaps, place = with_more_places(gaps, place)
         a, b, new = place[0], place[waiting], place[waiting + 1]
         left, right, middle = gaps.value[a, goal], gaps.value[b, goal], gaps.value[new, goal]
-        gamma = _crossing(left[0], left[1], right[0], right[1])
+        gamma = crossing(left[0], left[1], right[0], right[1])
         gaps.gamma[new] = gamma
-        _between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
+        between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
         height = middle[0] - left[0] + gamma * (middle[1] - left[1])
-        near = _rounding(size[1], left[1], right[1])
+        near = rounding(size[1], left[1], right[1])
         steeper = left[1] + near < middle[1] < right[1] - near
-        if steeper and height > _rounding(size[0], left[0], right[0]) + abs(gamma) * near:
+        if steeper and height > rounding(size[0], left[0], right[0]) + abs(gamma) * near:
             edges, used = _noted(gaps, new, edges, used, unfold(arrays, forest, choice))
             waiting += 1
             continue
@@ -191,248 +199,8 @@ def envelope_of(
     return _written(rows[:lines], spans[:lines], edges)
 
 
-class _Gaps(NamedTuple):
-    """What is best at several γ, each at a place of its own, and what may be best to its left.
-
-    Attributes
-    ----------
-    gamma : float64[P]
-        The γ: −∞ at place 0 and ∞ at place 1 at first.
-    span : int64[P, 2]
-        Where the derivation stands among those that were found.
-    listed : int64[P], node : int32[P, n], end : int32[P, n], edge : int32[P, E]
-        The nodes, ``listed`` of them, where something else may be best between this place and the
-        one to its left; where the list of their hyperedges ends; these hyperedges.
-    value : float64[P, n, 2], choice : int32[P, n]
-        Score and slope of the best derivation of these nodes, and its hyperedge.
-    height : float64[P, E]
-        How high these hyperedges are with the best of their tails; at −∞ and ∞ their slope.
-    """
-
-    gamma: Floats
-    span: Ints
-    listed: Ints
-    node: Ids
-    end: Ids
-    edge: Ids
-    value: Floats
-    choice: Ids
-    height: Floats
-
-
-@inlined
-def _crossing(score: float, slope: float, other_score: float, other_slope: float) -> float:
-    """Return the γ at which two lines are equally high."""
-    return (score - other_score) / (other_slope - slope)
-
-
-@inlined
-def _rounding(size: float, one: float, other: float) -> float:
-    """Return the difference of two sums that is taken for rounding; size is that of a part."""
-    return ROUNDING * (size + abs(one) + abs(other))
-
-
 @kernel
-def _first_tails(arrays: ForestArrays, forest: int, none: int) -> tuple[Ids, bool]:
-    """Return two tails of each hyperedge, or ``none``, and whether some have more.
-
-    Loops over one or two tails could not be predicted.
-    """
-    nodes = arrays.node_start[forest], arrays.node_start[forest + 1]
-    first, last = arrays.edge_start[nodes[0]], arrays.edge_start[nodes[1]]
-    tail_start, tails = arrays.tail_start, arrays.tails
-    pairs = np.empty((last - first, 2), np.int32)
-    wide = False
-    for e in range(last - first):
-        begin, end = tail_start[first + e], tail_start[first + e + 1]
-        pairs[e, 0] = tails[begin] if end > begin else none
-        pairs[e, 1] = tails[begin + 1] if end > begin + 1 else none
-        wide |= end > begin + 2
-    return pairs, wide
-
-
-@kernel
-def _at_end(
-    arrays: ForestArrays,
-    forest: int,
-    scores: Floats,
-    slopes: Floats,
-    small: float,
-    gaps: _Gaps,
-    place: int,
-    pairs: Ids,
-    wide: bool,
-    now: Floats,
-    choice: Ids,
-) -> None:
-    """Find the best of least slope, that is at −∞, or at place 1 of greatest slope.
-
-    Slopes that differ by rounding alone must be taken as equal: otherwise the scores would not
-    count, and what is best up to γ = 1e15 would lose.
-    """
-    node0 = arrays.node_start[forest]
-    edge_start = arrays.edge_start[node0 : node0 + choice.shape[0] + 1]
-    edge0 = edge_start[0]
-    tail_start, tails = arrays.tail_start[edge0:], arrays.tails
-    height = gaps.height[place]
-    sign = 2.0 * place - 1.0
-    for n in range(choice.shape[0]):
-        steepest, best_score, best_slope, best = -np.inf, -np.inf, 0.0, 0
-        for e in range(edge_start[n] - edge0, edge_start[n + 1] - edge0):
-            one, two = pairs[e, 0], pairs[e, 1]
-            score = scores[e] + now[one, 0] + now[two, 0]
-            slope = slopes[e] + now[one, 1] + now[two, 1]
-            if wide:
-                for k in range(tail_start[e] + 2, tail_start[e + 1]):
-                    score += now[tails[k], 0]
-                    slope += now[tails[k], 1]
-            height[e] = slope
-            steep = sign * slope
-            near = small + ROUNDING * abs(slope)
-            if steep > steepest + near or (steep >= steepest - near and score > best_score):
-                best_score, best_slope, best = score, slope, e
-            steepest = max(steep, steepest)
-        now[n, 0], now[n, 1], choice[n] = best_score, best_slope, best
-    gaps.gamma[place] = sign * np.inf
-    gaps.value[place], gaps.choice[place] = now[:-1], choice
-    gaps.listed[place] = choice.shape[0]
-    gaps.node[place], gaps.edge[place] = np.arange(choice.shape[0]), np.arange(scores.shape[0])
-    gaps.end[place] = edge_start[1:] - edge0
-
-
-@kernel
-def _between(
-    arrays: ForestArrays,
-    forest: int,
-    scores: Floats,
-    slopes: Floats,
-    size: tuple[float, float],
-    gaps: _Gaps,
-    a: int,
-    b: int,
-    new: int,
-    pairs: Ids,
-    wide: bool,
-    now: Floats,
-    choice: Ids,
-) -> None:
-    """Find what is best at the γ of place ``new``, between a and b, of what may be best there.
-
-    A node whose best line is the same at a and b keeps it. A hyperedge of another node is convex
-    in γ: if what that allows it is too low where the node's lines of a and b cross, it is nowhere
-    best between them. ``now`` and ``choice`` are what is best of all nodes: those that are on the
-    list of b no more have kept theirs since they left it.
-    """
-    edge0 = arrays.edge_start[arrays.node_start[forest]]
-    tail_start, tails = arrays.tail_start[edge0:], arrays.tails
-    left, right, middle = gaps.value[a], gaps.value[b], gaps.value[new]
-    left_height, right_height, height = gaps.height[a], gaps.height[b], gaps.height[new]
-    nodes, ends, edges = gaps.node[b], gaps.end[b], gaps.edge[b]
-    left_choice, middle_choice = gaps.choice[a], gaps.choice[new]
-    gamma, begin, end = gaps.gamma[new], gaps.gamma[a], gaps.gamma[b]
-    count, kept, first, last = 0, 0, 0, 0
-    for i in range(gaps.listed[b]):
-        n, first, last = nodes[i], last, ends[i]
-        ls, ll, rs, rl = left[n, 0], left[n, 1], right[n, 0], right[n, 1]
-        if ls == rs and ll == rl:
-            now[n, 0], now[n, 1], choice[n] = ls, ll, left_choice[n]
-            continue
-        by_left, by_right, needed = _least(begin, end, ls, ll, rs, rl, size[0], size[1])
-        top, best_score, best_slope, best = -np.inf, 0.0, 0.0, 0
-        for j in range(first, last):
-            e = edges[j]
-            if by_left * left_height[e] + by_right * right_height[e] < needed:
-                continue
-            one, two = pairs[e, 0], pairs[e, 1]
-            score = scores[e] + now[one, 0] + now[two, 0]
-            slope = slopes[e] + now[one, 1] + now[two, 1]
-            if wide:
-                for k in range(tail_start[e] + 2, tail_start[e + 1]):
-                    score += now[tails[k], 0]
-                    slope += now[tails[k], 1]
-            high = score + gamma * slope
-            height[e] = high
-            edges[kept] = e
-            kept += 1
-            # Without a branch, which could not be predicted.
-            better = high > top
-            top = high if better else top
-            best_score = score if better else best_score
-            best_slope = slope if better else best_slope
-            best = e if better else best
-        now[n, 0], now[n, 1], choice[n] = best_score, best_slope, best
-        middle[n, 0], middle[n, 1], middle_choice[n] = best_score, best_slope, best
-        nodes[count], ends[count] = n, kept
-        count += 1
-    gaps.listed[b] = count
-    gaps.listed[new] = count
-    gaps.node[new, :count], gaps.end[new, :count] = nodes[:count], ends[:count]
-    gaps.edge[new, :kept] = edges[:kept]
-
-
-@inlined
-def _least(
-    begin: float,
-    end: float,
-    left_score: float,
-    left_slope: float,
-    right_score: float,
-    right_slope: float,
-    size: float,
-    steep: float,
-) -> tuple[float, float, float]:
-    """Return factors of a hyperedge's heights at both ends of a gap, and what their sum must reach.
-
-    The sum is the most that it can be at the γ where a node's best lines of both ends cross: on
-    the chord between its heights, or, where one end is infinite, on the line that has its height
-    at the other and its slope at the infinite one.
-    """
-    by_left, by_right, needed = 0.0, 0.0, -np.inf
-    if right_slope > left_slope and (begin > -np.inf or end < np.inf):
-        gamma = _crossing(left_score, left_slope, right_score, right_slope)
-        needed = left_score + gamma * left_slope - _rounding(size, left_score, right_score)
-        needed -= abs(gamma) * _rounding(steep, left_slope, right_slope)
-        if begin == -np.inf:
-            by_left, by_right = gamma - end, 1.0
-        elif end == np.inf:
-            by_left, by_right = 1.0, gamma - begin
-        else:
-            by_right = (gamma - begin) / (end - begin)
-            by_left = 1.0 - by_right
-    return by_left, by_right, needed
-
-
-@kernel
-def _room(places: int, nodes: int, edges: int) -> _Gaps:
-    """Return room for so many places."""
-    return _Gaps(
-        np.empty(places),
-        np.zeros((places, 2), np.int64),
-        np.zeros(places, np.int64),
-        np.empty((places, nodes), np.int32),
-        np.empty((places, nodes), np.int32),
-        np.empty((places, edges), np.int32),
-        np.empty((places, nodes, 2)),
-        np.empty((places, nodes), np.int32),
-        np.empty((places, edges)),
-    )
-
-
-@kernel
-def _more_room(gaps: _Gaps, place: Ints) -> tuple[_Gaps, Ints]:
-    """Return the same with twice as many places."""
-    old = place.shape[0]
-    more = _room(2 * old, gaps.node.shape[1], gaps.edge.shape[1])
-    more.gamma[:old], more.span[:old], more.listed[:old] = gaps.gamma, gaps.span, gaps.listed
-    more.node[:old], more.end[:old], more.edge[:old] = gaps.node, gaps.end, gaps.edge
-    more.value[:old], more.choice[:old], more.height[:old] = gaps.value, gaps.choice, gaps.height
-    places = np.arange(2 * old)
-    places[:old] = place
-    return more, places
-
-
-@kernel
-def _noted(gaps: _Gaps, place: int, edges: Ids, used: int, own: Ids) -> tuple[Ids, int]:
+def _noted(gaps: Gaps, place: int, edges: Ids, used: int, own: Ids) -> tuple[Ids, int]:
     """Write a derivation after those that were found."""
     after = used + own.shape[0]
     edges = grown(edges, after)
@@ -449,10 +217,10 @@ def _still_above(rows: Floats, lines: int, new: Floats, size: tuple[float, float
     """
     while lines >= 2:
         before, last = rows[lines - 2], rows[lines - 1]
-        gamma = _crossing(before[1], before[2], new[0], new[1])
+        gamma = crossing(before[1], before[2], new[0], new[1])
         height = last[1] - before[1] + gamma * (last[2] - before[2])
-        small = _rounding(size[0], before[1], new[0])
-        if height > small + abs(gamma) * _rounding(size[1], before[2], new[1]):
+        small = rounding(size[0], before[1], new[0])
+        if height > small + abs(gamma) * rounding(size[1], before[2], new[1]):
             break
         lines -= 1
     return lines
@@ -468,7 +236,7 @@ def _added(rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints) -> t
     rows[lines, 0] = -np.inf
     if lines > 0:
         last = rows[lines - 1]
-        rows[lines, 0] = _crossing(last[1], last[2], line[0], line[1])
+        rows[lines, 0] = crossing(last[1], last[2], line[0], line[1])
     rows[lines, 1], rows[lines, 2] = line[0], line[1]
     spans[lines] = span
     return rows, spans

@@ -27,12 +27,27 @@ from tunesmith.inference.derivations import (
     joined_derivations,
     viterbi,
 )
-from tunesmith.inference.string_hash import EMPTY, PRIME, joined, with_word
-from tunesmith.kernels import inlined, kernel
+from tunesmith.inference.kbest_items import (
+    CHILD,
+    EDGE,
+    HEAD,
+    ITEMS,
+    MOVED,
+    NEXT,
+    NONE,
+    PARTS,
+    PARTS_USED,
+    SIBLING,
+    Items,
+    is_new_text,
+    melded,
+    with_room_for,
+    with_room_for_text,
+    without_top,
+)
+from tunesmith.inference.string_hash import EMPTY, joined, with_word
+from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
-
-#: No item. As a part of an item it is the best derivation of that tail, by Viterbi.
-NONE = -1
 
 
 def kbest_derivations(
@@ -111,7 +126,7 @@ def kbest_of(
     nodes = np.full((goal + 1, 4), NONE, np.int64)
     stack = np.empty((goal + 1, 3), np.int64)
     room = 1 << 8
-    items = _Items(
+    items = Items(
         np.empty(room),
         np.empty((room, 7), np.int64),
         np.empty(room, np.int32),
@@ -141,37 +156,9 @@ class _Model(NamedTuple):
     texts: Ints
 
 
-class _Items(NamedTuple):
-    """Derivations of nodes: found, or waiting in the heap of their node.
-
-    Attributes
-    ----------
-    score : float64[M]
-    link : int64[M, 7]
-        Columns HEAD to SIBLING.
-    part : int32[P]
-        For each tail of an item's hyperedge the item that is put there, or NONE.
-    text : int64[M, 2]
-        Hash and power of the words; M is 0 where texts do not matter.
-    seen : int64[2^b]
-        Table of the items of different texts, by node and hash.
-    """
-
-    score: Floats
-    link: Ints
-    part: Ids
-    text: Ints
-    seen: Ints
-
-
-# Columns of an item: its node, its hyperedge, where its parts begin, the place that moved on
-# last, the item after it in rank, and its child and sibling in the heap.
-HEAD, EDGE, PARTS, MOVED, NEXT, CHILD, SIBLING = range(7)
 # Columns of a node: the top of its heap, the first and the last item found.
 TOP, FIRST, LAST, STATE = range(4)
 OPEN, DONE = range(2)
-# What is used: items, parts, places of the table.
-ITEMS, PARTS_USED, SEEN = range(3)
 
 
 @kernel
@@ -180,10 +167,10 @@ def _advance(
     goal: int,
     nodes: Ints,
     stack: Ints,
-    items: _Items,
+    items: Items,
     used: Ints,
     unique: bool,
-) -> _Items:
+) -> Items:
     """Find the next derivation of the goal; whoever waits for a tail's next one is on the stack.
 
     Tails come before heads, so no node is on the stack twice.
@@ -215,10 +202,10 @@ def _advance(
             nodes[n, STATE] = DONE
             depth -= 1
             continue
-        nodes[n, TOP] = _without_top(items, top)
+        nodes[n, TOP] = without_top(items, top)
         if unique:
-            items = _room_for_text(items, used)
-            if not _new_text(items, used, top):
+            items = with_room_for_text(items, used)
+            if not is_new_text(items, used, top):
                 # Its words are known, but not those of what comes after it.
                 stack[depth - 1, 1], stack[depth - 1, 2] = top, items.link[top, MOVED]
                 continue
@@ -241,7 +228,7 @@ def _wait(stack: Ints, depth: int, nodes: Ints, link: Ints, node: int) -> int:
 
 
 @kernel
-def _open(model: _Model, node: int, nodes: Ints, items: _Items, used: Ints) -> _Items:
+def _open(model: _Model, node: int, nodes: Ints, items: Items, used: Ints) -> Items:
     """Make an item of each hyperedge into a node, with the best derivations of its tails."""
     edge_start = model.arrays.edge_start[model.arrays.node_start[model.forest] :]
     nodes[node, STATE] = OPEN
@@ -259,15 +246,15 @@ def _add(
     place: int,
     part: int,
     nodes: Ints,
-    items: _Items,
+    items: Items,
     used: Ints,
-) -> _Items:
+) -> Items:
     """Add an item to its node's heap: one like another, with another part at one place."""
     tail_start, tails = model.arrays.tail_start, model.arrays.tails
     edge0 = model.arrays.edge_start[model.arrays.node_start[model.forest]]
     first = tail_start[edge0 + edge]
     arity = tail_start[edge0 + edge + 1] - first
-    items = _room_for(items, used[ITEMS] + 1, used[PARTS_USED] + arity)
+    items = with_room_for(items, used[ITEMS] + 1, used[PARTS_USED] + arity)
     new, begin = used[ITEMS], used[PARTS_USED]
     used[ITEMS] += 1
     used[PARTS_USED] += arity
@@ -285,12 +272,12 @@ def _add(
     link[NEXT] = link[CHILD] = link[SIBLING] = NONE
     if len(model.texts) > 0:
         _hash(model, items, new)
-    nodes[node, TOP] = _melded(items, nodes[node, TOP], new)
+    nodes[node, TOP] = melded(items, nodes[node, TOP], new)
     return items
 
 
 @kernel
-def _hash(model: _Model, items: _Items, item: int) -> None:
+def _hash(model: _Model, items: Items, item: int) -> None:
     """Hash the words of an item from those of its parts."""
     arrays = model.arrays
     edge = arrays.edge_start[arrays.node_start[model.forest]] + items.link[item, EDGE]
@@ -330,109 +317,8 @@ def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) ->
 
 
 @kernel
-def _before(items: _Items, one: int, other: int) -> bool:
-    """Whether an item comes before another: by score, then hyperedge, then as they were made."""
-    if items.score[one] != items.score[other]:
-        return bool(items.score[one] > items.score[other])
-    edges = items.link[one, EDGE], items.link[other, EDGE]
-    return bool(edges[0] < edges[1] or (edges[0] == edges[1] and one < other))
-
-
-@kernel
-def _melded(items: _Items, one: int, other: int) -> int:
-    """Make one pairing heap of two (Fredman et al. 1986); return its top."""
-    if one == NONE:
-        return other
-    if other == NONE:
-        return one
-    if _before(items, other, one):
-        one, other = other, one
-    items.link[other, SIBLING] = items.link[one, CHILD]
-    items.link[one, CHILD] = other
-    return one
-
-
-@kernel
-def _without_top(items: _Items, top: int) -> int:
-    """Take the top off a heap: its children are melded in pairs, then the pairs from the last."""
-    link = items.link
-    pairs, child = NONE, link[top, CHILD]
-    while child != NONE:
-        other = link[child, SIBLING]
-        rest: Number = NONE if other == NONE else link[other, SIBLING]
-        link[child, SIBLING] = NONE
-        if other != NONE:
-            link[other, SIBLING] = NONE
-        pair = _melded(items, child, other)
-        link[pair, SIBLING] = pairs
-        pairs = pair
-        child = rest
-    left = NONE
-    while pairs != NONE:
-        rest = link[pairs, SIBLING]
-        link[pairs, SIBLING] = NONE
-        left = _melded(items, left, pairs)
-        pairs = rest
-    link[top, CHILD] = NONE
-    return left
-
-
-@inlined
-def _slot(text: int, node: int, mask: int) -> int:
-    """Return where in the table to begin to look."""
-    mixed = (text ^ (node * 0x9E3779B97F4A7)) & PRIME
-    return (mixed ^ (mixed >> 29)) & mask
-
-
-@kernel
-def _new_text(items: _Items, used: Ints, item: int) -> bool:
-    """Whether a node has an item's words for the first time; if so, note them."""
-    seen, link, text = items.seen, items.link, items.text
-    mask = seen.shape[0] - 1
-    at = _slot(text[item, 0], link[item, HEAD], mask)
-    while seen[at] != NONE:
-        if link[seen[at], HEAD] == link[item, HEAD] and text[seen[at], 0] == text[item, 0]:
-            return False
-        at = (at + 1) & mask
-    seen[at] = item
-    used[SEEN] += 1
-    return True
-
-
-@kernel
-def _room_for_text(items: _Items, used: Ints) -> _Items:
-    """Return the same with a table that is at most half full when one more comes."""
-    if 2 * (used[SEEN] + 1) <= items.seen.shape[0]:
-        return items
-    size = 2 * items.seen.shape[0]
-    seen = np.full(size, NONE, np.int64)
-    for item in items.seen:
-        if item != NONE:
-            at = _slot(items.text[item, 0], items.link[item, HEAD], size - 1)
-            while seen[at] != NONE:
-                at = (at + 1) & (size - 1)
-            seen[at] = item
-    return _Items(items.score, items.link, items.part, items.text, seen)
-
-
-@kernel
-def _room_for(items: _Items, count: int, parts: int) -> _Items:
-    """Return the same with room for so many items and parts."""
-    score, link, part, text = items.score, items.link, grown(items.part, parts), items.text
-    if count > score.shape[0]:
-        held = score.shape[0]
-        score = grown_floats(score, count)
-        link = np.empty((score.shape[0], 7), np.int64)
-        link[:held] = items.link
-        if text.shape[0] > 0:
-            text = np.empty((score.shape[0], 2), np.int64)
-            text[:held] = items.text
-    return _Items(score, link, part, text, items.seen)
-
-
-@kernel
 def _written(
-    arrays: ForestArrays, forest: int, choice: Ids, items: _Items, found: Ints
+    arrays: ForestArrays, forest: int, choice: Ids, items: Items, found: Ints
 ) -> tuple[Ints, Ids, Floats]:
     """Write items down as derivations."""
     start, edges = np.zeros(found.shape[0] + 1, np.int64), np.empty(1 << 10, np.int32)
