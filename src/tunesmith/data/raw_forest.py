@@ -112,7 +112,7 @@ class RawForest:
             ),
             TOO_WIDE: (f"{shown}has more than {MOST_TAILS} tails", "binarise the grammar"),
             NO_DERIVATION: (
-                "no derivation reaches the goal: it is not connected",
+                "no derivation reaches the goal: it is not connected, or goes in circles",
                 "write the forest again with all its hyperedges",
             ),
             CYCLE: (

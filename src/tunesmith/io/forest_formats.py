@@ -49,6 +49,8 @@ class ForestFormat(ABC):
     #: A file holds one forest, whose id is the number in the file's name, or the count of
     #: forests before it: what :meth:`read` says is not looked at.
     one_a_file: ClassVar[bool] = False
+    #: A line that is cut may look whole, with a number of fewer digits; so the last must end too.
+    ends_lines: ClassVar[bool] = False
     #: Which of references and sources it has a place for.
     holds: ClassVar[frozenset[str]] = frozenset()
 

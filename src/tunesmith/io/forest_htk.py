@@ -61,6 +61,7 @@ class HtkLattice(UtteranceFormat):
     """Lattices of HTK (SLF): a folder with a file a lattice, or single files."""
 
     suffixes = ENDINGS
+    ends_lines = True
 
     @staticmethod
     def recognises(head: bytes) -> bool:

@@ -69,6 +69,7 @@ class KaldiLattice(UtteranceFormat):
     """Lattices of Kaldi in text form, many in an archive."""
 
     suffixes = (".lats",)
+    ends_lines = True
 
     words: str = option("", "a table of words and their numbers: words.txt", "FILE")
 

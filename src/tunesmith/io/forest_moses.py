@@ -52,6 +52,7 @@ WITHOUT_HEADER = re.compile(rb"[0-9]+ [0-9]+\r?\n(?:#[^\n]*\n)*[0-9]+\r?\n[^\n]*
 class MosesHypergraph(ForestFormat):
     """Moses' hypergraphs: a folder with a file a forest, or single files."""
 
+    ends_lines = True
     suffixes: ClassVar[tuple[str, ...]] = (".hg",)
     one_a_file = True
     #: Whose form it is, for errors.

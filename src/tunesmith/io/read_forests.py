@@ -221,6 +221,10 @@ class _Collected:
             self._sources.append(forest.source)
         if len(self._ids) == before:
             raise FormatError(source.name, None, "there is no forest in it", "give some")
+        if reader.ends_lines and source.open_line is not None:
+            problem = "the last line has no end, the file may be truncated"
+            remedy = "write it again, or end the line if it is whole"
+            raise FormatError(source.name, source.open_line, problem, remedy)
         order.warn()
 
     def _take_id(self, raw: RawForest, name: str) -> None:

@@ -52,6 +52,7 @@ class Source:
 
     def __init__(self, path: str | os.PathLike[str], data: bytes | None = None) -> None:
         self.path = os.fspath(path)
+        self.open_line: int | None = None
         self.name = "standard input" if self.path == "-" else self.path
         self._data = data
         self._begin()
@@ -110,7 +111,10 @@ class Source:
             raise FormatError(self.name, 1, problem, "convert the file to line feeds")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the number, from 1, and the text of each line that is not empty."""
+        """Yield the number, from 1, and the text of each line that is not empty.
+
+        ``open_line`` then is the number of a last line without a line feed, or None.
+        """
         self.check_line_ends()
         number = 0
         for block in self.blocks():
@@ -118,6 +122,8 @@ class Source:
             lines = block.decode().split("\n")
             if not lines[-1]:
                 lines.pop()
+            elif not lines[-1].isspace():
+                self.open_line = number + len(lines)
             for line in lines:
                 number += 1
                 if line and not line.isspace():
