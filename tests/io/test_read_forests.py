@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ import pytest
 from tests.io.forest_sets import whole
 from tests.io.test_forest_arrow import some
 from tests.io.test_forest_cdec import FOREST
+from tests.io.test_forest_cdec_json import GRAPH as CDEC_GRAPH
+from tests.io.test_forest_joshua import DUMPED
 from tests.io.test_forest_moses import GRAPH
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet
@@ -81,6 +85,54 @@ def test_files_without_numbers_are_counted(tmp_path) -> None:
     found = read_forests(folder)
     assert found.ids == (0, 1)
     assert "first" in whole(found)[0]["edges"][1][1]
+
+
+#: A forest of every format of text that is recognised; one whose id is its place is forest 0.
+TEXTS = {
+    "plf": "((('a',0.5,1),),)\n",
+    "cdec-forest": json.dumps({k: v for k, v in FOREST.items() if k != "id"}) + "\n",
+    "cdec-json": CDEC_GRAPH,
+    "moses-hypergraph": GRAPH,
+    "joshua-hypergraph": DUMPED,
+    "htk": "N=2 L=1\nJ=0 S=0 E=1 W=a\n",
+    "kaldi-lattice": "0\n0 1 a 1,2,\n1\n\n",
+}
+
+
+def piped(data: bytes) -> int:
+    """Return the descriptor of a pipe that something else writes to."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with open(writing, "wb") as file:
+            file.write(data)
+
+    threading.Thread(target=write).start()
+    return reading
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("named", [False, True])
+def test_pipes_are_read_once(tmp_path, monkeypatch, name: str, named: bool) -> None:
+    plain = read_forests(text(tmp_path, "0.lat", TEXTS[name]))
+    spec = name if named else None
+    reading = piped(TEXTS[name].encode())
+    found = read_forests(f"/dev/fd/{reading}", format=spec)
+    os.close(reading)
+    with open(piped(TEXTS[name].encode())) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        again = read_forests("-", format=spec)
+    for other in (found, again):
+        assert other.ids == (0,)
+        assert whole(other) == whole(plain)
+        assert (other.files[0].sha256, other.files[0].format) == (plain.files[0].sha256, name)
+
+
+def test_a_pipe_of_our_own_format(tmp_path) -> None:
+    write_forests(some(3), tmp_path / "f.arrow")
+    reading = piped((tmp_path / "f.arrow").read_bytes())
+    assert whole(read_forests(f"/dev/fd/{reading}")) == whole(some(3))
+    os.close(reading)
 
 
 def test_references_and_sources_are_lines(tmp_path) -> None:

@@ -6,6 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -139,6 +140,11 @@ def number_in(path: str) -> int | None:
     """Return the number that a file's name begins with, before its ending; None without one."""
     stem = os.path.basename(without_suffix(path)).partition(".")[0]
     return int(stem) if stem.isascii() and stem.isdigit() else None
+
+
+def is_pipe(path: str) -> bool:
+    """Tell whether a name is that of standard input or of a pipe, and so says nothing."""
+    return path == "-" or Path(path).is_fifo()
 
 
 def whole_number(text: str, source_name: str, line: int, what: str) -> int:

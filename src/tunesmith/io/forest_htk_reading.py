@@ -13,7 +13,7 @@ from tunesmith.data.candidates import GroupId
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError
 from tunesmith.io.compression import without_suffix
-from tunesmith.io.forest_formats import Numbering, whole_number
+from tunesmith.io.forest_formats import Numbering, is_pipe, whole_number
 from tunesmith.io.forest_lattice import (
     MARKS,
     NOWHERE,
@@ -303,10 +303,12 @@ class HtkReading:
     def _id(self) -> GroupId:
         if "U" in self.header:
             return id_of(self.header["U"])
+        if is_pipe(self.source.path):
+            return 0
         stem = os.path.basename(without_suffix(self.source.path))
         for ending in ENDINGS:
             stem = stem.removesuffix(ending)
-        return 0 if self.source.path == "-" else id_of(stem)
+        return id_of(stem)
 
     def _error(self, line: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.name, line, problem, remedy)

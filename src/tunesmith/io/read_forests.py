@@ -25,6 +25,7 @@ from tunesmith.io.forest_formats import (
     ForestFormat,
     Numbering,
     forest_format_shown,
+    is_pipe,
     number_in,
     offsets,
 )
@@ -114,19 +115,18 @@ def _several(paths: Path | Sequence[Path]) -> Sequence[Path]:
 
 def _read(paths: list[Path], spec: str | None) -> ForestSet | StoredForests:
     """Read forests without what is in other files."""
-    if len(paths) == 1 and not os.path.isdir(paths[0]):
-        source = Source(paths[0])
-        if (spec or recognise_forests(source)) == "arrow":
-            return _of_one_file(opened(source), source.digest("arrow"))
     collected = _Collected()
     for path in paths:
         if os.path.isdir(path):
             collected.add_folder(os.fspath(path), spec)
-        else:
-            source = Source(path)
-            own = spec or recognise_forests(source)
-            collected.add_file(source, collected.reader(own))
-            collected.files.append(source.digest(own.partition(":")[0]))
+            continue
+        # Opened once: a pipe can be read but once.
+        source = Source(path)
+        own = spec or recognise_forests(source)
+        if own == "arrow" and len(paths) == 1:
+            return _of_one_file(opened(source), source.digest("arrow"))
+        collected.add_file(source, collected.reader(own))
+        collected.files.append(source.digest(own.partition(":")[0]))
     return collected.finish()
 
 
@@ -210,7 +210,7 @@ class _Collected:
         before = len(self._ids)
         for raw in reader.read(source, self.names, self.words):
             if reader.one_a_file:
-                number = number_in(source.path)
+                number = None if is_pipe(source.path) else number_in(source.path)
                 named: GroupId = len(self._ids) if number is None else number
                 forest = replace(raw, id=named)
             else:
