@@ -33,7 +33,7 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
 
 def figure1(rows: Sequence[Row]) -> Figure:
     """Draw derivations of one sentence: the score of the model, and the loss."""
-    figure = Figure(figsize=(4.4 * len(rows), 4.4), layout="constrained")
+    figure = Figure(figsize=(4.4 * len(rows), 4.7), layout="constrained")
     axes = figure.subplots(1, len(rows), squeeze=False)[0]
     for axis, row in zip(axes, rows, strict=True):
         scene = row["scene"]
@@ -41,7 +41,8 @@ def figure1(rows: Sequence[Row]) -> Figure:
         axis.set_title(f"weights {WEIGHTS[row['about']]}; sentence {scene['sentence']}")
         axis.set_xlabel("model score w·h")
     axes[0].set_ylabel("loss: B of hope in the forest − B")
-    axes[-1].legend(fontsize=8)
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=6, fontsize=9)
     return figure
 
 

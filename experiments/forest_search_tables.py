@@ -38,16 +38,23 @@ def labels(rows: Sequence[Row], part: str) -> list[str]:
 
 def fear(rows: Sequence[Row]) -> str:
     """Show how often the forest has a derivation that the list lacks, and how much better it is."""
-    heads = ["weights", "deviation of w·h, of B", "looked for", "search", "list"]
-    heads += ["forest better", "worse", "gain: mean", "median", "where better", "loss where worse"]
+    some = rows_of(rows, "fear")
+    if not some:
+        return ""
+    sizes = sorted({one["size"] for one in some[0]["gains"]})
+    heads = ["weights", "deviation of w·h", "of B", "looked for", "search"]
+    for size in sizes:
+        heads += [f"{size}-best: forest better", "worse", "mean gain"]
     lines = table_head(heads)
-    for row in rows_of(rows, "fear"):
-        spread = row["deviations"]
-        for one in row["gains"]:
-            cells = [WEIGHTS[row["about"]], f"{spread['model']:.2f}, {spread['worth']:.2f}"]
-            cells += [one["side"], one["search"], f"{one['size']}-best"]
-            cells += [f"{100 * one[key]:.1f} %" for key in ("better", "worse")]
-            cells += [f"{one[key]:.2f}" for key in ("mean", "median", "mean_better", "mean_worse")]
+    for row in some:
+        spread = [f"{row['deviations'][key]:.2f}" for key in ("model", "worth")]
+        pairs = dict.fromkeys((one["side"], one["search"]) for one in row["gains"])
+        for pair in pairs:
+            cells = [WEIGHTS[row["about"]], *spread, *pair]
+            for one in row["gains"]:
+                if (one["side"], one["search"]) == pair:
+                    cells += [f"{100 * one[key]:.1f} %" for key in ("better", "worse")]
+                    cells += [f"{one['mean']:.2f}"]
             lines.append(line(cells))
     return "\n".join(lines)
 
