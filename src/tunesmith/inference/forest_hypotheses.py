@@ -16,11 +16,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Forests
-from tunesmith.inference.derivations import best_derivations, texts_of
+from tunesmith.inference.derivations import best_of_block, check_length, spell_all
 from tunesmith.inference.forest_counts import counted
-from tunesmith.inference.forest_envelope import forest_envelopes
+from tunesmith.inference.forest_envelope import envelopes_of_block
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_expectation import (
     covariance_with_counts,
@@ -34,6 +35,7 @@ from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.local import map_pieces
 
 #: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
 #: forests fewer will do, and what they take in memory must not grow with the set.
@@ -77,8 +79,17 @@ class ForestHypotheses:
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
-        found = best_derivations(self.forests, weights)
-        stats = self._exact.of_texts(found.forest, texts_of(self.forests, found))
+
+        def find(piece: slice) -> Stats:
+            block = self.forests.block(piece.start, piece.stop)
+            start, edges = best_of_block(*block, weights)
+            own = np.arange(piece.start, piece.stop)
+            check_length(start, self.forests, own)
+            ends, words = spell_all(block.arrays, own - piece.start + block.first, start, edges)
+            check_length(ends, self.forests, own)
+            return self._exact.of_texts(own, Texts(ends, words))
+
+        stats = np.concatenate(map_pieces(find, self.forests.pieces()))
         return self._point(weights, stats.sum(axis=0))
 
     def _point(self, weights: Floats, total: Stats) -> Point:
@@ -96,13 +107,24 @@ class ForestHypotheses:
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
-        lines = forest_envelopes(self.forests, point.weights, direction.vector(len(self.names)))
-        texts = texts_of(self.forests, lines.derivations)
-        stats = self._exact.of_texts(lines.forest, texts)
-        is_first = np.diff(lines.forest, prepend=-1) > 0
+        line = (point.weights, direction.vector(len(self.names)))
+
+        def follow(piece: slice) -> tuple[Ints, Floats, Stats]:
+            # What wins is spelled and counted at once: derivations of a large set are many.
+            block = self.forests.block(piece.start, piece.stop)
+            counts, table, start, edges = envelopes_of_block(*block, *line)
+            own = np.repeat(np.arange(piece.start, piece.stop), counts)
+            check_length(start, self.forests, own)
+            ends, words = spell_all(block.arrays, own - piece.start + block.first, start, edges)
+            check_length(ends, self.forests, own)
+            return own, table[:, 0], self._exact.of_texts(own, Texts(ends, words))
+
+        parts = map_pieces(follow, self.forests.pieces())
+        forest, at, stats = (np.concatenate(own) for own in zip(*parts, strict=True))
+        is_first = np.diff(forest, prepend=-1) > 0
         later = np.flatnonzero(~is_first)
         change = stats[later] - stats[later - 1]
-        return Envelope(stats[is_first].sum(axis=0), lines.at[later], change)
+        return Envelope(stats[is_first].sum(axis=0), at[later], change)
 
     def deviation(self, point: Point) -> float:
         """Return the pooled standard deviation of the scores of all derivations."""
