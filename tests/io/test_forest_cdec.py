@@ -124,8 +124,8 @@ def test_both_ways_of_reading_give_the_same(edges, shuffled, ascii_only, separat
     record = {**record, "edges": own} if last else {"edges": own, **record}
     text = json.dumps(record, ensure_ascii=ascii_only, separators=separators)
     by_words, by_names = (Numbering(), Numbering()), (Numbering(), Numbering())
-    quick = forest_cdec._Quick(by_names[0], by_words[0]).forest(text, 5, 7)
-    slow = forest_cdec._forest(json.loads(text), 5, 7, by_names[1], by_words[1])
+    quick = forest_cdec._Quick(by_names[0], by_words[0]).forest(text, 7)
+    slow = forest_cdec._forest(json.loads(text), 7, by_names[1], by_words[1])
     plain = all(
         " ".join([w for w in edge["e"] if isinstance(w, str)]).split()
         == [w for w in edge["e"] if isinstance(w, str)]
@@ -243,9 +243,9 @@ def test_no_byte_breaks_the_kernel(data) -> None:
             st.sampled_from([b"", b"[", b"]", b"{", b"}", b",", b'"', b"\\", b"9", b"-", b" "])
         )
     text = raw.decode()
-    quick = forest_cdec._Quick(Numbering(), Numbering()).forest(text, 0, 1)
+    quick = forest_cdec._Quick(Numbering(), Numbering()).forest(text, 1)
     try:
-        slow = forest_cdec._forest(json.loads(text), 0, 1, Numbering(), Numbering())
+        slow = forest_cdec._forest(json.loads(text), 1, Numbering(), Numbering())
     except (ValueError, *forest_cdec.WRONG):
         # JSON has no numbers such as 007 and 9.; nothing else may be wrong.
         assert quick is None or _loose(text)

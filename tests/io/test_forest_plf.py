@@ -85,9 +85,11 @@ def test_nothing_stands_for_no_word_and_white_space_parts_words():
     )
 
 
-def test_a_lattice_a_line_with_its_count_as_id():
+def test_the_id_of_a_lattice_is_the_number_of_lines_before_it():
+    assert MANUAL.count("\n") == 1
+    assert read_text(PlfFormat(), MANUAL + MANUAL).ids == [0, 1]
     found = read_text(PlfFormat(), MANUAL + "\n" + MANUAL)
-    assert found.ids == [0, 1]
+    assert found.ids == [0, 2]
     assert found.paths(0) == found.paths(1)
     assert FOREST_FORMATS.get("plf").recognises(MANUAL.encode())
     assert not PlfFormat.recognises(b"(((1,2),),)")

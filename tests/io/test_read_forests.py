@@ -150,6 +150,15 @@ def test_references_and_sources_are_lines(tmp_path) -> None:
     assert found.vocabulary[:3] == ("the", "house", ",")
 
 
+@pytest.mark.parametrize("name", ["plf", "cdec-forest"])
+def test_an_empty_line_is_a_sentence_without_a_forest(tmp_path, name: str) -> None:
+    forests = text(tmp_path, "f", f"\n{TEXTS[name]} \n{TEXTS[name]}")
+    given = text(tmp_path, "r", "zero\none\ntwo\nthree\n")
+    with pytest.warns(UserWarning, match="r: 2 of 4 lines have no forest and do not count"):
+        found = whole(read_forests(forests, given))
+    assert {i: own["references"] for i, own in found.items()} == {1: ["one"], 3: ["three"]}
+
+
 def test_references_take_the_place_of_those_in_the_file(tmp_path) -> None:
     own = {**FOREST, "id": 0, "references": ["own one", "x"], "source": "s"}
     records = lines(tmp_path, "f.jsonl", own)

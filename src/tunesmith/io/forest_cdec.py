@@ -4,7 +4,7 @@ A line is an object with ``id``, ``features`` (names), ``nodes`` (categories, in
 the goal last) and ``edges``: ``head``, ``tails``, ``e`` (words; ``[k]`` is the k-th tail, from 0),
 ``span`` (which words of the source the head covers) and ``feats`` (index, value, index, value
 ...). ``source``, ``references`` and ``covered`` (how many words each node covers, instead of
-spans) are written where they are known, and read.
+spans) are written where they are known, and read. Without ``id`` it is the number of lines before.
 """
 
 from __future__ import annotations
@@ -52,20 +52,21 @@ class CdecForests(ForestFormat):
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Tell whether the first line is an object with nodes."""
-        return head.lstrip().startswith(b"{") and b'"nodes"' in head.partition(b"\n")[0]
+        """Tell whether the first line that is not empty is an object with nodes."""
+        line = head.lstrip().partition(b"\n")[0]
+        return line.startswith(b"{") and b'"nodes"' in line
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield a forest a line."""
         quick = _Quick(names, words)
-        for count, (line, text) in enumerate(source.lines()):
-            forest = quick.forest(text, count, line)
+        for line, text in source.lines():
+            forest = quick.forest(text, line)
             if forest is not None:
                 yield forest
                 continue
             record = parsed(text, source.name, line)
             try:
-                yield _forest(record, count, line, names, words)
+                yield _forest(record, line, names, words)
             except WRONG as error:
                 fault = error if isinstance(error, ForestFaultError) else _fault(record)
                 raise FormatError(source.name, line, fault.problem, fault.remedy) from None
@@ -96,7 +97,7 @@ class _Quick:
         self._interner = Interner()
         self._ids = np.zeros(0, np.int32)
 
-    def forest(self, text: str, count: int, line: int) -> RawForest | None:
+    def forest(self, text: str, line: int) -> RawForest | None:
         """Return the forest of a line, None if it is not plain or wrong."""
         # No text has this in it: there its quotes have a backslash before them.
         mark = EDGES.search(text)
@@ -121,7 +122,7 @@ class _Quick:
             self._ids = np.append(self._ids, [self._words[word] for word in new]).astype(np.int32)
             numbers = np.array([self._names[name] for name in own], np.int32)
             return RawForest(
-                record_id(record.get("id", count)),
+                record_id(record.get("id", line - 1)),
                 nodes,
                 nodes - 1,
                 edges.heads,
@@ -141,9 +142,7 @@ class _Quick:
             return None
 
 
-def _forest(
-    record: dict[str, Any], count: int, line: int, names: Numbering, words: Numbering
-) -> RawForest:
+def _forest(record: dict[str, Any], line: int, names: Numbering, words: Numbering) -> RawForest:
     edges = record["edges"]
     nodes = len(_a_list(record["nodes"]))
     heads = whole([edge["head"] for edge in edges])
@@ -159,7 +158,7 @@ def _forest(
         raise ValueError
     lengths, ids = _sides([edge["e"] for edge in edges], words)
     return RawForest(
-        record_id(record.get("id", count)),
+        record_id(record.get("id", line - 1)),
         nodes,
         nodes - 1,
         heads,

@@ -10,7 +10,8 @@ features, ``name=value`` after the scores, and cdec's ``{'name': value}`` in the
 features of those names. All are kept as they are written. Moses takes the logarithm of scores,
 which are probabilities for it: ``plf:scores=probabilities`` does the same.
 
-A lattice's id is the number of lattices before it in the file. The words are token sequences: a
+A lattice's id is the number of lines before it in the file; an empty line is a sentence without a
+lattice. The words are token sequences: a
 word with white space in it is several tokens.
 """
 
@@ -72,9 +73,9 @@ class PlfFormat(ForestFormat):
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the lattice of each line."""
         expected: int | None = None
-        for count, (line, text) in enumerate(source.lines()):
+        for line, text in source.lines():
             parser = _Line(text, source.name, line, self.scores == "probabilities", expected)
-            yield parser.lattice(count, names, words)
+            yield parser.lattice(names, words)
             expected = parser.expected
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
@@ -109,7 +110,7 @@ class _Line:
         #: Names of features as they are written, with their numbers.
         self.known: dict[str, int] = {}
 
-    def lattice(self, count: int, names: Numbering, words: Numbering) -> RawForest:
+    def lattice(self, names: Numbering, words: Numbering) -> RawForest:
         """Return the lattice."""
         builder = LatticeBuilder()
         builder.add(NOWHERE, 0, [], {}, self.line)
@@ -132,7 +133,7 @@ class _Line:
         if furthest > node:
             problem = f"an arc leads to node {furthest} and the last is {node}"
             self._fail(problem, "mend the distances; the lattice may be truncated")
-        return builder.forest(count, node, self.line)
+        return builder.forest(self.line - 1, node, self.line)
 
     def _arc(self, names: Numbering, words: Numbering) -> tuple[int, list[int], dict[int, float]]:
         """Read an arc: its length, its words, its features."""
