@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tunesmith.arrays import Floats
     from tunesmith.data.forests import Forests
     from tunesmith.io.formats import CandidateFormat
-    from tunesmith.metrics.forest_tuning import ForestOptions
+    from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 
 #: Derivations in a list that is made of a forest.
 USUAL_SIZE = 100
@@ -45,8 +45,8 @@ Search = Annotated[
     str,
     typer.Option(
         "--forest-search",
-        help="How hope and fear are found in forests for BLEU: by reranking, by linear BLEU, or "
-        "among the best of the model.",
+        help="How hope and fear are found in forests for BLEU with the objective document: by "
+        "reranking, by linear BLEU, or, as always otherwise, among the best of the model.",
         metavar="rerank|linear|kbest",
     ),
 ]
@@ -67,8 +67,9 @@ Lists = Annotated[
 Prune = Annotated[
     str | None,
     typer.Option(
-        help="Leave out hyperedges under the weights: posterior:P (less likely), beam:X (no "
-        "derivation within X of the best score), density:N (so many for each word at most).",
+        help="Leave out hyperedges of what is tuned on, or converted, under the weights: "
+        "posterior:P (less likely), beam:X (no derivation within X of the best score), density:N "
+        "(so many for each word at most).",
         show_default=False,
         metavar="KIND:VALUE",
     ),
@@ -150,6 +151,13 @@ class Pruning:
             "density": prune_density,
         }
         return ways[self.kind](forests, weights, self.value)
+
+    def applied(self, tuning: ForestTuning, weights: Floats) -> ForestTuning:
+        """Prune what is tuned on, and say so in its signature."""
+        from tunesmith.metrics.forest_tuning import ForestTuning
+
+        options = replace(tuning.options, pruning=f"{self.kind}:{self.value:g}")
+        return ForestTuning(self.pruned(tuning.forests, weights), tuning.metric, options)
 
 
 def check_size(size: int) -> None:

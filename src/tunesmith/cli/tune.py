@@ -162,13 +162,13 @@ def run(
     set_memory(memory)
     has_forests = any(given.forests for given in (own_files, *held_out.values()))
     options = forest_options(forest_search, list_size, forest_lists, has_forests)
-    if prune is not None and not (has_forests and start is not None):
+    if prune is not None and not (forests and start is not None):
         raise UsageError("--prune goes with --forests and --start; give them, or drop it")
     pruning = None if prune is None else Pruning.of(prune)
     checked_seed(seed)
     algorithm = made(TUNERS.get(tuner), own, f"tuner '{tuner}'")
     algorithm.check_forests(bool(forests))
-    algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates")
+    algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates, or --dev-forests")
     measure, *others = (METRICS.create(name) for name in metric)
     algorithm.check_metric(measure)
     check_runs(runs, combine)
@@ -178,20 +178,23 @@ def run(
     begun = None if start is None else read_weights(start)
 
     def read_set(given: _Files) -> Tunable:
+        # A format of lists is none of forests: it is for sets of the kind that is tuned on.
+        own_format = format_name if bool(given.forests) == bool(forests) else None
         if not given.forests:
             metrics = [measure, *others]
-            held = (given.candidates, given.references, format_name, given.scores, metrics)
+            held = (given.candidates, given.references, own_format, given.scores, metrics)
             listed = TuningSet(read_candidates(*held), measure)
             session.note(f"{listed.candidates!r}")
             return listed
-        found = read_forest_files(given.forests, given.references, format_name)
-        if pruning is not None and begun is not None:
-            with names_of(start):
-                found = pruning.pruned(found, begun.weights.matched(found.names))
+        found = read_forest_files(given.forests, given.references, own_format)
         session.note(f"{found!r}")
         return ForestTuning(found, measure, options)
 
     tuning = read_set(own_files)
+    if pruning is not None and begun is not None and isinstance(tuning, ForestTuning):
+        with names_of(start):
+            tuning = pruning.applied(tuning, begun.weights.matched(tuning.names))
+        session.note(f"{tuning.forests!r}, pruned")
     dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
     with names_of(start):
         result = algorithm.fit(
@@ -253,6 +256,8 @@ def _check_files(
             raise UsageError(f"{option}scores goes with {option}candidates; drop it")
         if (given.references or given.scores) and not given.is_given:
             extra = "references" if given.references else "scores"
-            raise UsageError(f"{option}{extra} without {option}candidates; give both")
+            raise UsageError(
+                f"{option}{extra} without {option}candidates or {option}forests; give both"
+            )
     paths = [path for given in (own, *held_out.values()) for path in given.paths]
     one_standard_input(*paths, start, *others)

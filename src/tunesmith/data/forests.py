@@ -21,7 +21,7 @@ from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References
 from tunesmith.data.features import Selection
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.local import pieces_of, thread_count
 
 
 class ForestArrays(NamedTuple):
@@ -132,7 +132,7 @@ class Forests(ABC):
         from tunesmith.data.memory import budget
 
         pieces = pieces_of(self.groups, self.edges, per_thread)
-        most = budget() / (16.0 * (1.0 + made))
+        most = budget() / (8.0 * max(2, thread_count()) * (1.0 + made))
         if self.bytes_per_edge * float(self.edges.sum()) <= most:
             return pieces
         # Of what is on disk little may be in memory at a time: a piece for each thread, what is
@@ -183,7 +183,7 @@ def _smaller(piece: slice, edges: Ints, limit: float) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise([*cuts, piece.stop])]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ForestSet(Forests):
     """Forests in memory; see :class:`Forests` and :class:`ForestArrays`."""
 
@@ -231,7 +231,7 @@ class ForestSet(Forests):
         return chosen
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SelectedForests(Forests):
     """Forests with some of their features alone."""
 
@@ -251,7 +251,7 @@ class SelectedForests(Forests):
 
     @property
     def bytes_per_edge(self) -> float:
-        """As much as the whole, which is loaded first."""
+        """Twice that of the whole, which is loaded first."""
         return 2.0 * self.whole.bytes_per_edge
 
     def block(self, first: int, last: int) -> Block:
@@ -266,13 +266,11 @@ class SelectedForests(Forests):
         ids = self._number[arrays.feature_ids]
         kept: Flags = ids >= 0
         before = np.concatenate([[0], np.cumsum(kept)])
-        rows = np.repeat(np.arange(len(arrays.feature_start) - 1), np.diff(arrays.feature_start))
-        # Ids of a hyperedge ascend, as do the names that are kept: in the order of the whole.
-        order = np.lexsort((ids[kept], rows[kept]))
+        # Names that are kept are in the order of the whole: ids of a hyperedge still ascend.
         chosen = arrays._replace(
             feature_start=before[arrays.feature_start],
-            feature_ids=ids[kept][order],
-            feature_values=arrays.feature_values[kept][order],
+            feature_ids=ids[kept],
+            feature_values=arrays.feature_values[kept],
         )
         return Block(chosen, block.first, block.last)
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
+from tunesmith.arrays import Flags, Ints
 from tunesmith.data.candidates import FileDigest
-from tunesmith.data.forests import Forests
+from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.tunable import Tunable, reference_signature
+from tunesmith.parallel.local import map_pieces
 
 SEARCHES = ("rerank", "linear", "kbest")
 LISTS = ("kbest", "samples")
-#: With more features most are off most of the time.
+#: Of so many features all are taken for dense; of more, those that half of the forests have.
 MOST_DENSE = 200
 
 
@@ -33,11 +39,14 @@ class ForestOptions:
     lists
         What a tuner gets that learns from lists: the ``kbest`` of each forest, or ``samples`` of
         the model's distribution.
+    pruning
+        How the forests were pruned, as ``beam:5``; it is part of the signature.
     """
 
     search: Literal["rerank", "linear", "kbest"] = "rerank"
     size: int = 100
     lists: Literal["kbest", "samples"] = "kbest"
+    pruning: str = ""
 
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:
@@ -49,10 +58,11 @@ class ForestOptions:
 
     def signature(self) -> str:
         """Return what has to be known to search in the same way."""
-        return f"forests:{self.search}|{self.lists}:{self.size}"
+        pruned = f"|pruned:{self.pruning}" if self.pruning else ""
+        return f"forests:{self.search}|{self.lists}:{self.size}{pruned}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ForestTuning(Tunable):
     """Forests, the metric of what is chosen from them, and how they are searched.
 
@@ -95,10 +105,19 @@ class ForestTuning(Tunable):
         """The features."""
         return self.forests.names
 
-    @property
-    def dense_names(self) -> tuple[str, ...]:
-        """All features where they are few, none otherwise."""
-        return self.names if len(self.names) <= MOST_DENSE else ()
+    @cached_property
+    def dense(self) -> Flags:
+        """Which features most derivations have: all of few, otherwise those of most forests."""
+        size = len(self.names)
+        if size <= MOST_DENSE:
+            return np.ones(size, np.bool_)
+
+        def count(piece: slice) -> Ints:
+            return _forests_with(*self.forests.block(piece.start, piece.stop), size)
+
+        held = sum(map_pieces(count, self.forests.pieces()), np.zeros(size, np.int64))
+        flags: Flags = 2 * held >= self.groups
+        return flags
 
     @property
     def groups(self) -> int:
@@ -127,3 +146,19 @@ class ForestTuning(Tunable):
         if references is None:
             return own
         return f"{own}|{reference_signature(references.counts.tolist())}"
+
+
+@kernel
+def _forests_with(arrays: ForestArrays, first: int, last: int, size: int) -> Ints:
+    """Return how many of some forests have each feature [D] on a hyperedge."""
+    held = np.zeros(size, np.int64)
+    seen = np.full(size, -1, np.int64)
+    for s in range(first, last):
+        lo = arrays.edge_start[arrays.node_start[s]]
+        hi = arrays.edge_start[arrays.node_start[s + 1]]
+        for k in range(arrays.feature_start[lo], arrays.feature_start[hi]):
+            feature = arrays.feature_ids[k]
+            if seen[feature] != s:
+                seen[feature] = s
+                held[feature] += 1
+    return held

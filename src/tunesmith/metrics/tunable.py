@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
+from tunesmith.arrays import Flags
 from tunesmith.data.candidates import FileDigest
 from tunesmith.metrics.base import Metric
 
@@ -25,8 +26,8 @@ class Tunable(ABC):
 
     @property
     @abstractmethod
-    def dense_names(self) -> tuple[str, ...]:
-        """The features that most candidates have: the first so many of all."""
+    def dense(self) -> Flags:
+        """Which features [D] most candidates have."""
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tunesmith.arrays import Ints, Stats
+from tunesmith.arrays import Flags, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, FileDigest
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked, checked_score, statistics_of
@@ -55,9 +55,10 @@ class TuningSet(Tunable):
         return self.candidates.features.names
 
     @property
-    def dense_names(self) -> tuple[str, ...]:
-        """The features that most candidates have."""
-        return self.candidates.features.dense_names
+    def dense(self) -> Flags:
+        """Which features most candidates have: the first so many of all."""
+        flags: Flags = np.arange(len(self.names)) < len(self.candidates.features.dense_names)
+        return flags
 
     @property
     def groups(self) -> int:

@@ -215,8 +215,9 @@ class Auto(Remembering):
             return race.explained(Tuner.fit(own, part, start, held, numbers, strict, **about), part)
 
         self.check_forests(not isinstance(tuning, TuningSet))
-        if dev is not None or groups < LEAST or not isinstance(tuning, TuningSet):
+        if dev is not None or groups < LEAST:
             return run(tuning, dev)
+        assert isinstance(tuning, TuningSet)  # forests were refused
         order = np.random.default_rng(groups).permutation(groups)
         count = groups // EVERY
         first = run(tuning.part(np.sort(order[count:])), tuning.part(np.sort(order[:count])))

@@ -175,7 +175,8 @@ class Tuner(ABC):
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
         best = ready.choose(found, tuning.metric)
-        oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
+        with _recorded() as said_beside:
+            oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         return TuneResult(
@@ -199,7 +200,7 @@ class Tuner(ABC):
             seconds=seconds,
             seed=seed,
             threads=thread_count(),
-            warnings=list(dict.fromkeys(said + said_later + said_last)),
+            warnings=list(dict.fromkeys(said + said_later + said_last + said_beside)),
             data=tuning.files + held_out.files,
             signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
             others=tuple(other.scores(task.begin, best.weights) for other in beside),

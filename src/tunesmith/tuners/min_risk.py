@@ -138,7 +138,7 @@ class MinRisk(Rounds):
     def own_start(self, tuning: Tunable) -> Floats:
         """Return weights of the features' sizes; sparse features begin with 0."""
         own = super().own_start(tuning)
-        own[len(tuning.dense_names) :] = 0.0
+        own[~tuning.dense] = 0.0
         return own
 
     def rounds(

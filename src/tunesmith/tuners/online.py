@@ -177,7 +177,7 @@ class Online(Rounds):
         rates = _matched(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
             sizes = hypotheses_of(tuning).spread()
-            sizes[len(tuning.dense_names) :] = 1.0
+            sizes[~tuning.dense] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 

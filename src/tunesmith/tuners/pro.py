@@ -28,7 +28,7 @@ from tunesmith.objectives.pairs import SAMPLERS
 from tunesmith.objectives.ranking import LEARNERS, difference_vectors
 from tunesmith.objectives.selection import SELECTIONS
 from tunesmith.registry import option
-from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.rounds import Round, Rounds, above_zero
 
 #: Selections where none are given: the papers' threshold, and what the monsters paper advises.
@@ -85,7 +85,8 @@ class PRO(Rounds):
     iterations: int | None = option(
         None,
         "rounds of all four steps "
-        f"[default: 1; on lists {SEVERAL} if the objective changes by rounds: scaled, document]",
+        f"[default: 1; {SEVERAL} on forests, of which each takes new lists, and on lists if the "
+        "objective changes by rounds: scaled, document]",
     )
     interpolation: float | None = option(
         None,
@@ -178,6 +179,14 @@ class PRO(Rounds):
                     f"selection {name} needs lengths, which {tuning.metric.name} does not know; "
                     "give references and texts, or leave it out"
                 )
+
+    def prepared(
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+    ) -> tuple[PRO, Outcome | None]:
+        """Decide how many rounds there are: of forests each has new lists."""
+        if self.iterations is None and not self.in_loop and not isinstance(tuning, TuningSet):
+            return self.changed(iterations=SEVERAL), None
+        return self, None
 
     def rounds(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
