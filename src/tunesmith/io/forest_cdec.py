@@ -121,6 +121,8 @@ class _Quick:
             new = self._interner.words(len(self._ids))
             self._ids = np.append(self._ids, [self._words[word] for word in new]).astype(np.int32)
             numbers = np.array([self._names[name] for name in own], np.int32)
+            is_word = edges.words >= 0  # there may be none yet
+            edges.words[is_word] = self._ids[edges.words[is_word]]
             return RawForest(
                 record_id(record.get("id", line - 1)),
                 nodes,
@@ -132,7 +134,7 @@ class _Quick:
                 numbers[edges.places],
                 edges.values,
                 edges.ends[:, 2].copy(),
-                np.where(edges.words < 0, edges.words, self._ids[edges.words]),
+                edges.words,
                 _covered(record, edges.heads, nodes, edges.covered),
                 line=line,
                 source=_source(record),
