@@ -16,6 +16,7 @@ from tunesmith.data.forests import ForestSet
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.metrics.base import METRICS
+from tunesmith.metrics.wer import WER
 
 FEW = 5 if numba.config.DISABLE_JIT else 40
 VOCABULARY = ("the", "The", "house.", "THE", "don't", ".")
@@ -39,6 +40,8 @@ def forests_with(references: list[list[list[int]]]) -> ForestSet:
         "bleu:tokenize=intl,lowercase=true",
         "sentence-bleu",
         "wer",
+        "wer:lowercase=true",
+        "cer",
         "chrf",
     ],
 )
@@ -70,6 +73,20 @@ def test_no_texts_have_no_statistics() -> None:
     for spec in ("bleu", "ter"):
         exact = ExactStatistics(forests_with([[[0]]]), METRICS.create(spec))
         assert exact.of_texts(np.zeros(0, np.int64), pack_texts([])).shape[0] == 0
+
+
+class Seen(WER):
+    """Word errors, which note the words that they are shown."""
+
+    def candidate_stats(self, candidates):
+        assert sorted(candidates.vocabulary) == ["The", "house.", "the"]
+        return super().candidate_stats(candidates)
+
+
+def test_metrics_see_no_words_but_those_of_the_texts_and_their_references() -> None:
+    exact = ExactStatistics(forests_with([[[3]], [[0], [0, 2]], [[4]]]), Seen())
+    found = exact.of_text(1, np.array([1, 2], np.int32))
+    assert found.tolist() == [1, 2, 2]
 
 
 def test_references_are_needed() -> None:

@@ -525,6 +525,17 @@ def test_a_forest_goes_with_its_example(search):
         gc.enable()
 
 
+def test_what_a_list_has_counted_is_not_counted_again(monkeypatch):
+    forests, candidates, rng = one_node_forests(3, size=6)
+    worth = objective_of("bleu+1").begin(TuningSet(candidates, "chrf"), "examples")
+    examples = ForestExamples(ForestTuning(forests, "chrf", options("kbest")))
+    example, weights = examples.example(0, worth), rng.normal(size=3)
+    wanted = [example.augmented(weights, factor) for factor in (1.0, -1.0)]
+    monkeypatch.setattr(examples.exact, "of_text", None)
+    for one, factor in zip(wanted, (1.0, -1.0), strict=True):
+        same(example.augmented(weights, factor), one)
+
+
 def test_values_without_a_metric_are_for_lists():
     class Own(Worth):
         stats = np.zeros((1, 2))

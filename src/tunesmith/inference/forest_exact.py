@@ -60,18 +60,28 @@ class ExactStatistics:
         return row
 
     def _as_list(self, groups: Ints, texts: Texts) -> CandidateSet:
-        """Return texts as candidates of the groups that occur."""
+        """Return texts as candidates of the groups that occur.
+
+        The vocabulary has their words alone: many metrics prepare it word by word, and that of
+        all forests is large beside a text.
+        """
         count = len(texts)
         first = np.flatnonzero(np.diff(groups, prepend=-1))
         own = groups[first]
         forests = self._forests
+        references = None if forests.references is None else forests.references.some(own)
+        held = Texts.empty() if references is None else references.texts
+        words, number = np.unique(np.concatenate([texts.ids, held.ids]), return_inverse=True)
+        ids, held_ids = np.split(number.astype(np.int32), [len(texts.ids)])
+        if references is not None:
+            references = References(references.group_start, Texts(held.start, held_ids))
         return CandidateSet(
             tuple(forests.ids[g] for g in own),
             np.append(first, count),
             Features((), np.zeros((0, count)), (), csc_array((count, 0))),
-            texts,
-            forests.vocabulary,
-            None if forests.references is None else forests.references.some(own),
+            Texts(texts.start, ids),
+            tuple(forests.vocabulary[word] for word in words),
+            references,
             sources=None if forests.sources is None else tuple(forests.sources[g] for g in own),
         )
 

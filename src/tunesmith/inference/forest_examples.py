@@ -260,8 +260,8 @@ class ForestExample(ABC):
         """Return the derivation that has the chosen hyperedge at each node."""
         return self.derivation(block, unfold(block.arrays, block.first, choice))
 
-    def derivation(self, block: Block, edges: Ids) -> Derivation:
-        """Return a derivation with the exact statistics of its text."""
+    def derivation(self, block: Block, edges: Ids, stats: Stats | None = None) -> Derivation:
+        """Return a derivation with the exact statistics of its text, if need be counted now."""
         examples = self.examples
         found = None
         if len(edges):
@@ -270,7 +270,8 @@ class ForestExample(ABC):
             check_length(np.array([0, -1]), examples.tuning.forests, np.array([self.group]))
             raise AssertionError("a derivation that is too long is an error")
         words, features, values, key = found
-        stats = examples.exact.of_text(self.group, words)
+        if stats is None:
+            stats = examples.exact.of_text(self.group, words)
         worth = float(self.values(stats[None, :])[0])
         return Derivation(features, values, stats, worth, int(key))
 
@@ -287,9 +288,8 @@ class ForestExample(ABC):
 
     def of_list(self, listed: Listed, place: int) -> Derivation:
         """Return a member of a list."""
-        return self.derivation(
-            self.block, listed.edges[listed.start[place] : listed.start[place + 1]]
-        )
+        edges = listed.edges[listed.start[place] : listed.start[place + 1]]
+        return self.derivation(self.block, edges, listed.stats[place])
 
 
 class AmongBest(ForestExample):
