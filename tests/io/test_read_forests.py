@@ -87,6 +87,43 @@ def test_files_without_numbers_are_counted(tmp_path) -> None:
     assert "first" in whole(found)[0]["edges"][1][1]
 
 
+def test_numbers_within_names_are_numbers(tmp_path) -> None:
+    names = ["sent1", "sent2", "sent10", "sent11", "sentx"]
+    for name in reversed(names):
+        text(tmp_path, f"{name}.hg", GRAPH.replace("house", name))
+    found = read_forests(tmp_path)
+    assert [whole(found)[k]["edges"][1][1][-1] for k in found.ids] == names
+
+
+def test_what_a_folder_has_beside_its_numbers_is_warned_of(graphs, tmp_path) -> None:
+    text(graphs, "extra.hg", GRAPH)
+    with pytest.warns(UserWarning, match=r"hg/extra.hg: this does not count: its name has no numb"):
+        assert read_forests(graphs).ids == (1, 9, 10)
+    (graphs / "3.txt").mkdir()
+    with pytest.warns(UserWarning, match=r"3.txt: this does not count, and 1 more: it is no file"):
+        assert read_forests(graphs).ids == (1, 9, 10)
+    (graphs / "2.txt").symlink_to(tmp_path / "nowhere")
+    with (
+        pytest.warns(UserWarning, match="does not count"),
+        pytest.raises(FormatError, match=r"2.txt: no such file or directory; name a file"),
+    ):
+        read_forests(graphs)
+
+
+def test_numbers_of_files_with_zeros_before_them(tmp_path) -> None:
+    folder = tmp_path / "lattices"
+    folder.mkdir()
+    for k in (0, 2, 10):
+        text(folder, f"{k:03}.lat", f"N=2 L=1\nJ=0 S=0 E=1 W=w{k}\n")
+    given = text(tmp_path, "r", "".join(f"r{k}\n" for k in range(11)))
+    with pytest.warns(UserWarning, match="8 of 11 lines have no forest"):
+        found = whole(read_forests(folder, given))
+    assert {i: own["references"] for i, own in found.items()} == {0: ["r0"], 2: ["r2"], 10: ["r10"]}
+    said = text(tmp_path, "t", "000 zero\n002 two\n10 ten\n")
+    found = whole(read_forests(folder, format=f"htk:references={said}"))
+    assert [found[i]["references"] for i in (0, 2, 10)] == [["zero"], ["two"], ["ten"]]
+
+
 #: A forest of every format of text that is recognised; one whose id is its place is forest 0.
 TEXTS = {
     "plf": "((('a',0.5,1),),)\n",

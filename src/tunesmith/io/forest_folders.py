@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,21 +19,44 @@ from tunesmith.io.forest_formats import number_in
 def files_in(folder: str, suffixes: tuple[str, ...]) -> list[str]:
     """Return the forests of a folder: the files that have numbers, in their order.
 
-    Where no file has one, those that have one of some endings, by name.
+    Where no file has one, those that have one of some endings, by name, with numbers in names as
+    numbers. What looks like a forest and is left out is warned of.
     """
     try:
-        found = [entry.path for entry in os.scandir(folder) if entry.is_file()]
+        with os.scandir(folder) as entries:
+            found = {entry.path: _is_file(entry) for entry in entries}
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(folder, None, problem, "name a folder that can be read") from None
     numbered = {path: n for path in found if (n := number_in(path)) is not None}
-    if numbered:
-        return sorted(numbered, key=lambda path: (numbered[path], path))
-    named = sorted(path for path in found if without_suffix(path).lower().endswith(suffixes))
-    if not named:
+    named = {path for path in found if without_suffix(path).lower().endswith(suffixes)}
+    files = [path for path in numbered if found[path]]
+    if files:
+        files.sort(key=lambda path: (numbered[path], path))
+        left_out = (named | numbered.keys()) - set(files)
+    else:
+        files = sorted((path for path in named if found[path]), key=_natural)
+        left_out = named - set(files)
+    if not files:
         problem = "there is no forest in this folder"
         raise FormatError(folder, None, problem, "name one with files such as 0.txt.gz")
-    return named
+    if left_out:
+        first = min(left_out, key=_natural)
+        why = "its name has no number and others have one" if found[first] else "it is no file"
+        more = f", and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        warnings.warn(f"{first}: this does not count{more}: {why}", stacklevel=4)
+    return files
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    # A link that leads nowhere is a file that is missing; reading it says so.
+    return entry.is_file() or (entry.is_symlink() and not os.path.exists(entry.path))
+
+
+def _natural(path: str) -> tuple[list[str | int], str]:
+    """Return a key that sorts numbers within names as numbers."""
+    parts = re.split("([0-9]+)", os.path.basename(path))
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)], path
 
 
 @contextlib.contextmanager

@@ -139,7 +139,7 @@ class FileOrder:
 def number_in(path: str) -> int | None:
     """Return the number that a file's name begins with, before its ending; None without one."""
     stem = os.path.basename(without_suffix(path)).partition(".")[0]
-    return int(stem) if stem.isascii() and stem.isdigit() else None
+    return int(stem) if stem.isascii() and stem.isdigit() and len(stem) < 19 else None
 
 
 def is_pipe(path: str) -> bool:

@@ -19,7 +19,8 @@ and so stays whatever the format does not define. ``lmscale=``, ``wdpenalty=`` a
 are weights, not values, and are left alone.
 
 Start and end are those of the header, or the node that no arc leads to and the one that none
-leaves. The id is what ``UTTERANCE=`` says, or the file's name without its ending.
+leaves. The id is what ``UTTERANCE=`` says, or the file's name without its ending
+(``007.lat`` is 7).
 ``htk:references=FILE`` takes the transcripts from a file with an id and its words a line. Networks
 with sub-lattices are not read.
 """
@@ -78,13 +79,15 @@ class HtkLattice(UtteranceFormat):
             is_header = fields[0][0] not in {"I", "J"}
             if reading is None or (is_header and reading.terms):
                 if reading is not None:
-                    yield self.with_transcript(reading.lattice(line - 1), words)
+                    lattice = reading.lattice(line - 1)
+                    yield self.with_transcript(lattice, words, reading.utterance)
                 reading = HtkReading(source, names, words, line)
             reading.add(fields, line)
         if reading is None:
             problem = "there is no lattice in it"
             raise FormatError(source.name, None, problem, "give a file with one")
-        yield self.with_transcript(reading.lattice(reading.last_line), words)
+        lattice = reading.lattice(reading.last_line)
+        yield self.with_transcript(lattice, words, reading.utterance)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write one lattice to a file that ends in .lat or .slf, or all to a new folder."""

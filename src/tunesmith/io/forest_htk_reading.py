@@ -91,6 +91,10 @@ class _Label:
         return _Label(words, {**other.values, **self.values})
 
 
+def _without_zeros(text: str) -> str:
+    return text.lstrip("0") or "0" if text.isascii() and text.isdigit() else text
+
+
 class HtkReading:
     """One lattice while it is read."""
 
@@ -300,15 +304,21 @@ class HtkReading:
             raise self._error(self.size_line, problem, f"name one in the header: {which}=")
         return found.pop()
 
-    def _id(self) -> GroupId:
+    @property
+    def utterance(self) -> str:
+        """The name that the lattice has in a file of transcripts."""
         if "U" in self.header:
-            return id_of(self.header["U"])
+            return self.header["U"]
         if is_pipe(self.source.path):
-            return 0
+            return "0"
         stem = os.path.basename(without_suffix(self.source.path))
         for ending in ENDINGS:
             stem = stem.removesuffix(ending)
-        return id_of(stem)
+        return stem
+
+    def _id(self) -> GroupId:
+        # The numbers of files may have zeros before them, so that they are in order.
+        return id_of(self.utterance if "U" in self.header else _without_zeros(self.utterance))
 
     def _error(self, line: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.name, line, problem, remedy)

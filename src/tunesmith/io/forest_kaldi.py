@@ -85,7 +85,8 @@ class KaldiLattice(UtteranceFormat):
             raise FormatError(source.name, None, problem, "convert it: lattice-copy ark:F ark,t:-")
         ids = names[FEATURES[0]], names[FEATURES[1]]
         for entry in _entries(source):
-            yield self.with_transcript(entry.lattice(ids, self._tokens(words)), words)
+            lattice = entry.lattice(ids, self._tokens(words))
+            yield self.with_transcript(lattice, words, entry.id)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write an archive."""

@@ -86,13 +86,13 @@ class UtteranceFormat(ForestFormat):
             found[name] = "".join(rest)
         return found
 
-    def with_transcript(self, raw: RawForest, words: Numbering) -> RawForest:
+    def with_transcript(self, raw: RawForest, words: Numbering, name: str) -> RawForest:
         """Return a lattice with its transcript, if there is a file of them."""
         if not self.references:
             return raw
-        text = self._transcripts.get(str(raw.id))
+        text = self._transcripts.get(name, self._transcripts.get(str(raw.id)))
         if text is None:
-            problem = f"there is no transcript of '{raw.id}'"
+            problem = f"there is no transcript of '{name}'"
             remedy = "give a line for each utterance"
             raise FormatError(self.references, None, problem, remedy)
         return replace(raw, references=(np.array(words.split(text), np.int32),))
