@@ -224,12 +224,49 @@ def test_truncated_lines_and_archives(tmp_path) -> None:
         with pytest.raises(FormatError, match=r"f.jsonl:2: this is no complete JSON"):
             read_forests(path)
     path.write_text("[" * 100_000)
-    with pytest.raises(FormatError, match="no complete JSON"):
+    with pytest.raises(FormatError, match="nested too deeply"):
         read_forests(path, format="cdec-forest")
     packed = tmp_path / "f.jsonl.gz"
     packed.write_bytes(gzip.compress((text + "\n").encode() * 50)[:-30])
     with pytest.raises(FormatError, match="end too early"):
         read_forests(packed)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        changed(1, e=["\ud800"]),
+        changed(1, e=["a", "\udc00\ud800"]),
+        {**FOREST, "id": "\ud800"},
+        {**FOREST, "source": "x\udfff"},
+        {**FOREST, "references": ["\ud800"]},
+        {**FOREST, "features": ["LM", "\ud800"]},
+    ],
+)
+def test_half_of_a_surrogate_pair_is_an_error(tmp_path, record) -> None:
+    with pytest.raises(FormatError, match=r"f.jsonl:2: a text holds half of a surrogate pair; wri"):
+        read_forests(put(tmp_path, FOREST, record))
+
+
+def test_whole_surrogate_pairs_and_what_looks_like_one(tmp_path) -> None:
+    record = {**changed(1, e=["🎼", "\\ud800"]), "source": "🎼"}
+    path = put(tmp_path, record)
+    assert "ud83c" in path.read_text()
+    found = whole(read_forests(path))[3]
+    assert found["edges"][1][1] == ["🎼", "\\ud800"]
+    assert found["source"] == "🎼"
+
+
+def test_json_beyond_all_measure(tmp_path) -> None:
+    path = tmp_path / "f.jsonl"
+    text = json.dumps(FOREST)
+    path.write_text(text.replace('"id": 3', f'"id": {"9" * 5000}') + "\n")
+    with pytest.raises(FormatError, match=r"f.jsonl:1: a number has more than 4300 digits; give"):
+        read_forests(path)
+    deep = "[" * 100_000 + "]" * 100_000
+    path.write_text(text.replace('"id": 3', f'"other": {deep}') + "\n")
+    with pytest.raises(FormatError, match=r"f.jsonl:1: the JSON is nested too deeply; write"):
+        read_forests(path, format="cdec-forest")
 
 
 @settings(max_examples=60)

@@ -124,6 +124,16 @@ def test_numbers_of_files_with_zeros_before_them(tmp_path) -> None:
     assert [found[i]["references"] for i in (0, 2, 10)] == [["zero"], ["two"], ["ten"]]
 
 
+def test_a_name_that_is_no_utf8(tmp_path) -> None:
+    path = os.path.join(os.fsencode(tmp_path), b"caf\xe9.lat")
+    with open(path, "w") as file:
+        file.write("N=2 L=1\nJ=0 S=0 E=1 W=a\n")
+    found = read_forests(tmp_path)
+    assert found.ids == (r"caf\xe9",)
+    write_forests(found, tmp_path / "f.arrow")
+    assert read_forests(tmp_path / "f.arrow").ids == found.ids
+
+
 #: A forest of every format of text that is recognised; one whose id is its place is forest 0.
 TEXTS = {
     "plf": "((('a',0.5,1),),)\n",

@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -31,6 +32,8 @@ from tunesmith.io.streams import Source, writing
 from tunesmith.io.tokens import Interner
 
 EDGES = re.compile(r'"edges"\s*:\s*\[')
+#: Half of a surrogate pair, which may have its other half beside it.
+HALF = re.compile(r"\\u[dD][89a-fA-F]")
 #: What wrong JSON may raise where right JSON is taken for granted.
 WRONG = (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError)
 
@@ -60,7 +63,7 @@ class CdecForests(ForestFormat):
         """Yield a forest a line."""
         quick = _Quick(names, words)
         for line, text in source.lines():
-            forest = quick.forest(text, line)
+            forest = None if HALF.search(text) else quick.forest(text, line)
             if forest is not None:
                 yield forest
                 continue
@@ -82,11 +85,23 @@ class CdecForests(ForestFormat):
 def parsed(text: str, name: str, line: int | None, pairs: Any = None) -> Any:
     """Return what JSON stands for; an error names the file and the line."""
     try:
-        return json.loads(text, object_pairs_hook=pairs)
-    except (ValueError, RecursionError) as error:
-        said = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        problem = f"this is no complete JSON ({said.lower()})"
+        found = json.loads(text, object_pairs_hook=pairs)
+        if HALF.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        problem = "a text holds half of a surrogate pair"
+        raise FormatError(name, line, problem, "write valid Unicode") from None
+    except json.JSONDecodeError as error:
+        problem = f"this is no complete JSON ({error.msg.lower()})"
         raise FormatError(name, line, problem, "write or copy the file again") from None
+    except RecursionError:
+        problem = "the JSON is nested too deeply"
+        raise FormatError(name, line, problem, "write or copy the file again") from None
+    except ValueError:
+        # Python's limit against numbers that take long to read.
+        problem = f"a number has more than {sys.get_int_max_str_digits()} digits"
+        raise FormatError(name, line, problem, "give a shorter one") from None
+    return found
 
 
 class _Quick:
@@ -140,7 +155,7 @@ class _Quick:
                 source=_source(record),
                 references=_references(record, self._words),
             )
-        except WRONG:
+        except (*WRONG, RecursionError):
             return None
 
 

@@ -314,7 +314,8 @@ class HtkReading:
         stem = os.path.basename(without_suffix(self.source.path))
         for ending in ENDINGS:
             stem = stem.removesuffix(ending)
-        return stem
+        # A name need not be UTF-8; what is written must be.
+        return os.fsencode(stem).decode("utf-8", "backslashreplace")
 
     def _id(self) -> GroupId:
         # The numbers of files may have zeros before them, so that they are in order.
