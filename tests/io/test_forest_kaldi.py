@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +25,7 @@ from tests.io.lattices import (
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_kaldi import KaldiLattice
+from tunesmith.io.read_forests import read_forests
 
 NAMES = ("graph", "acoustic")
 
@@ -139,17 +142,23 @@ def test_what_is_written_is_read_again(tmp_path_factory, drawn):
         with pytest.raises(UsageError, match="is no lattice from left to right"):
             KaldiLattice().write(forests, path)
         return
-    KaldiLattice().write(forests, path)
+    write_words(forests, path)
     found = read_path(KaldiLattice(), path)
     assert found.ids == list(forests.ids)
     for k, arrays in enumerate(drawn):
         assert found.paths(k) == readings(arrays, NAMES, WORDS)
     # Final costs are kept as such: what was read once stays as it is, order and all.
     again = path.with_name("again")
-    KaldiLattice().write(found.as_set(), again)
+    write_words(found.as_set(), again)
     second = read_path(KaldiLattice(), again)
     for k in range(len(drawn)):
         assert second.edges(k) == found.edges(k)
+
+
+def write_words(forests, path):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "words are written as they are")
+        KaldiLattice().write(forests, path)
 
 
 def test_numbers_of_a_table_are_written(tmp_path):
@@ -224,6 +233,49 @@ def test_what_is_wrong_with_a_table_or_a_binary_archive(tmp_path):
         read_text(KaldiLattice(), b"utt \0B\xd6\xfd\xb2\x7e")
     with pytest.raises(FormatError, match=r"^file:2: .*UTF-8"):
         read_text(KaldiLattice(), b"u\n0 1 \xff\xfe 1,2,\n1\n\n")
+
+
+def test_a_binary_archive_is_told_without_its_format(tmp_path):
+    path = tmp_path / "lat.1"
+    for data in [b"utt-1 \0B\xd6\xfd\xb2\x7e", b"\0B\xd6\xfd\xb2\x7e"]:
+        path.write_bytes(data)
+        with pytest.raises(FormatError, match=r"lat.1: this is a binary archive; convert it: latt"):
+            read_forests(path)
+
+
+def test_numbers_without_a_table_are_warned_of_beside_words(tmp_path):
+    lattice, lines, said = tmp_path / "l", tmp_path / "r", tmp_path / "t"
+    lattice.write_text("0\n0 1 5 1,2,\n1\n\n")
+    lines.write_text("five\n")
+    said.write_text("0 five\n")
+    with pytest.warns(UserWarning, match=r"l: all words .*--format kaldi-lattice:words=FILE$"):
+        read_forests(lattice, lines)
+    with pytest.warns(UserWarning, match=r"l: all words .*--format kaldi-lattice:words=FILE$"):
+        read_forests(lattice, format=f"kaldi-lattice:references={said}")
+    # Numbers beside numbers, and words beside words, are as they should be.
+    lines.write_text("7\n")
+    said.write_text("0 7\n")
+    read_forests(lattice, lines)
+    read_forests(lattice, format=f"kaldi-lattice:references={said}")
+    lines.write_text("five\n")
+    lattice.write_text("0\n0 1 six 1,2,\n1\n\n")
+    read_forests(lattice, lines)
+
+
+def test_words_in_place_of_numbers_are_warned_of_once(tmp_path):
+    words = read_text(KaldiLattice(), "u\n0 1 six 1,2,\n0 1 5\n1\n\nv\n0 1 six\n1\n\n").as_set()
+    with pytest.warns(UserWarning, match=r"as 'six', and Kaldi itself reads numbers") as seen:
+        KaldiLattice().write(words, tmp_path / "out")
+    assert len(seen) == 1
+    KaldiLattice().write(read_text(KaldiLattice(), GOOD).as_set(), tmp_path / "out")
+
+
+def test_ids_are_looked_at_before_anything_is_written(capsysbinary):
+    good = read_text(KaldiLattice(), GOOD + GOOD.replace("u", "v")).as_set()
+    for name in ("v w", ""):
+        with pytest.raises(UsageError, match=f"the id '{name}' has white space in it, or is empty"):
+            KaldiLattice().write(replace(good, ids=("u", name)), "-")
+    assert capsysbinary.readouterr().out == b""
 
 
 @settings(max_examples=150, deadline=None)

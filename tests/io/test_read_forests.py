@@ -225,8 +225,17 @@ def test_a_forest_without_a_line_is_an_error(tmp_path) -> None:
     with pytest.raises(FormatError, match="r: no source for id 2, the file has 2 lines"):
         read_forests(records, sources=given)
     records = lines(tmp_path, "f.jsonl", {**FOREST, "id": "x"})
-    with pytest.raises(FormatError, match="r: forest 'x' has no line here"):
+    with pytest.raises(FormatError, match=r"r: forest 'x' has no line here.*; put each reference"):
         read_forests(records, given)
+    with pytest.raises(FormatError, match=r"r: forest 'x' has no line here.*; put each source"):
+        read_forests(records, sources=given)
+    for name in ("kaldi-lattice", "htk"):
+        lattice = text(tmp_path, "x.lat", TEXTS[name].replace("0\n0 1", "x\n0 1"))
+        remedy = f"give transcripts with their ids: --format {name}:references=FILE"
+        with pytest.raises(FormatError, match=rf"r: forest 'x' has no line here.*; {remedy}$"):
+            read_forests(lattice, given)
+        with pytest.raises(FormatError, match=r"r: forest 'x' has no line.*; give the forests num"):
+            read_forests(lattice, sources=given)
     with pytest.raises(UsageError, match="sources are in more than one file"):
         read_forests(lines(tmp_path, "f.jsonl", {**FOREST, "id": 1}), sources=[given, given])
 

@@ -52,6 +52,8 @@ class ForestFormat(ABC):
     one_a_file: ClassVar[bool] = False
     #: A line that is cut may look whole, with a number of fewer digits; so the last must end too.
     ends_lines: ClassVar[bool] = False
+    #: How to name the words of a format that may have numbers in their place.
+    word_table: ClassVar[str] = ""
     #: Which of references and sources it has a place for.
     holds: ClassVar[frozenset[str]] = frozenset()
 
@@ -145,6 +147,22 @@ def number_in(path: str) -> int | None:
 def is_pipe(path: str) -> bool:
     """Tell whether a name is that of standard input or of a pipe, and so says nothing."""
     return path == "-" or Path(path).is_fifo()
+
+
+def are_numbers(words: Iterable[str]) -> bool:
+    """Tell whether words are all whole numbers, as in files without their words."""
+    return all(word.isascii() and word.isdigit() for word in words)
+
+
+def warn_of_numbers(
+    name: str, words: Iterable[str], references: Iterable[str], remedy: str
+) -> None:
+    """Warn if words are numbers and those of references are not: none would be right."""
+    if not are_numbers(references) and are_numbers(words):
+        problem = "all words of the lattices are numbers and those of the references are not"
+        warnings.warn(
+            f"{name}: {problem}; name the table of words: --format {remedy}", stacklevel=3
+        )
 
 
 def whole_number(text: str, source_name: str, line: int, what: str) -> int:

@@ -25,14 +25,22 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from tunesmith.data.forests import Forests
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.forest_formats import FOREST_FORMATS, Numbering, whole_number
+from tunesmith.io.forest_formats import (
+    FOREST_FORMATS,
+    Numbering,
+    are_numbers,
+    warn_of_numbers,
+    whole_number,
+)
 from tunesmith.io.forest_lattice import (
     MARKS,
     NOWHERE,
@@ -61,6 +69,7 @@ _HEAD = re.compile(rb"\s*\S+[ \t]*\r?\n" + _SECOND + rb"[ \t]*\r?\n")
 #: Two costs, and transition ids if it is of the compact kind.
 _WEIGHT = re.compile(r"([^,]+),([^,]+)(?:,[0-9_]*)?")
 BINARY = b"\0B"
+_BINARY_HEAD = re.compile(rb"(?:\S+ )?" + BINARY)
 
 
 @FOREST_FORMATS.register("kaldi-lattice")
@@ -70,13 +79,17 @@ class KaldiLattice(UtteranceFormat):
 
     suffixes = (".lats",)
     ends_lines = True
+    word_table = "kaldi-lattice:words=FILE"
 
     words: str = option("", "a table of words and their numbers: words.txt", "FILE")
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Tell whether there is an id alone on the first line, and an arc on the second."""
-        return _HEAD.match(head) is not None
+        """Tell whether there is an id alone on the first line, and an arc on the second.
+
+        Binary archives are recognised too, so that they are refused as what they are.
+        """
+        return _HEAD.match(head) is not None or _BINARY_HEAD.match(head) is not None
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the lattice of each utterance."""
@@ -84,9 +97,13 @@ class KaldiLattice(UtteranceFormat):
             problem = "this is a binary archive"
             raise FormatError(source.name, None, problem, "convert it: lattice-copy ark:F ark,t:-")
         ids = names[FEATURES[0]], names[FEATURES[1]]
+        tokens = _Tokens(words, self._table if self.words else None, self.words)
         for entry in _entries(source):
-            lattice = entry.lattice(ids, self._tokens(words))
+            lattice = entry.lattice(ids, tokens)
             yield self.with_transcript(lattice, words, entry.id)
+        if self.references and not self.words and tokens.labels:
+            said = chain.from_iterable(text.split() for text in self._transcripts.values())
+            warn_of_numbers(source.name, tokens.labels, said, self.word_table)
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write an archive."""
@@ -97,15 +114,23 @@ class KaldiLattice(UtteranceFormat):
                 )
         labels = self._labels()
         ids = [_index(forests.names, name) for name in FEATURES]
+        for i in forests.ids:
+            if [str(i)] != str(i).split():
+                raise UsageError(f"the id '{i}' has white space in it, or is empty; write arrow")
+        text = ""
         with writing(path) as file:
             for i, lattice in lattices(forests, self.name):
-                if [str(i)] != str(i).split():
-                    raise UsageError(f"the id '{i}' has white space in it; write arrow")
                 lines = _written(lattice, ids, labels)
                 file.write(f"{i} \n{''.join(lines)}\n".encode())
-
-    def _tokens(self, words: Numbering) -> _Tokens:
-        return _Tokens(words, self._table if self.words else None, self.words)
+                if labels is None and not text:
+                    words = (arc.word for arc in lattice.arcs if arc.word is not None)
+                    text = next((word for word in words if not are_numbers([word])), "")
+        if text:
+            warnings.warn(
+                f"words are written as they are, as '{text}', and Kaldi itself reads numbers only; "
+                f"for it write {self.word_table}",
+                stacklevel=3,
+            )
 
     def _labels(self) -> dict[str, str] | None:
         """Return the number of each word, if there is a table."""
@@ -134,6 +159,8 @@ class _Tokens:
     words: Numbering
     table: dict[str, str] | None
     table_name: str
+    #: What stood for words, where there is no table.
+    labels: set[str] = field(default_factory=set)
 
     def of(self, label: str, source_name: str, line: int) -> list[int]:
         """Return the token of a label; none where that is no word."""
@@ -144,7 +171,10 @@ class _Tokens:
                 raise FormatError(source_name, line, problem, "give the words.txt of the decoder")
             label = EPSILON if label == "0" else found
             return [] if label == EPSILON or label in MARKS else self.words.split(label)
-        return [] if label in NO_WORDS else self.words.split(label)
+        if label in NO_WORDS:
+            return []
+        self.labels.add(label)
+        return self.words.split(label)
 
 
 @dataclass

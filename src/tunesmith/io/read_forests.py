@@ -28,7 +28,9 @@ from tunesmith.io.forest_formats import (
     is_pipe,
     number_in,
     offsets,
+    warn_of_numbers,
 )
+from tunesmith.io.forest_lattice import UtteranceFormat
 from tunesmith.io.forest_store import StoredForests
 from tunesmith.io.forest_temporary import TemporaryForests
 from tunesmith.io.formats import FORMATS
@@ -81,13 +83,18 @@ def read_forests(
     for path in _several(references):
         source = Source(path)
         texts.append((source.name, _lines_as_ids(source, words)))
-        _check_lines(found.ids, len(texts[-1][1]), source.name, "reference")
+        _check_lines(found, len(texts[-1][1]), source.name, "reference")
         files.append(source.digest("text"))
+    for file in found.files if texts and found.vocabulary else ():
+        if table := FOREST_FORMATS.get(file.format).word_table:
+            said = list(words)[len(found.vocabulary) :]
+            warn_of_numbers(file.path, found.vocabulary, said, table)
+            break
     inputs = None
     for path in _several(sources):
         source = Source(path)
         lines = _lines(source)
-        _check_lines(found.ids, len(lines), source.name, "source")
+        _check_lines(found, len(lines), source.name, "source")
         inputs = tuple(lines[i] for i in found.ids if isinstance(i, int))
         files.append(source.digest("text"))
     held = found.references
@@ -291,18 +298,29 @@ def _packed(rows: Sequence[Sequence[Ids]]) -> References:
     return References(offsets([len(row) for row in rows]), texts)
 
 
-def _check_lines(ids: Sequence[GroupId], lines: int, name: str, what: str) -> None:
+def _check_lines(found: ForestSet | StoredForests, lines: int, name: str, what: str) -> None:
     """Raise an error if a forest has no line; warn if a line has no forest."""
+    ids = found.ids
     for i in ids:
         if not isinstance(i, int):
             problem = f"forest '{i}' has no line here, its id is not a number"
-            raise FormatError(name, None, problem, f"put each {what} into the file of the forests")
+            raise FormatError(name, None, problem, _remedy(found.files, what))
         if not 0 <= i < lines:
             problem = f"no {what} for id {i}, the file has {lines} lines"
             raise FormatError(name, None, problem, f"give one {what} line per forest")
     if lines > len(ids):
         more = f"{lines - len(ids)} of {lines} lines have no forest and do not count"
         warnings.warn(f"{name}: {more}", stacklevel=3)
+
+
+def _remedy(files: Sequence[FileDigest], what: str) -> str:
+    """Say what can be done in place of lines for forests whose ids are texts."""
+    for file in files:
+        if what == "reference" and issubclass(FOREST_FORMATS.get(file.format), UtteranceFormat):
+            return f"give transcripts with their ids: --format {file.format}:references=FILE"
+    if any(f"{what}s" in FOREST_FORMATS.get(file.format).holds for file in files):
+        return f"put each {what} into the file of the forests"
+    return "give the forests numbers as ids, from 0 on"
 
 
 def _lines_as_ids(source: Source, words: Numbering) -> Texts:
