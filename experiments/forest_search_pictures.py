@@ -17,6 +17,7 @@ from regularized_mert_pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILI
 Row = dict[str, Any]
 COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 MARKS = "os^Dv"
+SHOWN = ("start", "paper", "tuned")
 PANELS = {"searches": "SGD: how hope and fear are searched", "mu": "MIRA: weight of the loss"}
 
 
@@ -24,7 +25,8 @@ def draw(rows: Sequence[Row], folder: Path) -> None:
     """Draw all pictures for which there are rows."""
     folder.mkdir(exist_ok=True)
     if rows_of(rows, "fear"):
-        save(figure1(rows_of(rows, "fear")), folder / "forest-search-fear.png")
+        shown = [row for about in SHOWN for row in rows_of(rows, "fear", about=about)]
+        save(figure1(shown), folder / "forest-search-fear.png")
     if rows_of(rows, "searches") and rows_of(rows, "mu"):
         save(figure3(rows), folder / "forest-search-curves.png")
     if rows_of(rows, "mert"):
@@ -113,20 +115,23 @@ def _curves(axis: Axes, rows: Sequence[Row], part: str, about: str) -> None:
 def rounds(rows: Sequence[Row]) -> Figure:
     """Draw BLEU of the forests' own best after each round of MERT on lists."""
     names = list(dict.fromkeys(row["about"] for row in rows_of(rows, "mert")))
-    figure = Figure(figsize=(9.6, 3.6), layout="constrained")
+    figure = Figure(figsize=(9.6, 3.9), layout="constrained")
     axes = figure.subplots(1, len(names), squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
         for label, colour, mark in zip(labels(rows, "mert"), COLOURS, MARKS, strict=False):
             for k, row in enumerate(rows_of(rows, "mert", label=label, about=name)):
                 bleu = [one["bleu"] for one in row["rounds"]]
                 shown = label if k == 0 else None
-                if label == "forests":
-                    axis.axhline(bleu[-1], color=colour, linestyle="--", lw=1.0, label=shown)
+                if label.startswith("forests"):
+                    style = "--" if label == "forests" else "-."
+                    axis.axhline(bleu[-1], color=colour, linestyle=style, lw=1.0, label=shown)
                 else:
                     axis.plot(range(len(bleu)), bleu, mark + "-", color=colour, ms=4, label=shown)
         axis.set_title(name)
         axis.set_xlabel("round")
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("BLEU of the forests' best")
-    axes[-1].legend(fontsize=8)
+    # The first set has all ways of running it.
+    handles = axes[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=4, fontsize=9)
     return figure

@@ -10,7 +10,12 @@ Row = dict[str, Any]
 STARTS = {"paper": "as the paper's", "decoder": "the decoder's"}
 
 #: Of which hope and fear are looked for.
-WEIGHTS = {"start": "the decoder's", "paper": "as the paper's start", "tuned": "tuned by MIRA"}
+WEIGHTS = {
+    "start": "the decoder's",
+    "larger": "the decoder's × 16",
+    "paper": "as the paper's start",
+    "tuned": "tuned by MIRA",
+}
 
 
 def all_of(rows: Sequence[Row]) -> dict[str, str]:
@@ -38,7 +43,7 @@ def labels(rows: Sequence[Row], part: str) -> list[str]:
 
 def fear(rows: Sequence[Row]) -> str:
     """Show how often the forest has a derivation that the list lacks, and how much better it is."""
-    some = rows_of(rows, "fear")
+    some = [row for about in WEIGHTS for row in rows_of(rows, "fear", about=about)]
     if not some:
         return ""
     sizes = sorted({one["size"] for one in some[0]["gains"]})
