@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +16,9 @@ from hypothesis import strategies as st
 from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference import forest_counts
 from tunesmith.inference.derivations import best_derivations, texts_of
-from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_counts import counted, counted_once
 from tunesmith.io.forest_temporary import stored_like
 from tunesmith.io.read_forests import read_forests
 from tunesmith.metrics.bleu import BLEU
@@ -93,7 +96,7 @@ def pair(limit: float) -> tuple[ForestSet, ForestArrays]:
 def test_with_less_context_matches_may_be_missed_and_nothing_else(
     limit: float, is_split: bool
 ) -> None:
-    with pytest.warns(UserWarning, match="1 of 1 forests are too large to see all n-grams"):
+    with pytest.warns(UserWarning, match="not counted in 1 of 1 forests"):
         before, after = pair(limit)
     held = [tuple(range(12)), (4, 0, 1, 3)]
     missed = 0.0
@@ -161,7 +164,7 @@ def test_the_shortest_reference_is_known() -> None:
 
 
 def test_what_cannot_be_counted_is_refused() -> None:
-    with pytest.raises(UsageError, match="tokenise the forests and the references beforehand"):
+    with pytest.raises(UsageError, match="use --forest-search kbest, or tokenise"):
         counted(cased(), BLEU(tokenize="intl"))
     with pytest.raises(TunesmithError, match="needs references"):
         counted(replace(cased(), references=None), BLEU())
@@ -204,3 +207,48 @@ def test_real_graphs_hardly_grow(shared_data: Path, tmp_path: Path) -> None:
             found = summed(after.arrays, Tree(edges, ()), s)
             words = tuple(after.join(texts[s]).split())
             np.testing.assert_allclose(found, unclipped(words, [held[s]], 4), atol=1e-9)
+
+
+def test_counts_are_kept_for_metrics_that_count_the_same() -> None:
+    whole = cased()
+    first = counted_once(whole, BLEU())
+    assert counted_once(whole, BLEU(smoothing="add-k", reference_length_scale=1.2)) is first
+    other = counted_once(whole, BLEU(lowercase=True))
+    expected = counted(whole, BLEU(lowercase=True)).in_memory().arrays
+    for one, wanted in zip(other.in_memory().arrays, expected, strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    assert not np.array_equal(other.in_memory().arrays.counts, first.in_memory().arrays.counts)
+    # Of each set the last is kept alone, and none for another set with the same contents.
+    assert counted_once(whole, BLEU()) is not first
+    assert counted_once(replace(whole), BLEU()) is not counted_once(whole, BLEU())
+
+
+def test_what_is_kept_goes_with_the_forests() -> None:
+    whole = cased()
+    held = weakref.ref(counted_once(whole, BLEU()))
+    gc.collect()
+    assert held() is not None
+    del whole
+    gc.collect()
+    assert held() is None
+
+
+def test_a_warning_is_given_to_all_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forest_counts, "USUAL_LIMIT", 0.0)
+    whole = cased()
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="not counted in"):
+            counted_once(whole, BLEU())
+
+
+def test_counts_go_to_disk_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = cased()
+    expected = counted(whole, BLEU())
+    size = expected.in_memory().arrays.bytes
+    assert expected.bytes_per_edge == 0.0
+    for room, is_on_disk in ((2 * size, False), (2 * size - 1, True), (0, True)):
+        monkeypatch.setattr(forest_counts, "budget", lambda r=room: 2 * (whole.arrays.bytes + r))
+        found = counted(whole, BLEU())
+        assert (found.bytes_per_edge > 0.0) == is_on_disk
+        for one, wanted in zip(found.in_memory().arrays, expected.in_memory().arrays, strict=True):
+            np.testing.assert_array_equal(one, wanted)

@@ -155,10 +155,13 @@ class Forests(ABC):
 
     def in_memory(self) -> ForestSet:
         """Return all of them in memory."""
-        block = self.block(0, self.groups)
+        return self.with_arrays(self.block(0, self.groups).arrays)
+
+    def with_arrays(self, arrays: ForestArrays) -> ForestSet:
+        """Return forests that were made of these, one of each, in memory."""
         return ForestSet(
             self.ids,
-            block.arrays,
+            arrays,
             self.names,
             self.vocabulary,
             self.references,

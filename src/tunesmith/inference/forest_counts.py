@@ -8,27 +8,30 @@ share of the source that each covers (equation 10). So counts add up over a deri
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.data.candidates import References, Texts
-from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut, joined
+from tunesmith.data.forests import Block, ForestArrays, Forests, cut
+from tunesmith.data.memory import budget
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import grown
 from tunesmith.inference.forest_contexts import GAP, LENGTH, Trie, lay_out, room_of, trie_of
-from tunesmith.inference.forest_exact import prepared_references
+from tunesmith.inference.forest_exact import counting, prepared_references
+from tunesmith.inference.forest_kept import kept
 from tunesmith.inference.forest_split import USUAL_LIMIT, SplitForest, rebuilt, split_forest
-from tunesmith.io.forest_temporary import stored_like
+from tunesmith.io.forest_temporary import made_like
 from tunesmith.kernels import kernel
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngram_tables import NgramTables, longer
 from tunesmith.metrics.preparation import WORD_BY_WORD
 from tunesmith.parallel.local import map_pieces, thread_count
-
 
 #: Forests with counts take so many times the memory, with what splitting needs at a time.
 GROWTH = 7.0
@@ -50,10 +53,28 @@ class Counted(NamedTuple):
     widths: Ids
 
 
+def can_count(metric: Metric) -> TypeGuard[BLEU]:
+    """Tell whether hyperedges can have what a metric counts.
+
+    That is BLEU, and not a class made of it, which may count in another way. Forests have words
+    one by one, and so they must be tokenised.
+    """
+    return type(metric) is BLEU and metric.tokenize in WORD_BY_WORD
+
+
+def counted_once(forests: Forests, metric: BLEU) -> Forests:
+    """Return forests with counts; they are kept for the next who asks."""
+    make = functools.partial(_counted, forests, metric, USUAL_LIMIT)
+    whole, widths = kept(forests, "counts", counting(metric), make)
+    warn_of_fewer(widths, metric)
+    return whole
+
+
 def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
     """Split nodes, and count for each hyperedge what BLEU counts.
 
-    What is on disk stays there: the forests with counts go to a temporary file.
+    What is on disk stays there: the forests with counts go to a temporary file. So they do where
+    they would take too much of the memory.
 
     Parameters
     ----------
@@ -63,6 +84,13 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
         A forest may grow to so many times its hyperedges; see
         :mod:`tunesmith.inference.forest_split`.
     """
+    whole, widths = _counted(forests, metric, limit)
+    warn_of_fewer(widths, metric)
+    return whole
+
+
+def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids]:
+    """Count, and say how many words the contexts have by which each forest was split."""
     counter = BlockCounter(forests, metric, limit)
     widths: list[Ids] = []
 
@@ -76,21 +104,9 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
                 widths.append(found.widths)
                 yield from found.parts
 
-    whole: Forests
-    if forests.bytes_per_edge > 0.0:
-        whole = stored_like(forests, parts(), len(metric.stat_names))
-    else:
-        whole = ForestSet(
-            forests.ids,
-            joined(list(parts())),
-            forests.names,
-            forests.vocabulary,
-            forests.references,
-            forests.sources,
-            forests.files,
-        )
-    warn_of_fewer(np.concatenate(widths), metric)
-    return whole
+    plain = 0 if forests.bytes_per_edge > 0.0 else forests.block(0, 1).arrays.bytes
+    whole = made_like(forests, parts(), budget() / 2 - plain)
+    return whole, np.concatenate(widths)
 
 
 def warn_of_fewer(widths: Ids, metric: BLEU) -> None:
@@ -98,8 +114,8 @@ def warn_of_fewer(widths: Ids, metric: BLEU) -> None:
     fewer = int((widths < metric.order - 1).sum())
     if fewer:
         warnings.warn(
-            f"{fewer} of {len(widths)} forests are too large to see all n-grams of order "
-            f"{metric.order}; hope and fear are searched without some of their matches",
+            f"n-grams across some hyperedges are not counted in {fewer} of {len(widths)} forests, "
+            "which would grow too large; texts are still scored exactly",
             stacklevel=3,
         )
 
@@ -123,7 +139,8 @@ class BlockCounter:
         if metric.tokenize not in WORD_BY_WORD:
             raise UsageError(
                 f"bleu with tokenize={metric.tokenize} cannot be counted on forests, whose words "
-                "are seen one by one; tokenise the forests and the references beforehand"
+                "are seen one by one; use --forest-search kbest, or tokenise the forests and the "
+                "references beforehand"
             )
         self._metric = metric
         self._limit = limit

@@ -16,6 +16,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Forests
 from tunesmith.errors import TunesmithError
+from tunesmith.inference.forest_kept import kept
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
@@ -107,7 +108,8 @@ class _TextCounter:
         plain = isinstance(metric, BLEU) and type(metric).candidate_stats is BLEU.candidate_stats
         if not plain or metric.tokenize not in WORD_BY_WORD:  # type: ignore[attr-defined]
             return None
-        return cls(forests, metric)  # type: ignore[arg-type]
+        own: BLEU = metric  # type: ignore[assignment]
+        return kept(forests, "tables", counting(own), lambda: cls(forests, own))
 
     def of_text(self, group: int, words: Ids) -> Stats:
         row = np.empty(2 + 2 * self._order, self._kind)
@@ -136,6 +138,11 @@ class _TextCounter:
         if held is None:
             held = self._own.count = np.zeros(self._most, np.int32)
         return held
+
+
+def counting(metric: BLEU) -> tuple[int, str, bool, str]:
+    """Return the options that what BLEU counts depends on."""
+    return metric.order, metric.tokenize, metric.lowercase, metric.reference_length
 
 
 def prepared_references(forests: Forests, metric: BLEU) -> tuple[Texts | None, References]:

@@ -27,7 +27,7 @@ from tunesmith.inference.derivations import (
     viterbi,
 )
 from tunesmith.inference.examples import Derivation, Risk, expected_of
-from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_counts import counted_once
 from tunesmith.inference.forest_description import describe
 from tunesmith.inference.forest_edits import wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
@@ -83,7 +83,7 @@ class ForestExamples:
     def counted(self) -> Loaded:
         """The forests with what BLEU counts at hyperedges, for the worth of the moment."""
         assert isinstance(self._metric, BLEU)  # only whole forests ask
-        return Loaded(counted(self.tuning.forests, self._metric))
+        return Loaded(counted_once(self.tuning.forests, self._metric))
 
     @cached_property
     def reference_lengths(self) -> Floats:

@@ -17,7 +17,7 @@ from tunesmith.inference.derivations import (
     unfold,
     viterbi,
 )
-from tunesmith.inference.forest_counts import counted, replaced_words
+from tunesmith.inference.forest_counts import can_count, counted_once, replaced_words
 from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_hope_fear import linear_values, reranked
@@ -25,7 +25,7 @@ from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replaced
+from tunesmith.metrics.preparation import numbered, replaced
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.wer import CER, WER, ErrorRate
 from tunesmith.parallel.local import map_pieces
@@ -83,7 +83,7 @@ def oracle(
     Parameters
     ----------
     forests
-        For BLEU, with what hyperedges count, or without.
+        What is chosen from.
     exact
         Counts texts.
     weights
@@ -91,7 +91,7 @@ def oracle(
     worst
         Look for the lowest score, or the highest error rate.
     """
-    if type(metric) is BLEU and metric.tokenize in WORD_BY_WORD:
+    if can_count(metric):
         return _of_bleu(forests, metric, exact, weights, worst)
     is_ours = type(metric) in {WER, CER}  # another class may count in another way
     if is_ours and isinstance(metric, ErrorRate) and not worst and _are_lattices(forests):
@@ -106,7 +106,7 @@ def _of_bleu(
     texts = [begun[s] for s in range(forests.groups)]
     total: Stats = stats.sum(axis=0)
     sign = -1.0 if worst else 1.0
-    searched = forests if _has_counts(forests, metric) else counted(forests, metric)
+    searched = counted_once(forests, metric)
     for _ in range(ROUNDS):
         changed = False
         for piece in searched.pieces():
@@ -124,10 +124,6 @@ def _of_bleu(
         if not changed:
             break
     return ForestOracle(stats, pack_texts(texts), float(metric.score(total)), False)
-
-
-def _has_counts(forests: Forests, metric: BLEU) -> bool:
-    return bool(forests.block(0, 1).arrays.counts.shape[1] == len(metric.stat_names))
 
 
 def _found(

@@ -11,16 +11,16 @@ The order of nodes and hyperedges stays as it is. What no derivation uses any mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints
-from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, joined
+from tunesmith.data.forests import Block, ForestArrays, Forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import edge_scores, viterbi
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
-from tunesmith.io.forest_temporary import stored_like
+from tunesmith.io.forest_temporary import made_like
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, thread_count
 
@@ -71,21 +71,6 @@ def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
     return _pruned(forests, lambda block: _densest(*block, weights, density))
 
 
-def collected(parts: Iterable[ForestArrays], forests: Forests) -> Forests:
-    """Return what was made of a set, piece by piece, as a set; of one on disk it goes there too."""
-    if forests.bytes_per_edge > 0.0:
-        return stored_like(forests, parts)
-    return ForestSet(
-        forests.ids,
-        joined(list(parts)),
-        forests.names,
-        forests.vocabulary,
-        forests.references,
-        forests.sources,
-        forests.files,
-    )
-
-
 def _pruned(forests: Forests, choose: Callable[[Block], tuple[int, Flags]]) -> Forests:
     """Keep what is chosen of each block, where ``choose`` also says which forest is wrong."""
 
@@ -102,7 +87,7 @@ def _pruned(forests: Forests, choose: Callable[[Block], tuple[int, Flags]]) -> F
         for i in range(0, len(pieces), together)
         for part in map_pieces(prune, pieces[i : i + together])
     )
-    return collected(parts, forests)
+    return made_like(forests, parts)
 
 
 def with_edges(block: Block, keep: Flags) -> ForestArrays:

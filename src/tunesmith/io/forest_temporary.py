@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
+import math
 import os
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References
-from tunesmith.data.forests import Block, ForestArrays, Forests, cut
+from tunesmith.data.forests import Block, ForestArrays, Forests, cut, joined
 from tunesmith.errors import TunesmithError
 from tunesmith.io.forest_layout import Opened, layout_of
 from tunesmith.io.forest_store import StoredForests
@@ -87,6 +90,36 @@ def stored_like(forests: Forests, parts: Iterable[ForestArrays], counts: int = 0
         forests.sources,
         forests.files,
     )
+
+
+def made_like(forests: Forests, parts: Iterable[ForestArrays], room: float = math.inf) -> Forests:
+    """Return forests that were made of others, part by part, in the order of the set.
+
+    Parameters
+    ----------
+    forests
+        What they were made of. If those are on disk, they go there too.
+    room
+        So many bytes they may take, twice as many while they are laid together; if it is more,
+        they go to disk.
+    """
+    if forests.bytes_per_edge > 0.0:
+        room = 0.0
+    coming = iter(parts)
+    held: deque[ForestArrays] = deque()
+    size = 0
+    for part in coming:
+        held.append(part)
+        size += part.bytes
+        if 2 * size > room:
+            rest = itertools.chain(_emptied(held), coming)
+            return stored_like(forests, rest, part.counts.shape[1])
+    return forests.with_arrays(joined(held))
+
+
+def _emptied(held: deque[ForestArrays]) -> Iterator[ForestArrays]:
+    while held:
+        yield held.popleft()
 
 
 @contextlib.contextmanager
