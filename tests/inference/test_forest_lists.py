@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
 from tunesmith.data.forests import Block, Forests, cut
 from tunesmith.inference.derivations import Derivations
-from tunesmith.inference.forest_lists import candidates_of, kbest_lists, outputs, sampled_lists
+from tunesmith.inference.forest_lists import (
+    candidates_of,
+    kbest_lists,
+    outputs,
+    sampled_lists,
+    with_more,
+)
 
 WEIGHTS = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
 SOME = settings(max_examples=40)
@@ -140,3 +146,35 @@ def test_samples_are_derivations_and_none_is_there_twice(forests, weights, seed)
         }
         assert len(drawn) == last - first
         assert drawn <= known
+
+
+@SOME
+@given(drawn_set(), WEIGHTS, WEIGHTS, st.integers(1, 5))
+def test_more_lists_come_after_those_before(forests, weights, others, size):
+    before, more = kbest_lists(forests, weights, size), kbest_lists(forests, others, size)
+    found, origin = with_more(before, more)
+    check_about(found, forests, range(forests.groups))
+    rows = np.vstack([rows_of(before), rows_of(more)])
+    texts = [*map(before.texts.__getitem__, range(len(before)))]
+    texts += map(more.texts.__getitem__, range(len(more)))
+    kinds = [(tuple(w.tolist()), tuple(row.tolist())) for w, row in zip(texts, rows, strict=True)]
+    assert rows_of(found).tolist() == rows[origin].tolist()
+    assert [found.texts[i].tolist() for i in range(len(found))] == [
+        texts[i].tolist() for i in origin
+    ]
+    for g in range(forests.groups):
+        own = [*range(*before.start[g : g + 2]), *(len(before) + np.arange(*more.start[g : g + 2]))]
+        first = {kinds[i]: int(i) for i in reversed(own)}
+        assert origin[found.start[g] : found.start[g + 1]].tolist() == sorted(first.values())
+
+
+def test_features_stay_in_their_order_with_more_lists():
+    edges = [(0, [], [k], {250: 1.0, k: 2.0}) for k in range(4)]
+    forests = forest_set([forest_arrays(edges, 0)], 251, 4, [[[0]]])
+    up = np.arange(251.0)
+    before, more = (kbest_lists(forests, weights, 2) for weights in (up, -up))
+    found, _ = with_more(before, more)
+    assert found.features.names == forests.names
+    assert sorted(np.nonzero(row)[0].tolist() for row in rows_of(found)) == [
+        [k, 250] for k in range(4)
+    ]

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.inference.test_forest_examples import one_node_forests, options
+from tunesmith.inference.asking import score_at
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.tuners.arow import AROW
@@ -85,6 +86,19 @@ def test_other_metrics_look_at_the_best(tuner, seed):
     same_weights, same_gains = learnt(tuner, ForestTuning(forests, "wer"), start)
     np.testing.assert_allclose(same_weights, weights, rtol=1e-6, atol=1e-7)
     assert same_gains == pytest.approx(gains, abs=1e-9)
+
+
+@settings(max_examples=6)
+@given(SEEDS)
+def test_risk_of_few_of_the_best_ends_well_on_all(seed):
+    lists, forests, start = problem(seed, "wer")
+    tuner = MinRisk(epochs=6)
+    weights, _ = learnt(tuner, ForestTuning(forests, "wer", options("rerank", 4)), start)
+    same_weights, _ = learnt(tuner, lists, start)
+    np.testing.assert_allclose(weights, same_weights, rtol=1e-6, atol=1e-7)
+    few, _ = learnt(tuner, ForestTuning(forests, "wer", options("rerank", 2)), start)
+    # Lists of one fixed pair would end wherever the other two win.
+    assert score_at(lists, few) <= score_at(lists, start) + 1e-9
 
 
 def test_learners_do_learn_from_the_lists_here():

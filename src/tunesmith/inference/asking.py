@@ -37,6 +37,15 @@ class TuningHypotheses(Hypotheses, Protocol):
         """
         ...
 
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> TuningHypotheses:
+        """Return what expectations around some weights are over.
+
+        It is usually all there is. Where only lists of a forest's derivations have expectations,
+        it is lists of the best ones under the weights, with all that was there before: what was
+        returned for other weights.
+        """
+        ...
+
 
 #: How many derivations of a forest tell what is usual: lengths, and how much scores differ.
 USUAL = 20
@@ -111,6 +120,14 @@ def usual_lists(tuning: Tunable, weights: Floats) -> TuningSet:
     return _lists(tuning)
 
 
+def best_lists(tuning: ForestTuning, weights: Floats) -> TuningSet:
+    """Return the best derivations of each forest as lists, of the size that its options say."""
+    from tunesmith.inference.forest_lists import kbest_lists
+
+    lists = kbest_lists(tuning.forests, weights, tuning.options.size)
+    return TuningSet(lists, tuning.metric)
+
+
 def learning_lists(tuning: Tunable, weights: Floats, rng: np.random.Generator) -> TuningSet:
     """Return lists to learn from: the set itself, or those that a forest's options ask for.
 
@@ -120,11 +137,11 @@ def learning_lists(tuning: Tunable, weights: Floats, rng: np.random.Generator) -
     if not isinstance(tuning, ForestTuning):
         return _lists(tuning)
     from tunesmith.inference.forest_expectation import score_deviation
-    from tunesmith.inference.forest_lists import kbest_lists, sampled_lists
+    from tunesmith.inference.forest_lists import sampled_lists
 
     forests, size = tuning.forests, tuning.options.size
     if tuning.options.lists == "kbest":
-        return TuningSet(kbest_lists(forests, weights, size), tuning.metric)
+        return best_lists(tuning, weights)
     deviation = score_deviation(forests, weights)
     sharpness = SAMPLES_SHARPNESS / deviation if deviation > 0.0 else 0.0
     seed = int(rng.integers(2**62))

@@ -8,11 +8,10 @@ itself, and only what is on it is spelled and scored, exactly.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Forests
 from tunesmith.inference.derivations import best_of_block, check_length, spell_all
-from tunesmith.inference.forest_counts import counted
+from tunesmith.inference.forest_counts import can_count, counted_once
 from tunesmith.inference.forest_envelope import envelopes_of_block
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_expectation import (
@@ -29,13 +28,16 @@ from tunesmith.inference.forest_expectation import (
     expected_counts,
     score_deviation,
 )
-from tunesmith.inference.forest_lists import kbest_lists, sampled_lists
+from tunesmith.inference.forest_kept import kept
+from tunesmith.inference.forest_lists import kbest_lists, sampled_lists, with_more
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
 from tunesmith.inference.lists import ListHypotheses
-from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
+
+if TYPE_CHECKING:
+    from tunesmith.inference.asking import TuningHypotheses
 
 #: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
 #: forests fewer will do, and what they take in memory must not grow with the set.
@@ -54,15 +56,33 @@ class _OnForests:
 class _OnLists:
     """A distribution over some of them, and what it is for lists."""
 
+    lists: ListHypotheses
     expectation: Expectation
+
+
+class _Begun:
+    """Where a climb began, of which all its points know, and the lists made there."""
+
+    def __init__(self, hypotheses: ForestHypotheses, weights: Floats) -> None:
+        self._hypotheses = hypotheses
+        self._weights = weights
+
+    @cached_property
+    def lists(self) -> ListHypotheses:
+        """The best derivations under those weights; made when they are asked for."""
+        return self._hypotheses.best_lists(self._weights)
 
 
 class ForestHypotheses:
     """Forests with the statistics of what wins.
 
     For BLEU, expectations are over all derivations, of statistics that hyperedges have: matches
-    are not clipped, and the reference length is apportioned (Chiang 2012, section 5.1). For other
-    metrics they are over lists: the best derivations under the first weights that are asked for.
+    are not clipped, and the reference length is apportioned (Chiang 2012, section 5.1).
+
+    For other metrics, and where BLEU tokenises whole texts, they are over lists: the best
+    derivations under the weights of the point from which others were reached by ``move``. So the
+    directions of a climb are those of lists made where it began, while its line searches go over
+    all derivations. Who needs lists that keep up with the weights asks for :meth:`renewed`.
     """
 
     is_costly: ClassVar[bool] = True
@@ -74,12 +94,12 @@ class ForestHypotheses:
         self.names = tuning.names
         self.groups = tuning.groups
         self._exact = ExactStatistics(self.forests, self.metric)
-        self._lock = threading.Lock()
-        self._listed: ListHypotheses | None = None
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
+        return self._point(weights, _Begun(self, weights))
 
+    def _point(self, weights: Floats, begun: _Begun) -> Point:
         def find(piece: slice) -> Stats:
             block = self.forests.block(piece.start, piece.stop)
             start, edges = best_of_block(*block, weights)
@@ -90,20 +110,18 @@ class ForestHypotheses:
             return self._exact.of_texts(own, Texts(ends, words))
 
         stats = np.concatenate(map_pieces(find, self.forests.pieces()))
-        return self._point(weights, stats.sum(axis=0))
-
-    def _point(self, weights: Floats, total: Stats) -> Point:
-        return Point(weights, total, float(self.metric.gain(total)), None)
+        total: Stats = stats.sum(axis=0)
+        return Point(weights, total, float(self.metric.gain(total)), begun)
 
     def move(self, point: Point, direction: Direction, step: float) -> Point:
         """Evaluate weights on a line."""
         weights = point.weights.copy()
         weights[direction.features] += step * direction.values
-        return self.point(weights)
+        return self._point(weights, point.cache)
 
     def scaled(self, point: Point, factor: float) -> Point:
         """Evaluate weights times a power of two, which changes no choice."""
-        return Point(factor * point.weights, point.total, point.gain, None)
+        return Point(factor * point.weights, point.total, point.gain, point.cache)
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
@@ -127,8 +145,11 @@ class ForestHypotheses:
         return Envelope(stats[is_first].sum(axis=0), at[later], change)
 
     def deviation(self, point: Point) -> float:
-        """Return the pooled standard deviation of the scores of all derivations."""
-        return score_deviation(self.forests, point.weights)
+        """Return the pooled standard deviation of the scores of what expectations are over."""
+        if can_count(self.metric):
+            return score_deviation(self.forests, point.weights)
+        lists: ListHypotheses = point.cache.lists
+        return lists.deviation(lists.point(point.weights))
 
     def spread(self) -> Floats:
         """Return the pooled standard deviation of each feature, over samples of derivations."""
@@ -142,41 +163,50 @@ class ForestHypotheses:
     def _sampled(self) -> ListHypotheses:
         flat = np.zeros(len(self.names))
         size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
-        drawn = sampled_lists(self.forests, flat, 0.0, size, SEED)
+        about = self.forests, flat, 0.0, size, SEED
+        drawn = kept(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
         # Nobody asks for their scores.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(TuningSet(drawn, self.metric, nothing))
 
     @cached_property
     def _counted(self) -> Forests:
-        assert isinstance(self.metric, BLEU)  # only it is counted on hyperedges
-        return counted(self.forests, self.metric)
+        assert can_count(self.metric)  # nobody else asks
+        return counted_once(self.forests, self.metric)
 
-    def _on_lists(self, weights: Floats) -> ListHypotheses:
-        """Return the lists that stand for the forests, made at the first weights asked for."""
-        with self._lock:
-            if self._listed is None:
-                size = self.tuning.options.size
-                lists = kbest_lists(self.forests, weights, size)
-                self._listed = ListHypotheses(TuningSet(lists, self.metric))
-            return self._listed
+    def best_lists(self, weights: Floats) -> ListHypotheses:
+        """Return the best derivations under some weights, as many as the options say."""
+        lists = kbest_lists(self.forests, weights, self.tuning.options.size)
+        return ListHypotheses(TuningSet(lists, self.metric))
+
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> TuningHypotheses:
+        """Return themselves where all derivations have expectations.
+
+        Otherwise it is the lists of the best ones, with all that those before have.
+        """
+        if can_count(self.metric):
+            return self
+        new = self.best_lists(weights)
+        if not isinstance(before, ListHypotheses):
+            return new
+        earlier, more = before.tuning, new.tuning
+        together, origin = with_more(earlier.candidates, more.candidates)
+        stats = np.concatenate([earlier.stats, more.stats])[origin]
+        return ListHypotheses(more.of(together, stats))
 
     def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
         """Return expected gains and their gradients."""
-        if isinstance(self.metric, BLEU):
-            with self._lock:
-                forests = self._counted
-            pairs = zip(points, sharpness, strict=True)
-            return [self._expected(forests, point.weights, sharp) for point, sharp in pairs]
-        listed = self._on_lists(points[0].weights)
-        own = [listed.point(point.weights) for point in points]
-        return [
-            Expectation(e.sharpness, e.gain, e.gradient, e.worth, _OnLists(e))
-            for e in listed.expected(own, sharpness)
-        ]
+        find = self._over_all if can_count(self.metric) else self._over_lists
+        return [find(point, sharp) for point, sharp in zip(points, sharpness, strict=True)]
 
-    def _expected(self, forests: Forests, weights: Floats, sharpness: float) -> Expectation:
+    def _over_lists(self, point: Point, sharpness: float) -> Expectation:
+        lists: ListHypotheses = point.cache.lists
+        (found,) = lists.expected([lists.point(point.weights)], [sharpness])
+        return replace(found, cache=_OnLists(lists, found))
+
+    def _over_all(self, point: Point, sharpness: float) -> Expectation:
         """Go over the forests twice: the second time the metric's slope is known."""
+        forests, weights = self._counted, point.weights
         total = expected_counts(forests, weights, sharpness).sum(axis=0)
         slope = self.metric.slope(total)
         moments, variance = covariance_with_counts(forests, weights, sharpness, slope)
@@ -195,8 +225,7 @@ class ForestHypotheses:
             own = expectation.cache
             rows = vectors[k : k + 1]
             if isinstance(own, _OnLists):
-                listed = self._on_lists(own.expectation.cache)
-                found[k] = listed.covariance([own.expectation], rows)[0]
+                found[k] = own.lists.covariance([own.expectation], rows)[0]
             else:
                 sharp = expectation.sharpness
                 found[k] = covariance_with_features(self.forests, own.weights, sharp, rows)[0]

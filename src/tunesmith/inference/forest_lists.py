@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.sparse import csc_array, csr_array
+from dataclasses import replace
 
-from tunesmith.arrays import Floats
-from tunesmith.data.candidates import CandidateSet
+import numpy as np
+from scipy.sparse import csc_array, csr_array, vstack
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Forests
@@ -77,6 +79,40 @@ def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = Tru
     """
     found, _ = kbest_derivations(forests, weights, size, unique)
     return candidates_of(forests, found)
+
+
+def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, Ints]:
+    """Return lists of the same forests as one: what is new comes after what was there.
+
+    Features stay in the forests' order, all dense or all sparse, as they are in both.
+
+    Returns
+    -------
+    candidates
+        Those that differ in words or features.
+    origin : int64[N]
+        Which of all, those before and then the others, each of them is.
+    """
+    sizes = [np.diff(lists.start) for lists in (before, more)]
+    group = np.concatenate([np.repeat(np.arange(before.groups), own) for own in sizes])
+    order = np.argsort(group, kind="stable")
+    one, other = before.texts, more.texts
+    start = np.concatenate([one.start, one.start[-1] + other.start[1:]])
+    features = Features(
+        before.features.dense_names,
+        np.hstack([before.features.dense, more.features.dense]),
+        before.features.sparse_names,
+        csc_array(vstack([before.features.sparse, more.features.sparse])),
+    )
+    together, keep = without_duplicates(
+        replace(
+            before,
+            start=before.start + more.start,
+            features=features.of(order),
+            texts=Texts(start, np.concatenate([one.ids, other.ids])).some(order),
+        )
+    )
+    return together, order[keep]
 
 
 def sampled_lists(

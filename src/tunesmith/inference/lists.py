@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -27,6 +27,9 @@ from tunesmith.inference.sparse_envelope import shift_winners, sparse_envelope
 from tunesmith.kernels import kernel
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
+
+if TYPE_CHECKING:
+    from tunesmith.inference.asking import TuningHypotheses
 
 #: A variance below this share of the mean square is rounding.
 ROUNDING = 1e-13
@@ -129,6 +132,11 @@ class ListHypotheses:
         usual = np.sqrt(squares / np.maximum(np.diff(sparse.indptr), 1))
         sizes[len(features.dense_names) :] = np.where(usual > 0.0, usual, 1.0)
         return sizes
+
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> ListHypotheses:
+        """Return themselves: there is no more than the lists have."""
+        del weights, before
+        return self
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights from scratch."""

@@ -150,11 +150,17 @@ class MinRisk(Rounds):
         return self._online(tuning, objective, start, rng)
 
     def _batch(self, tuning: Tunable, start: Floats) -> Iterator[Round]:
-        """Find the best weights at each temperature, from those at the last one on."""
+        """Find the best weights at each temperature, from those at the last one on.
+
+        Where only lists of a forest's derivations have expectations, each temperature has those
+        that are best under the weights of the moment as well: away from the start, others win.
+        """
         strength = self.strength[0] if self.strength else STRENGTH
-        risk = ExpectedGain(hypotheses_of(tuning), start, strength)
-        weights = start
-        for temperature in self.temperatures():
+        whole = hypotheses_of(tuning)
+        weights, risk = start, ExpectedGain(whole.renewed(start), start, strength)
+        for number, temperature in enumerate(self.temperatures()):
+            if number > 0:
+                risk = risk.over(whole.renewed(weights, risk.hypotheses))
             weights, steps = risk.greatest(weights, temperature, self.steps)
             gain = risk.gain(weights, temperature)
             smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
@@ -164,7 +170,7 @@ class MinRisk(Rounds):
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over the sentences in random order; yield after every epoch."""
-        hypotheses = hypotheses_of(tuning)
+        hypotheses = hypotheses_of(tuning).renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())
@@ -227,6 +233,12 @@ class ExpectedGain:
         # strength times the squared size.
         spread = hypotheses.spread() / self.deviation
         self.scale = np.hypot(spread, math.sqrt(strength) * self.costs)
+
+    def over(self, hypotheses: TuningHypotheses) -> ExpectedGain:
+        """Return the same over other hypotheses, or itself if they are the same."""
+        if hypotheses is self.hypotheses:
+            return self
+        return ExpectedGain(hypotheses, self.centre, self.strength)
 
     def _sharpness(self, temperature: float) -> float:
         return min(1.0 / max(temperature * self.deviation, 1.0 / SHARPEST), SHARPEST)
