@@ -113,7 +113,7 @@ def wide(slot: str, first: int) -> str:
 WRONG: Mapping[str, tuple[str, str, int | None, str]] = {
     "moses: cycle": ("moses-hypergraph", swap(MOSES, "b |||", "b [2] |||"), 6, "cycle"),
     "moses: itself": ("moses-hypergraph", swap(MOSES, "b |||", "b [0] |||"), 6, "cycle"),
-    "moses: circle": ("moses-hypergraph", swap(MOSES, "c d |||", "c [2] |||"), 2, "circles"),
+    "moses: circle": ("moses-hypergraph", swap(MOSES, "c d |||", "c [2] |||"), None, "cycle"),
     "moses: no such node": (
         "moses-hypergraph",
         swap(MOSES, "[0] [1] |||", "[0] [7] |||"),
@@ -143,7 +143,7 @@ WRONG: Mapping[str, tuple[str, str, int | None, str]] = {
     "joshua: infinite": ("joshua-hypergraph", swap(JOSHUA, "f=1.5", "f=1e999"), 4, "finite"),
     "joshua: cut": ("joshua-hypergraph", JOSHUA[:-2], 10, "truncated"),
     "cdec: cycle": ("cdec-forest", edges(1, tails=[2], e=[[0]]), 1, "cycle"),
-    "cdec: itself": ("cdec-forest", edges(2, tails=[1], e=[[0]]), 1, "reaches the goal"),
+    "cdec: itself": ("cdec-forest", edges(2, tails=[1], e=[[0]]), 1, "cycle"),
     "cdec: no such node": ("cdec-forest", edges(3, tails=[0, 7]), 1, "node"),
     "cdec: negative": ("cdec-forest", edges(3, head=-1), 1, "node"),
     "cdec: slot": ("cdec-forest", edges(3, e=[[0], [0]]), 1, "tails once"),

@@ -234,7 +234,7 @@ ARCS = "J=0 S=0 E=1 W=a\nJ=1 S=1 E=2 W=b\n"
         ("N=2 L=1\nJ=0 S=0 W=a\n", 2, "arc 0 has not both ends"),
         ("N=2 L=1\nJ=0 S=0 E=-1\n", 2, "'-1', not a whole number"),
         (f"N=x L=2\n{ARCS}", 1, "N= is 'x', not a whole number"),
-        (f"N=3 L=3\n{ARCS}J=2 S=1 E=1\n", 4, "hyperedge 4 is in a cycle"),
+        (f"N=3 L=3\n{ARCS}J=2 S=1 E=1\n", 4, "this hyperedge is in a cycle"),
         (f"N=3 L=3\n{ARCS}J=2 S=2 E=0\n", 1, "no node that no arc leads to: .* cycle"),
         (f"start=0 end=2 N=3 L=3\n{ARCS}J=2 S=2 E=0\n", None, "is in a cycle"),
         (f"N=4 L=3\n{ARCS}J=2 S=3 E=2\n", 1, "2 nodes that no arc leads to, 0 and 3 .* start="),

@@ -117,7 +117,7 @@ def test_what_has_no_place_is_not_written(tmp_path):
         ("[1] [2]", "[0] [2]", 9, r"a tail is \[0\], which is no node"),
         ("[1] [2]", "[1] [5]", 9, r"a tail is \[5\], which is no node"),
         ("[1] [2]", "[1] [null]", 9, r"a tail is \[null\]: the hyperedge is in a cycle"),
-        ("[1] [2]", "[1] [3]", 9, "hyperedge 4 is in a cycle"),
+        ("[1] [2]", "[1] [3]", 9, "this hyperedge is in a cycle"),
         ("lm_0=-9.000", "lm_0=-9,000", 10, "'-9,000', not a number"),
         ("lm_0=-9.000", "lm_0=NaN", 10, "not finite"),
         ("lm_0=-9.000", "lm_0", 10, "'lm_0' is no feature"),

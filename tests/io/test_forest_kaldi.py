@@ -204,7 +204,7 @@ GOOD = "u\n0 1 5 1,2,\n1\n\n"
         ("v\n0 1 5 1,2,\n1 2 5 6 7 8\n2\n\n", 7, "there are 6 fields"),
         ("v\n0 1 5 6 1,2\n1 2 5\n2\n\n", 7, "there are 3 fields"),
         ("v\n0 1 5 1,2,\n1 1 5 1,2,\n1\n\n", 7, "is in a cycle"),
-        ("v\n0 1 5 1,2,\n2 3 5 1,2,\n3\n\n", 5, "no derivation reaches the goal"),
+        ("v\n0 1 5 1,2,\n2 3 5 1,2,\n3\n\n", 7, "no derivation reaches the goal"),
         ("v\n0 1 5 1,2,\n-1 3 5 1,2,\n3\n\n", 7, "a state is '-1'"),
         ("v\n0 1 5 Infinity,2,\n1\n\n", 6, "the graph cost is Infinity, which is not finite"),
         ("v\n0 1 5 1,BadNumber,\n1\n\n", 6, "the acoustic cost is 'BadNumber', not a number"),

@@ -101,22 +101,27 @@ class RawForest:
             raise self._error(code, None if edge < 0 else edge)
         return self._arrays(number, kept), np.flatnonzero(~kept)
 
+    def name_of(self, edge: int) -> str:
+        """Return what an error calls a hyperedge: where its line is known no number is needed."""
+        return f"hyperedge {edge + 1}" if self.lines is None else "this hyperedge"
+
     def _error(self, code: int, edge: int | None) -> RawForestError:
-        shown = "" if edge is None else f"hyperedge {edge + 1} "
+        shown = "no hyperedge" if edge is None else self.name_of(edge)
         last = self.nodes - 1
+        why = f"{shown} needs a node that none makes" if edge is not None else f"{shown} makes it"
         problem, remedy = {
-            NO_NODE: (f"{shown}has a node that is not there", f"number nodes from 0 to {last}"),
+            NO_NODE: (f"{shown} has a node that is not there", f"number nodes from 0 to {last}"),
             WRONG_SLOT: (
-                f"the target side of {shown}does not name each of its tails once",
+                f"the target side of {shown} does not name each of its tails once",
                 "name each of them once",
             ),
-            TOO_WIDE: (f"{shown}has more than {MOST_TAILS} tails", "binarise the grammar"),
+            TOO_WIDE: (f"{shown} has more than {MOST_TAILS} tails", "binarise the grammar"),
             NO_DERIVATION: (
-                "no derivation reaches the goal: it is not connected, or goes in circles",
+                f"no derivation reaches the goal, the forest is not connected: {why}",
                 "write the forest again with all its hyperedges",
             ),
             CYCLE: (
-                f"{shown}is in a cycle: a derivation may contain itself",
+                f"{shown} is in a cycle: a derivation may contain itself",
                 "remove the cycle; a forest has none",
             ),
         }[code]
@@ -255,7 +260,13 @@ def _order(
                 queue[last] = heads[e]
                 last += 1
     if not made[goal]:
-        return NO_DERIVATION, -1, number, kept
+        for e in range(edges):
+            kept[e] = not made[heads[e]]
+        wrong = _numbered(goal, heads, tail_start, tails, into, into_start, kept, made, number)
+        if wrong >= 0:
+            return CYCLE, wrong, number, kept
+        wrong = _unmade(goal, tail_start, tails, into, into_start, made)
+        return NO_DERIVATION, wrong, number, kept
     # What the goal uses of it, from the goal down.
     wanted = np.zeros(nodes, np.bool_)
     wanted[goal] = True
@@ -276,6 +287,24 @@ def _order(
                     last += 1
     wrong = _numbered(goal, heads, tail_start, tails, into, into_start, kept, wanted, number)
     return (CYCLE if wrong >= 0 else FINE), wrong, number, kept
+
+
+@kernel
+def _unmade(
+    goal: int, tail_start: Ints, tails: Ints, into: Ints, into_start: Ints, made: Flags
+) -> Number:
+    """Return a hyperedge below the goal that needs a node without any, or -1 if that is the goal.
+
+    There must be no cycle among what is not made.
+    """
+    node, found = goal, -1
+    while into_start[node] < into_start[node + 1]:
+        found = into[into_start[node]]
+        for k in range(tail_start[found], tail_start[found + 1]):
+            if not made[tails[k]]:
+                node = tails[k]
+                break
+    return found
 
 
 @kernel

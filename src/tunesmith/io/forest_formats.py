@@ -109,7 +109,7 @@ class FileOrder:
         wrong = np.flatnonzero(~np.isfinite(raw.feature_values))
         if len(wrong):
             edge = int(np.searchsorted(raw.feature_start, wrong[0], side="right")) - 1
-            problem = f"a feature of hyperedge {edge + 1} is not finite"
+            problem = f"a feature of {raw.name_of(edge)} is not finite"
             raise self._error(raw, edge, problem, "give a finite number")
         try:
             arrays, left_out = raw.ordered()
