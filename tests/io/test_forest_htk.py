@@ -83,12 +83,22 @@ J=3 START=3 END=1 WORD=own language=-0.5
     assert found.paths() == want
     # In a backward lattice a node's word is that of the arcs that leave it.
     backward = (
-        text.replace("N=4", "dir=b N=4").replace("!SENT_START", "ding").replace("own", "!NULL")
+        text.replace("N=4", "dir=b N=4").replace("!SENT_START", "ding").replace("WORD=own ", "")
     )
     assert read_text(HtkLattice(), backward.replace("!SENT_END", "dong")).paths() == Counter(
         {
             (("ding", "bit", "dong"), (("language", -1.0),)): 1,
             (("ding", "but", "dong"), (("language", -2.5),)): 1,
+        }
+    )
+
+
+def test_an_arc_that_names_no_word_does_not_take_its_nodes():
+    text = "N=2 L=2\nI=0\nI=1 W=it a=-2\nJ=0 S=0 E=1 W=!NULL\nJ=1 S=0 E=1 l=-1\n"
+    assert read_text(HtkLattice(), text).paths() == Counter(
+        {
+            ((), (("acoustic", -2.0),)): 1,
+            (("it",), (("acoustic", -2.0), ("language", -1.0))): 1,
         }
     )
 
@@ -234,6 +244,12 @@ ARCS = "J=0 S=0 E=1 W=a\nJ=1 S=1 E=2 W=b\n"
         ("N=2 L=1\nJ=0 S=0 W=a\n", 2, "arc 0 has not both ends"),
         ("N=2 L=1\nJ=0 S=0 E=-1\n", 2, "'-1', not a whole number"),
         (f"N=x L=2\n{ARCS}", 1, "N= is 'x', not a whole number"),
+        (f"N=3 L=3\n{ARCS}J=2 S=0 E=2 a=1 l=2 a=2\n", 4, "the field a= is there twice"),
+        (f"N=3 L=3\n{ARCS}J=2 S=0 E=2 l=1 language=2\n", 4, "the field language= is there twice"),
+        (f"N=3 L=3\n{ARCS}J=2 S=0 START=1 E=2\n", 4, "the field START= is there twice"),
+        (f"N=3 L=3\n{ARCS}J=2 S=0 E=2 W=a WORD=b\n", 4, "the field WORD= is there twice"),
+        (f"N=3 N=3 L=2\n{ARCS}", 1, "the field N= is there twice"),
+        (f"N=3 L=3\n{ARCS}J=2 S=0 E=2 W=a\\000b\n", 4, "holds the character NUL"),
         (f"N=3 L=3\n{ARCS}J=2 S=1 E=1\n", 4, "this hyperedge is in a cycle"),
         (f"N=3 L=3\n{ARCS}J=2 S=2 E=0\n", 1, "no node that no arc leads to: .* cycle"),
         (f"start=0 end=2 N=3 L=3\n{ARCS}J=2 S=2 E=0\n", None, "is in a cycle"),

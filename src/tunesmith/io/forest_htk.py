@@ -6,7 +6,7 @@ file holds one lattice, or several, each with its header. ``#`` begins a comment
 quotes, with ``\"`` for a quote and ``\101`` for the character with that octal number.
 
 Words are on arcs (``W=`` after ``J=``), or on nodes; a node's word, and the scores that it has, are
-those of all arcs into it that have none (with ``dir=b`` of all that leave it). ``!NULL``,
+those of all arcs into it that name none (with ``dir=b`` of all that leave it). ``!NULL``,
 ``!SENT_START``, ``!SENT_END``, ``<s>`` and ``</s>`` are no words.
 
 Scores become features: ``a=`` is ``acoustic``, ``l=`` ``language``; all others keep the names of

@@ -72,10 +72,14 @@ def _unescaped(text: str, source_name: str, line: int) -> str:
         return bytes([int(code, 8) & 0xFF]) if len(code) == 3 else code
 
     try:
-        return _ESCAPED.sub(character, text.encode()).decode()
+        found = _ESCAPED.sub(character, text.encode()).decode()
     except UnicodeDecodeError:
         problem = f"the characters of '{text}' are no UTF-8"
         raise FormatError(source_name, line, problem, "convert the file to UTF-8") from None
+    if "\0" in found:
+        problem = f"'{text}' holds the character NUL"
+        raise FormatError(source_name, line, problem, "remove it, it has no place in text")
+    return found
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class _Label:
 
     def filled(self, other: _Label) -> _Label:
         """Take from another what is not said."""
-        words = other.words if not self.words else self.words
+        words = other.words if self.words is None else self.words
         return _Label(words, {**other.values, **self.values})
 
 
@@ -130,6 +134,7 @@ class HtkReading:
     def add(self, fields: list[tuple[str, str]], line: int) -> None:
         """Take in a line."""
         self.last_line = line
+        self._check_once(fields, line)
         kind = fields[0][0]
         if kind not in {"I", "J"}:
             self._add_header(fields, line)
@@ -151,6 +156,15 @@ class HtkReading:
             raise self._no_sublattices(line)
         else:
             self.nodes[number] = self._label(fields, line)
+
+    def _check_once(self, fields: list[tuple[str, str]], line: int) -> None:
+        """Raise an error if a line has a field twice, by whichever of its names."""
+        seen = set()
+        for name, _ in fields:
+            same = self.SHORT.get(name) or FEATURES.get(name, name)
+            if same in seen:
+                raise self._error(line, f"the field {name}= is there twice", "give it once")
+            seen.add(same)
 
     def _ends_of(self, arc: int, fields: list[tuple[str, str]], line: int) -> tuple[int, int]:
         """Return the two nodes of an arc."""
