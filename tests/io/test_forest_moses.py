@@ -163,6 +163,25 @@ def test_cycles_and_goals_without_a_derivation(tmp_path) -> None:
         read_forests(put(tmp_path, "2 1\n1\na ||| \n0\n"))
 
 
+@pytest.mark.parametrize("wrong", ["a 2", "a =2", "a= 2", "a", "=2", "b=5 a 2", "a=2=b 5"])
+def test_features_are_as_strict_once_their_names_are_known(tmp_path, wrong: str) -> None:
+    head = f"{GRAPH.splitlines()[0]}\n1 2\n2\n"
+    good = "x ||| a=1 b=2 ||| 1\n"
+    for text, line in [(f"{wrong} |||\n", 4), (f"{wrong} |||\n", 5)]:
+        edges = f"y ||| {text}{good}" if line == 4 else f"{good}y ||| {text}"
+        with pytest.raises(FormatError, match=rf"5.txt:{line}: .*(feature with its|not a number)"):
+            read_forests(put(tmp_path, head + edges))
+
+
+def test_a_name_may_have_an_equals_sign_whatever_is_known(tmp_path) -> None:
+    edges = ["x ||| a=1 b=2 ||| 1\n", "x ||| a=2=b=5 ||| 1\n"]
+    for own in (edges, edges[::-1]):
+        head = f"{GRAPH.splitlines()[0]}\n1 2\n2\n"
+        found = whole(read_forests(put(tmp_path, head + "".join(own))))[5]["edges"]
+        assert {"a=2=b": 5.0} in [features for _, _, features in found]
+        assert {"a": 1.0, "b": 2.0} in [features for _, _, features in found]
+
+
 def test_every_truncation_is_an_error(tmp_path) -> None:
     """But for a header with nothing, and a last line that lost its number of words alone."""
     for end in range(len(GRAPH) - 3):

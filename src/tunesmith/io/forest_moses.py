@@ -25,7 +25,7 @@ import numpy as np
 
 from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
-from tunesmith.errors import FormatError, UsageError
+from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forest_folders import writing_folder
 from tunesmith.io.forest_formats import (
@@ -245,18 +245,17 @@ class HypergraphReader:
 
     def _features(self, text: str) -> None:
         held = self.edges
-        parts = text.replace("=", " ").split()
-        names, values = parts[::2], parts[1::2]
+        fields = text.split()
         try:
-            # Names that are known have no '=' in them, so that all others are where they seem.
-            ids = [self.known[name] for name in names]
-            if len(ids) != len(values):
-                raise KeyError
-        except KeyError:
-            pairs = [pair.rpartition("=") for pair in text.split()]
-            names, values = [name for name, _, _ in pairs], [value for _, _, value in pairs]
+            # Mostly names are known and have no '=' in them.
+            pairs = [field.split("=") for field in fields]
+            ids = [self.known[name] for name, _ in pairs]
+            values = [value for _, value in pairs]
+        except (KeyError, ValueError):
+            parts = [field.rpartition("=") for field in fields]
+            names, values = [name for name, _, _ in parts], [value for _, _, value in parts]
             if "" in names:
-                raise self._no_feature(text.split()) from None
+                raise self._no_feature(fields) from None
             ids = [self.names[name] for name in names]
             self.known.update((n, k) for n, k in zip(names, ids, strict=True) if "=" not in n)
         written = "".join(values)
@@ -266,7 +265,7 @@ class HypergraphReader:
                 raise ValueError
             held.values += map(float, values)
         except ValueError:
-            raise self._no_feature(text.split()) from None
+            raise self._no_feature(fields) from None
         held.features += ids
         held.sizes.append(len(ids))
 
@@ -301,11 +300,13 @@ def edge_texts(arrays: ForestArrays, forests: Forests, first: int = 0) -> Iterat
 
 def _word(word: str) -> str:
     if BAR in word or word in MARKS or TAIL.fullmatch(word):
-        raise UsageError(f"a hypergraph has no place for the word '{word}'; write arrow")
+        problem = f"a hypergraph has no place for the word '{shortened(word)}'"
+        raise UsageError(f"{problem}; write arrow")
     return word
 
 
 def _feature(name: str) -> str:
     if BAR in name or [name] != name.split():
-        raise UsageError(f"a hypergraph has no place for the name '{name}'; write arrow")
+        problem = f"a hypergraph has no place for the name '{shortened(name)}'"
+        raise UsageError(f"{problem}; write arrow")
     return name
