@@ -29,15 +29,15 @@ from tunesmith.inference.derivations import (
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.inference.forest_counts import counted_once
 from tunesmith.inference.forest_description import describe
-from tunesmith.inference.forest_edits import wer_hope
+from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_expectation import combine_edges, expected_worth
 from tunesmith.inference.forest_hope_fear import linear_values, reference_derivation, reranked
 from tunesmith.inference.forest_kbest import kbest_of
+from tunesmith.inference.forest_units import Units
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.wer import WER
 from tunesmith.metrics.worth import DocumentWorth, Worth
 
 #: Where worth alone counts, scores are made so small beside it that they decide among equals.
@@ -73,7 +73,8 @@ class ForestExamples:
         if metric is not self._metric:
             self._metric = metric
             self.exact = ExactStatistics(self.tuning.forests, metric)
-            self.__dict__.pop("counted", None)
+            for made in ("counted", "units"):
+                self.__dict__.pop(made, None)
         is_kbest = self.tuning.options.search == "kbest"
         if isinstance(worth, DocumentWorth) and type(metric) is BLEU and not is_kbest:
             return WholeForest(self, group, worth, metric)
@@ -84,6 +85,12 @@ class ForestExamples:
         """The forests with what BLEU counts at hyperedges, for the worth of the moment."""
         assert isinstance(self._metric, BLEU)  # only whole forests ask
         return Loaded(counted_once(self.tuning.forests, self._metric))
+
+    @cached_property
+    def units(self) -> Units | None:
+        """What the error rate of the moment counts; None if it is another metric."""
+        assert self._metric is not None  # only examples ask
+        return Units.of(self.tuning.forests, self._metric)
 
     @cached_property
     def reference_lengths(self) -> Floats:
@@ -321,19 +328,25 @@ class AmongBest(ForestExample):
 
     def _with_few_edits(self, scores: Floats, factor: float) -> list[Derivation]:
         """Return the best derivation by scores and edits to each reference, of a lattice."""
-        metric, references = self.worth.metric, self.examples.tuning.forests.references
-        if type(metric) is not WER or metric.lowercase or factor <= 0.0 or references is None:
+        units = self.examples.units if factor > 0.0 else None
+        if units is None or lattice_kind(*self.block[:2]) == NO_LATTICE:
             return []
-        arrays, forest, _ = self.block
-        found = []
+        arrays, forest, _ = self._in_units
+        references, found = units.references, []
         for r in range(*references.group_start[self.group : self.group + 2]):
-            reference = references.texts[r]
             # What an error costs is the same for all of them, as long as the reference is.
-            none, one = self.values(np.array([[0, len(reference), 0], [1, len(reference), 0]]))
-            edges = wer_hope(arrays, forest, scores, reference, factor * float(none - one))
+            length = int(units.lengths[r])
+            none, one = self.values(np.array([[0, length, 0], [1, length, 0]]))
+            cost = factor * float(none - one)
+            edges = wer_hope(arrays, forest, scores, references.texts[r], cost)
             if len(edges):
                 found.append(self.derivation(self.block, edges))
         return found
+
+    @cached_property
+    def _in_units(self) -> Block:
+        assert self.examples.units is not None  # nobody else asks
+        return self.examples.units.seen(self.block)
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth, and its derivative."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts, pack_texts
-from tunesmith.data.forests import Block, ForestArrays, Forests, cut
+from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.inference.derivations import (
     best_derivations,
     check_length,
@@ -17,17 +17,16 @@ from tunesmith.inference.derivations import (
     unfold,
     viterbi,
 )
-from tunesmith.inference.forest_counts import can_count, counted_once, replaced_words
+from tunesmith.inference.forest_counts import can_count, counted_once
 from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.inference.forest_hope_fear import linear_values, reranked
 from tunesmith.inference.forest_lists import kbest_lists
+from tunesmith.inference.forest_units import Units
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.preparation import numbered, replaced
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.wer import CER, WER, ErrorRate
 from tunesmith.parallel.local import map_pieces
 
 #: Each forest in turn takes a better derivation, so many times at most.
@@ -93,9 +92,9 @@ def oracle(
     """
     if can_count(metric):
         return _of_bleu(forests, metric, exact, weights, worst)
-    is_ours = type(metric) in {WER, CER}  # another class may count in another way
-    if is_ours and isinstance(metric, ErrorRate) and not worst and _are_lattices(forests):
-        return _of_errors(forests, metric, exact, weights)
+    units = None if worst else Units.of(forests, metric)
+    if units is not None and _are_lattices(forests):
+        return _of_errors(forests, metric, exact, weights, units)
     return _of_lists(forests, metric, weights, worst, size)
 
 
@@ -151,43 +150,35 @@ def _are_lattices(forests: Forests) -> bool:
 
 
 def _of_errors(
-    forests: Forests, metric: ErrorRate, exact: ExactStatistics, weights: Floats
+    forests: Forests, metric: Metric, exact: ExactStatistics, weights: Floats, units: Units
 ) -> ForestOracle:
     """Find the fewest errors of each lattice.
 
     Where references of a sentence differ in length, a text with more errors may still have the
     better rate: then it is a bound.
     """
-    references = forests.references
-    assert references is not None
-    parts = _units(forests, metric)
-    held = references.texts if parts is None else replaced(references.texts, parts)
+    references = units.references
 
     def find(piece: slice) -> list[Ids]:
         block = forests.block(piece.start, piece.stop)
-        if parts is not None:
-            block = Block(cut(block), 0, piece.stop - piece.start)
-        arrays = seen = block.arrays
-        if parts is not None:
-            sides = replaced_words(arrays.word_start, arrays.words, parts.start, parts.ids)
-            seen = arrays._replace(word_start=sides[0], words=sides[1])
+        seen = units.seen(block)
         found = []
         for s in range(piece.start, piece.stop):
-            forest = block.first + s - piece.start
-            own = [held[r] for r in range(*references.group_start[s : s + 2])]
-            edges = [_fewest_edits(seen, forest, reference) for reference in own]
-            # What follows characters does not follow none.
-            edges.append(_fewest_edits(seen, forest, np.empty(0, np.int32)))
+            place = s - piece.start
+            own = [references.texts[r] for r in range(*references.group_start[s : s + 2])]
+            # Without words as well: the space that follows characters does not follow none.
+            own.append(np.empty(0, np.int32))
+            edges = [_fewest_edits(seen.arrays, seen.first + place, one) for one in own]
             lengths = [0, *(-1 if len(one) == 0 else 1 for one in edges)]
             check_length(np.array(lengths), forests, np.full(len(edges), s))
-            texts = [spell(arrays, forest, one) for one in edges]
+            texts = [spell(block.arrays, block.first + place, one) for one in edges]
             errors = [int(exact.of_text(s, text)[0]) for text in texts]
             found.append(texts[int(np.argmin(errors))])
         return found
 
     texts = pack_texts([own for part in map_pieces(find, forests.pieces()) for own in part])
     stats = exact.of_texts(np.arange(forests.groups), texts)
-    lengths: list[Ints] = np.split(held.lengths, references.group_start[1:-1])
+    lengths: list[Ints] = np.split(units.lengths, references.group_start[1:-1])
     same = all(len(np.unique(own)) == 1 for own in lengths)
     best = ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
     begun = _chosen(forests, metric, exact, weights)
@@ -197,18 +188,6 @@ def _of_errors(
 def _fewest_edits(arrays: ForestArrays, forest: int, reference: Ids) -> Ids:
     edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
     return wer_hope(arrays, forest, np.zeros(edges[1] - edges[0]), reference, 1.0)
-
-
-def _units(forests: Forests, metric: ErrorRate) -> Texts | None:
-    """Return what the metric counts in place of each word: characters, say; None for the word.
-
-    A space follows each word, the last one too: at the end of both texts it is no edit. Only
-    texts without words lack it.
-    """
-    words = [word.lower() if metric.lowercase else word for word in forests.vocabulary]
-    if isinstance(metric, CER):
-        return numbered([[*word, " "] for word in words], {})
-    return numbered([[word] for word in words], {}) if metric.lowercase else None
 
 
 def _chosen(
