@@ -17,9 +17,10 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
+from tunesmith.inference.asking import TuningHypotheses, best_lists, hypotheses_of
 from tunesmith.inference.hypotheses import Hypotheses
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
@@ -66,6 +67,12 @@ class MERT(Constrained, Regularised, Remembering):
 
     In a loop with a decoder it climbs from the weights of earlier rounds too: from the best 10
     of them on the lists as they are now, or from the best where a climb is costly.
+
+    On forests a line search is as exact as on lists, over all derivations, and takes far longer.
+    So it looks for a good beginning on lists first, as a loop with a decoder would: the best
+    derivations of each forest, tuned on, merged with the best under the new weights, tuned on
+    again. It climbs from there too if that is better, on the forests, than the start. So the
+    result is never worse there than that of any of these rounds.
     """
 
     restarts: int | None = option(
@@ -87,14 +94,17 @@ class MERT(Constrained, Regularised, Remembering):
         "what counts of an interval and its neighbours on a line: none (itself), mean or min",
     )
     window: int = option(3, "neighbours on each side that smoothing takes in")
+    list_rounds: int = option(
+        3, "on forests: rounds on lists of their best derivations, from whose ends it climbs too"
+    )
 
     def __post_init__(self) -> None:
         Constrained.__post_init__(self)
         Regularised.__post_init__(self)
-        for name in ("restarts", "walks"):
+        for name in ("restarts", "walks", "list_rounds"):
             count = getattr(self, name)
             if count is not None and count < 0:
-                raise UsageError(f"{name} is {count}; give 0 or more")
+                raise UsageError(f"{name.replace('_', '-')} is {count}; give 0 or more")
         self._directions()
         if self._smoothing() and self.penalty != "none":
             raise UsageError("smoothing and a penalty do not go together; drop one of them")
@@ -200,9 +210,34 @@ class MERT(Constrained, Regularised, Remembering):
                 hypotheses = hypotheses_of(tuning.with_metric(metric))
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
             points = [space.exact(point) for point in self.points(names)]
+            points += self._list_ends(
+                tuning.with_metric(metric), spread, space, begin, penalty, rng
+            )
             outcome = self._search(hypotheses, spread, space, begin, penalty, rng, points)
             begin = outcome.weights
             yield outcome
+
+    def _list_ends(
+        self,
+        tuning: Tunable,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+        penalty: Penalty | None,
+        rng: np.random.Generator,
+    ) -> list[Floats]:
+        """Return where rounds on lists of forests' best derivations end, the last first."""
+        if not isinstance(tuning, ForestTuning) or not self.list_rounds:
+            return []
+        (own,) = rng.spawn(1)
+        ends = [begin]
+        lists: TuningSet | None = None
+        for _ in range(self.list_rounds):
+            more = best_lists(tuning, ends[0])
+            lists = more if lists is None else lists.merged_with(more)
+            about = hypotheses_of(lists), spread, space, ends[0], penalty
+            ends.insert(0, self._search(*about, own).weights)
+        return ends[:-1]
 
     def _search(
         self,
@@ -288,7 +323,7 @@ class MERT(Constrained, Regularised, Remembering):
             return []
         values = [climb.value(climb.hypotheses.point(point)) for point in [begin, *others]]
         order = sorted(range(len(others)), key=lambda k: -values[k + 1])
-        if not self._directions().is_costly:
+        if not (self._directions().is_costly or climb.hypotheses.is_costly):
             return [others[k] for k in order[:EARLIER]]
         return [others[k] for k in order[:1] if values[k + 1] > values[0]]
 

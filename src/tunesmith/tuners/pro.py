@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.arrays import Floats, inner
-from tunesmith.data.merge import merge
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import learning_lists
 from tunesmith.metrics.lengths import lengths_of
@@ -207,7 +206,7 @@ class PRO(Rounds):
         for number in range(1, self.round_count + 1):
             if done and not isinstance(tuning, TuningSet):
                 more = learning_lists(tuning, weights, rng)
-                lists = TuningSet(merge([lists.candidates, more.candidates]), tuning.metric)
+                lists = lists.merged_with(more)
                 worth = self.begun(objective, lists, "pairs", start)
                 describer = Describer(lists)
                 for earlier in done if objective.changes_by_round else ():
