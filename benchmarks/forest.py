@@ -89,8 +89,8 @@ def real(forests: ForestSet, start: np.ndarray, repetitions: int) -> None:
         rates[name] = times * int(forests.edges.sum()) / taken
         print(f"{name:26} {taken:8.3f} s {rates[name] / 1e6:8.2f} million hyperedges a second")
     print(
-        f"lines that win: {lines['envelope']}; with Minkowski sums, which do not leave out what "
-        f"wins by rounding: {lines['minkowski']}"
+        f"lines that win: {lines['envelope']}; with Minkowski sums, which keep lines that win "
+        f"by no more than rounding: {lines['minkowski']}"
     )
     ours = rates["envelope"]
     print(

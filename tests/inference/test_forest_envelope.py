@@ -133,6 +133,37 @@ def test_minkowski_sums_give_the_same(seed: int) -> None:
     np.testing.assert_allclose(found.slope, slope, rtol=1e-9, atol=1e-12)
 
 
+def nearly_parallel(seed: int) -> ForestArrays:
+    """Return a forest whose goal joins nodes with choices of one kind each.
+
+    Slopes and scores differ by much or by a hair: lines cross at millions, or near zero.
+    """
+    rng = np.random.default_rng(seed)
+    edges: list[Edge] = []
+    for n in range(9):
+        much_slope, much_score = [(1.0, 1.0), (1e-9, 1e-9), (1e-9, 0.1)][n % 3]
+        slope, score = rng.standard_normal(2)
+        for _ in range(4):
+            own = slope + much_slope * rng.integers(-9, 10), score + much_score * rng.normal()
+            edges.append((n, [], [0], dict(enumerate(map(float, own)))))
+    edges.append((9, list(range(9)), [-k - 1 for k in range(9)], {}))
+    return forest_arrays(edges, 9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lines_that_cross_at_millions_and_near_zero(seed: int) -> None:
+    """Heights far out are so large that what they lose by rounding would be much near zero."""
+    arrays = nearly_parallel(seed)
+    w, d = np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0])
+    found = follow(arrays, w, d)
+    at, score, slope = minkowski(arrays, w, d)
+    points = np.concatenate([found.at[1:], at[1:], (at[1:-1] + at[2:]) / 2, [-1e9, 1e9]])
+    highest = (score + points[:, None] * slope).max(axis=1)
+    ours = (found.score + points[:, None] * found.slope).max(axis=1)
+    size = abs(score).max() + abs(points) * abs(slope).max()
+    np.testing.assert_array_less(abs(highest - ours) / size, 1e-13)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_viterbi_finds_nothing_better_anywhere(seed: int) -> None:
     arrays = large_forest(seed, 40, 3)

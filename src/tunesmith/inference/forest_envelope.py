@@ -181,19 +181,24 @@ def envelope_of(
             gaps, place = with_more_places(gaps, place)
         a, b, new = place[0], place[waiting], place[waiting + 1]
         left, right, middle = gaps.value[a, goal], gaps.value[b, goal], gaps.value[new, goal]
-        gamma = crossing(left[0], left[1], right[0], right[1])
-        gaps.gamma[new] = gamma
-        between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
-        height = middle[0] - left[0] + gamma * (middle[1] - left[1])
-        near = rounding(size[1], left[1], right[1])
-        steeper = left[1] + near < middle[1] < right[1] - near
-        if steeper and height > rounding(size[0], left[0], right[0]) + abs(gamma) * near:
-            edges, used = _noted(gaps, new, edges, used, unfold(arrays, forest, choice))
-            waiting += 1
-            continue
-        lines = _still_above(rows, lines, right, size)
-        rows, spans = _added(rows, spans, lines, right, gaps.span[b])
-        lines += 1
+        if right[1] - left[1] > rounding(size[1], left[1], right[1]):
+            gamma = crossing(left[0], left[1], right[0], right[1])
+            gaps.gamma[new] = gamma
+            between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
+            if left[1] < middle[1] < right[1] and _is_above(middle, left, gamma, size):
+                edges, used = _noted(gaps, new, edges, used, unfold(arrays, forest, choice))
+                waiting += 1
+                continue
+            is_left, is_right = True, True
+        else:
+            # Slopes that are equal up to rounding: each must show that it is higher somewhere.
+            is_right = _is_above(right, left, gaps.gamma[b], size)
+            is_left = not is_right or _is_above(left, right, gaps.gamma[a], size)
+        lines -= not is_left
+        if is_right:
+            lines = _still_above(rows, lines, right, size)
+            rows, spans = _added(rows, spans, lines, right, gaps.span[b])
+            lines += 1
         place[0], place[waiting] = b, a
         waiting -= 1
     return _written(rows[:lines], spans[:lines], edges)
@@ -207,6 +212,16 @@ def _noted(gaps: Gaps, place: int, edges: Ids, used: int, own: Ids) -> tuple[Ids
     edges[used:after] = own
     gaps.span[place, 0], gaps.span[place, 1] = used, after
     return edges, after
+
+
+@kernel
+def _is_above(one: Floats, other: Floats, gamma: float, size: tuple[float, float]) -> bool:
+    """Whether a line is higher than another at a γ that is finite, by more than rounding."""
+    if abs(gamma) == np.inf:
+        return False
+    height = one[0] - other[0] + gamma * (one[1] - other[1])
+    small = rounding(size[0], one[0], other[0])
+    return bool(height > small + abs(gamma) * rounding(size[1], one[1], other[1]))
 
 
 @kernel

@@ -11,7 +11,7 @@ from tunesmith.data.forests import ForestArrays
 from tunesmith.kernels import inlined, kernel
 
 #: Differences below this share of the numbers that are added up are taken for rounding.
-ROUNDING = 2.0**-42
+ROUNDING = 2.0**-47
 
 
 class Gaps(NamedTuple):
@@ -161,7 +161,7 @@ def between(
             now[n, 0], now[n, 1], choice[n] = ls, ll, left_choice[n]
             continue
         by_left, by_right, needed = _least(begin, end, ls, ll, rs, rl, size[0], size[1])
-        top, best_score, best_slope, best = -np.inf, 0.0, 0.0, 0
+        top, best_score, best_slope, best = -np.inf, ls, ll, left_choice[n]
         for j in range(first, last):
             e = edges[j]
             if by_left * left_height[e] + by_right * right_height[e] < needed:
@@ -213,15 +213,23 @@ def _least(
     by_left, by_right, needed = 0.0, 0.0, -np.inf
     if right_slope > left_slope and (begin > -np.inf or end < np.inf):
         gamma = crossing(left_score, left_slope, right_score, right_slope)
-        needed = left_score + gamma * left_slope - rounding(size, left_score, right_score)
-        needed -= abs(gamma) * rounding(steep, left_slope, right_slope)
-        if begin == -np.inf:
-            by_left, by_right = gamma - end, 1.0
-        elif end == np.inf:
-            by_left, by_right = 1.0, gamma - begin
-        else:
-            by_right = (gamma - begin) / (end - begin)
-            by_left = 1.0 - by_right
+        # Lines that differ by rounding alone may cross anywhere. Outside the gap nothing is known.
+        if begin <= gamma <= end:
+            far_left, far_right = left_slope, right_slope
+            if begin == -np.inf:
+                by_left, by_right = gamma - end, 1.0
+                far_right = right_score + end * right_slope
+            elif end == np.inf:
+                by_left, by_right = 1.0, gamma - begin
+                far_left = left_score + begin * left_slope
+            else:
+                # Not 1 less the other: what is lost there is multiplied by the height far away.
+                by_left, by_right = (end - gamma) / (end - begin), (gamma - begin) / (end - begin)
+                far_left = left_score + begin * left_slope
+                far_right = right_score + end * right_slope
+            needed = left_score + gamma * left_slope - rounding(size, left_score, right_score)
+            needed -= abs(gamma) * rounding(steep, left_slope, right_slope)
+            needed -= rounding(0.0, by_left * far_left, by_right * far_right)
     return by_left, by_right, needed
 
 
