@@ -51,7 +51,7 @@ def test_what_is_in_no_derivation_is_said_once() -> None:
 def test_numbers_that_are_not_finite_name_their_line(value: float) -> None:
     raw = raw_forest([(0, [], [0], {0: 1.0, 1: 2.0}), (1, [0], [-1], {1: value})], 1)
     raw = replace(raw, lines=np.array([4, 6]))
-    with pytest.raises(FormatError, match=r"^file:6: a feature of hyperedge 2 is not finite"):
+    with pytest.raises(FormatError, match=r"^file:6: a feature of this hyperedge is not finite"):
         FileOrder("file").ordered(raw)
 
 
