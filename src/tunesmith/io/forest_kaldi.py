@@ -33,7 +33,7 @@ from itertools import chain
 
 from tunesmith.data.forests import Forests
 from tunesmith.data.raw_forest import RawForest
-from tunesmith.errors import FormatError, UsageError
+from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.forest_formats import (
     FOREST_FORMATS,
     Numbering,
@@ -127,7 +127,7 @@ class KaldiLattice(UtteranceFormat):
                     text = next((word for word in words if not are_numbers([word])), "")
         if text:
             warnings.warn(
-                f"words are written as they are, as '{text}', and Kaldi itself reads numbers only; "
+                f"words are written as they are, as '{shortened(text)}', and Kaldi itself reads numbers only; "
                 f"for it write {self.word_table}",
                 stacklevel=3,
             )
@@ -310,5 +310,6 @@ def _label(arc: Arc, labels: dict[str, str] | None) -> str:
     if word == EPSILON or word in MARKS or (labels is None and word in NO_WORDS):
         raise UsageError(f"'{word}' stands for no word in kaldi-lattice; write arrow")
     if labels is not None and word not in labels:
-        raise UsageError(f"the word '{word}' is not in the table of words; give a larger one")
+        problem = f"the word '{shortened(word)}' is not in the table of words"
+        raise UsageError(f"{problem}; give a larger one")
     return word if labels is None else labels[word]
