@@ -127,8 +127,8 @@ class KaldiLattice(UtteranceFormat):
                     text = next((word for word in words if not are_numbers([word])), "")
         if text:
             warnings.warn(
-                f"words are written as they are, as '{shortened(text)}', and Kaldi itself reads numbers only; "
-                f"for it write {self.word_table}",
+                f"words are written as they are, as '{shortened(text)}', and Kaldi itself reads "
+                f"numbers only; for it write {self.word_table}",
                 stacklevel=3,
             )
 
