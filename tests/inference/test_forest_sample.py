@@ -12,13 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
 from tests.inference.test_forest_inside import probabilities, scores_of
 from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference import forest_expectation
 from tunesmith.inference.derivations import Derivations, best_derivations
-from tunesmith.inference.forest_sample import feature_spread, sampled_derivations
+from tunesmith.inference.forest_sample import sampled_derivations
 from tunesmith.parallel.local import threads
 
 weights = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
@@ -118,7 +117,6 @@ def test_neither_threads_nor_pieces_nor_size_change_what_is_drawn(
             found = sampled_derivations(other, w, 1.0, 5, 3)
             for a, b in zip(found, wanted, strict=True):
                 np.testing.assert_array_equal(a, b)
-            np.testing.assert_array_equal(feature_spread(other), feature_spread(whole))
     more = rows(sampled_derivations(whole, w, 1.0, 8, 3))
     of_first = [row for s in range(len(forests)) for row in more[8 * s : 8 * s + 5]]
     assert of_first == rows(wanted)
@@ -138,44 +136,12 @@ def test_a_sharp_distribution_draws_the_best_alone() -> None:
     assert rows(sampled_derivations(one, w, 1e6, 50, 0)) == wanted
 
 
-@settings(max_examples=25)
-@given(st.lists(drawn_forest(most_nodes=4), min_size=1, max_size=3))
-def test_the_spread_is_that_of_the_derivations_drawn(forests: list[ForestArrays]) -> None:
-    held = forest_set(forests, 3, 4)
-    found = rows(sampled_derivations(held, np.zeros(3), 0.0, 6, 9))
-    squares = np.zeros(3)
-    for s, arrays in enumerate(forests):
-        own = {tree.edges: vector(arrays, tree, 3) for tree in derivations(arrays)}
-        drawn = np.array([own[row] for row in found[6 * s : 6 * s + 6]])
-        squares += ((drawn - drawn.mean(axis=0)) ** 2).sum(axis=0)
-    wanted = np.where(squares > 1e-10, np.sqrt(squares / (6 * len(forests))), 1.0)
-    np.testing.assert_allclose(feature_spread(held, 6, 9), wanted, rtol=1e-9)
-
-
-def test_the_spread_of_many_is_that_of_all_derivations_and_1_of_a_constant() -> None:
-    arrays = choices(4)
-    values = np.where(arrays.feature_ids == 1, 0.1, arrays.feature_values)
-    held = forest_set([arrays._replace(feature_values=values)] * 50, 3, 4)
-    spread = feature_spread(held)
-    assert spread[0] == pytest.approx(np.sqrt(3 * np.var(range(4))), rel=0.03)
-    assert spread[1:].tolist() == [1.0, 1.0]  # the same everywhere, and nowhere
-
-
-def test_the_spread_does_not_depend_on_the_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = forest_set([choices(n) for n in range(1, 12)], 2, 12)
-    together = feature_spread(held)
-    monkeypatch.setattr(forest_expectation, "PIECE", 10)
-    np.testing.assert_allclose(feature_spread(held), together, rtol=1e-12)
-
-
 def test_what_cannot_be_drawn_is_told() -> None:
     one = forest_set([choices(2)], 2, 2)
     with pytest.raises(UsageError, match="size is 0"):
         sampled_derivations(one, np.zeros(2), 0.0, 0, 0)
     with pytest.raises(UsageError, match="seed is -1"):
         sampled_derivations(one, np.zeros(2), 0.0, 1, -1)
-    with pytest.raises(UsageError, match="size is 1"):
-        feature_spread(one, 1)
     named = replace(one, ids=("a7",))
     with pytest.raises(TunesmithError, match=r"forest a7: .*too large"):
         sampled_derivations(named, np.array([1e308, 1e308]), 1e10, 1, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 import pytest
@@ -9,11 +11,52 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, whole_block
+from tunesmith.arrays import Ids, Ints
+from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, ForestArrays, joined
-from tunesmith.inference.forest_split import split_block
+from tunesmith.inference.forest_split import rebuilt, split_forest
 
 FEW = 10 if numba.config.DISABLE_JIT else 80
 forests = drawn_forest(words=3, most_nodes=4)
+
+
+class Split(NamedTuple):
+    """The forests of a block, split.
+
+    Attributes
+    ----------
+    arrays
+        The new forests, without counts.
+    origin : int64[E]
+        The hyperedge that each of the new ones was, numbered within its forest.
+    widths : int32[S]
+        How many words of a context each forest was split by: fewer than asked for where it
+        would have grown too large, and -1 where it was not split at all.
+    """
+
+    arrays: ForestArrays
+    origin: Ints
+    widths: Ids
+
+
+def split_block(block: Block, width: int, limit: float) -> Split:
+    """Split nodes so that their first and last words are determined.
+
+    Parameters
+    ----------
+    width
+        How many words on either side; all if there are fewer.
+    limit
+        A forest that would have more than so many times its hyperedges is split by fewer words.
+    """
+    sides = Texts(block.arrays.word_start, block.arrays.words)
+    parts, origins, widths = [], [], []
+    for forest in range(block.first, block.last):
+        _, found = split_forest(block.arrays, sides, forest, None, width, limit)
+        parts.append(rebuilt(block.arrays, forest, found))
+        origins.append(found.origin.astype(np.int64))
+        widths.append(found.width)
+    return Split(joined(parts), np.concatenate(origins), np.array(widths, np.int32))
 
 
 def as_they_were(arrays: ForestArrays, origin: np.ndarray, forest: int) -> list[tuple]:

@@ -6,10 +6,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Words
+from tunesmith.bits import spread_bits
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.memory import own_pages
-from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels import kernel
 
 #: The bits of -0.0.
 NEGATIVE_ZERO = np.uint64(1 << 63)
@@ -87,14 +88,6 @@ def keys_of(candidates: CandidateSet) -> Words:
     return keys
 
 
-@inlined
-def _mix(x: Words) -> Words:
-    """Spread the bits of a word (the finalizer of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 @kernel
 def _hash_dense(bits: Words, keys: Words) -> None:
     for d in range(bits.shape[0]):
@@ -102,14 +95,14 @@ def _hash_dense(bits: Words, keys: Words) -> None:
         for i in range(keys.shape[0]):
             # A zero has no sign: those that differ in it alone are the same.
             word = np.uint64(0) if row[i] == NEGATIVE_ZERO else row[i]
-            keys[i] = _mix(keys[i] ^ word)
+            keys[i] = spread_bits(keys[i] ^ word)
 
 
 @kernel
 def _hash_sparse(bits: Words, rows: Ids, start: Ids, keys: Words) -> None:
     for d in range(start.shape[0] - 1):
         for k in range(start[d], start[d + 1]):
-            keys[rows[k]] = _mix(keys[rows[k]] ^ _mix(bits[k] + np.uint64(d)))
+            keys[rows[k]] = spread_bits(keys[rows[k]] ^ spread_bits(bits[k] + np.uint64(d)))
 
 
 @kernel
@@ -117,7 +110,7 @@ def _hash_texts(start: Ints, ids: Ids, keys: Words) -> None:
     for i in range(keys.shape[0]):
         key = keys[i]
         for k in range(start[i], start[i + 1]):
-            key = _mix(key ^ np.uint64(ids[k]))
+            key = spread_bits(key ^ np.uint64(ids[k]))
         keys[i] = key
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays
+from tunesmith.data.rows import gathered
 from tunesmith.kernels import kernel
 
 #: No hyperedge has more tails.
@@ -134,11 +135,11 @@ class RawForest:
         edges = edges[np.argsort(heads, kind="stable")]
         nodes = int(number.max()) + 1
         per_node = np.bincount(heads, minlength=nodes)
-        tail_start, tails = _rows(self.tail_start, edges)
+        tail_start, tails = gathered(self.tail_start, edges)
         feature_start, feature_ids, feature_values = _merged(
             edges, self.feature_start, self.feature_ids, self.feature_values
         )
-        word_start, words = _rows(self.word_start, edges)
+        word_start, words = gathered(self.word_start, edges)
         covered = np.empty(nodes, np.int32)
         covered[number[number >= 0]] = self.covered[number >= 0]
         return ForestArrays(
@@ -154,14 +155,6 @@ class RawForest:
             covered,
             np.zeros((len(edges), 0)),
         )
-
-
-def _rows(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the offsets of some rows one after the other, and where their values are."""
-    sizes = np.diff(start)[rows]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    places = np.repeat(start[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return offsets, places
 
 
 @kernel

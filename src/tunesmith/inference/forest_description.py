@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Number
+from tunesmith.bits import STEP, spread_bits
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import grown, spell
 from tunesmith.kernels import inlined, kernel
@@ -60,8 +61,5 @@ def key_of(words: Ids, features: Ids, values: Floats) -> Number:
 
 @inlined
 def mixed(key: Number, more: Number) -> Number:
-    """Stir a number into a hash (the finaliser of splitmix64)."""
-    z = (key ^ more) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    """Stir a number into a hash, as splitmix64 goes on."""
+    return spread_bits((key ^ more) + STEP)

@@ -31,8 +31,8 @@ from tunesmith.inference.forest_counts import counted_once
 from tunesmith.inference.forest_description import describe
 from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
-from tunesmith.inference.forest_expectation import combine_edges, expected_worth
-from tunesmith.inference.forest_hope_fear import linear_values, reference_derivation, reranked
+from tunesmith.inference.forest_expectation import combine_edges, edge_worth, expected_worth
+from tunesmith.inference.forest_hope_fear import reference_derivation, reranked
 from tunesmith.inference.forest_kbest import kbest_of
 from tunesmith.inference.forest_units import Units
 from tunesmith.metrics.base import Metric
@@ -390,7 +390,7 @@ class WholeForest(ForestExample):
     def _search(self, scores: Floats, factor: float) -> Derivation:
         arrays, forest, _ = self.searched
         if self.examples.tuning.options.search == "linear":
-            values = linear_values(arrays, forest, factor * self._slope)
+            values = edge_worth(arrays, forest, factor * self._slope)
             return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
         choice = reranked(
             *(arrays, forest, scores, self.worth.document, self.factor * abs(factor)),
@@ -414,7 +414,7 @@ class WholeForest(ForestExample):
         scores = self.at(weights).searched_scores
         # Sharper than that, it is the winner alone in any case.
         temperature = max(temperature, float(np.abs(scores).max()) / SHARPEST)
-        values = linear_values(arrays, forest, self._slope)
+        values = edge_worth(arrays, forest, self._slope)
         worth, coefficients = expected_worth(arrays, forest, scores / temperature, values)
         features, slope = combine_edges(arrays, forest, coefficients / temperature, len(weights))
         return Risk(worth, features, slope)

@@ -213,7 +213,11 @@ def deviations(
 
 @kernel
 def edge_worth(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
-    """Return slope·b of each hyperedge of a forest."""
+    """Return slope·b of each hyperedge of a forest: its part in linear BLEU (A.3), say.
+
+    With the slope of the metric at a document, hope and fear of the linear approximation are the
+    best derivations under w·h ± these values.
+    """
     nodes = arrays.node_start[forest], arrays.node_start[forest + 1]
     counts = arrays.counts[arrays.edge_start[nodes[0]] : arrays.edge_start[nodes[1]]]
     found = np.empty(counts.shape[0])

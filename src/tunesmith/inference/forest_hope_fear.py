@@ -160,26 +160,6 @@ def _root(value: float, order: int) -> float:
 
 
 @kernel
-def linear_values(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
-    """Return what each hyperedge adds to linear BLEU (A.3): its counts times a slope.
-
-    With slope = factor · ``metric.slope(document)``, hope and fear are the best derivations under
-    w·h ± these values.
-    """
-    nodes = arrays.node_start[forest], arrays.node_start[forest + 1]
-    first, last = arrays.edge_start[nodes[0]], arrays.edge_start[nodes[1]]
-    counts = arrays.counts
-    values = np.empty(last - first)
-    for e in range(values.shape[0]):
-        own = counts[first + e]
-        total = 0.0
-        for k in range(slope.shape[0]):
-            total += slope[k] * own[k]
-        values[e] = total
-    return values
-
-
-@kernel
 def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, reference: Ids) -> Ids:
     """Return the best derivation whose words are those of a reference; empty if there is none.
 

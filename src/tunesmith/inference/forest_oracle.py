@@ -20,7 +20,8 @@ from tunesmith.inference.derivations import (
 from tunesmith.inference.forest_counts import can_count, counted_once
 from tunesmith.inference.forest_edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forest_exact import ExactStatistics
-from tunesmith.inference.forest_hope_fear import linear_values, reranked
+from tunesmith.inference.forest_expectation import edge_worth
+from tunesmith.inference.forest_hope_fear import reranked
 from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.inference.forest_units import Units
 from tunesmith.metrics.base import Metric
@@ -132,7 +133,7 @@ def _found(
     edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
     nothing = np.zeros(edges[1] - edges[0])
     document = others.astype(np.float64)
-    by_linear = linear_values(arrays, forest, sign * metric.slope(document))
+    by_linear = edge_worth(arrays, forest, sign * metric.slope(document))
     choices = [
         reranked(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
         viterbi(arrays, forest, by_linear)[1],

@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Floats, Ids, Ints
+from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import Block, ForestArrays, Forests
+from tunesmith.data.rows import gathered
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import edge_scores, viterbi
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
@@ -110,9 +111,9 @@ def with_edges(block: Block, keep: Flags) -> ForestArrays:
     number = np.full(len(edge_start) - 1, -1, np.int64)
     number[nodes] = np.arange(len(nodes))
     new_start = np.searchsorted(nodes, node_start - node_start[0])
-    tail_start, tails = _gathered(a.tail_start, edges)
-    feature_start, features = _gathered(a.feature_start, edges)
-    word_start, words = _gathered(a.word_start, edges)
+    tail_start, tails = gathered(a.tail_start, edges)
+    feature_start, features = gathered(a.feature_start, edges)
+    word_start, words = gathered(a.word_start, edges)
     forest = np.searchsorted(node_start - node_start[0], heads, side="right") - 1
     forest = np.repeat(forest, np.diff(tail_start))
     old = a.tails[tails] + (node_start - node_start[0])[forest]
@@ -129,13 +130,6 @@ def with_edges(block: Block, keep: Flags) -> ForestArrays:
         a.covered[node_start[0] + nodes],
         a.counts[edges],
     )
-
-
-def _gathered(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the offsets of some rows one after the other, and where their values are."""
-    sizes = start[rows + 1] - start[rows]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return offsets, np.repeat(start[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
 
 
 @kernel

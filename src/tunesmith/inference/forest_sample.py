@@ -1,4 +1,4 @@
-"""Derivations drawn from a forest, and how much features vary among them.
+"""Derivations drawn from a forest.
 
 A hyperedge is drawn for the goal by its share in the sum of that node, then one for each of its
 tails, and so on: that is a derivation d with probability ∝ exp(μ w·h(d)).
@@ -12,29 +12,24 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.bits import STEP, spread_bits
 from tunesmith.data.forests import Block, ForestArrays, Forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import (
     LONGEST,
     Derivations,
-    add_features,
     check_length,
     edge_scores,
     grown,
     joined_derivations,
 )
-from tunesmith.inference.forest_expectation import summed
 from tunesmith.inference.forest_inside import check_sum, shares, sharpened
 from tunesmith.kernels import inlined, kernel
 from tunesmith.parallel.local import map_pieces
 from tunesmith.randomness import checked_seed
 
-#: A variance below this share of the mean square is rounding.
-ROUNDING = 1e-13
-#: splitmix64 (Steele, Lea and Flood 2014): the step of its counter, and its mixing of bits.
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST_FACTOR, SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+#: The bits of a word of 64 that a fraction has not.
+BEYOND = np.uint64(11)
 
 
 def sampled_derivations(
@@ -56,29 +51,6 @@ def sampled_derivations(
     return joined_derivations(np.repeat(np.arange(forests.groups), size), parts)
 
 
-def feature_spread(forests: Forests, size: int = 64, seed: int = 0) -> Floats:
-    """Return the pooled standard deviation of each feature within forests [D].
-
-    It is that of ``size`` derivations of each forest, all derivations being equal; and 1 where
-    a feature is constant within forests, but for rounding: such a feature changes no choice, and
-    a weight in proportion to 1 / rounding would drown the others.
-    """
-    if size < 2:
-        raise UsageError(f"size is {size}; give 2 or more")
-    state, width = _state_of(seed), len(forests.names)
-
-    def measure(piece: slice) -> Floats:
-        block = forests.block(piece.start, piece.stop)
-        start, edges = _drawn(forests, block, piece.start, np.zeros(width), size, state)
-        own = np.repeat(np.arange(block.first, block.last), size)
-        return _squares(*add_features(block.arrays, own, start, edges, width), size, width)
-
-    squares, sizes_of_values = summed(forests, measure)
-    varies = squares > ROUNDING * sizes_of_values
-    spread = np.sqrt(np.where(varies, squares, 1.0) / (size * forests.groups))
-    return np.where(varies, spread, 1.0)
-
-
 def _state_of(seed: int) -> np.uint64:
     """Return 64 bits for a seed of any length."""
     state: np.uint64 = np.random.SeedSequence(checked_seed(seed)).generate_state(1, np.uint64)[0]
@@ -97,17 +69,9 @@ def _drawn(
 
 
 @inlined
-def _mixed(word: Number) -> Number:
-    """Spread the bits of a word, as splitmix64 does."""
-    word = (word ^ (word >> S30)) * FIRST_FACTOR
-    word = (word ^ (word >> S27)) * SECOND_FACTOR
-    return word ^ (word >> S31)
-
-
-@inlined
 def _uniform(state: Number, count: int) -> Number:
     """Return the random number in [0, 1) that comes after so many others."""
-    return (_mixed(state + STEP * np.uint64(count + 1)) >> S11) * 2.0**-53
+    return (spread_bits(state + STEP * np.uint64(count + 1)) >> BEYOND) * 2.0**-53
 
 
 @kernel
@@ -133,9 +97,9 @@ def _draw_block(
         if not np.isfinite(sums[-1]):
             return s - first, start, found[:0]
         _accumulate(arrays, s, cumulative)
-        of_forest = _mixed(seed + STEP * np.uint64(number + s - first + 1))
+        of_forest = spread_bits(seed + STEP * np.uint64(number + s - first + 1))
         for i in range(size):
-            state = _mixed(of_forest + STEP * np.uint64(i + 1))
+            state = spread_bits(of_forest + STEP * np.uint64(i + 1))
             edges = draw(arrays, s, cumulative, state)
             row += 1
             if edges.shape[0] == 0:
@@ -205,31 +169,3 @@ def _above(cumulative: Floats, wanted: float) -> Number:
     while low > 0 and cumulative[low] == cumulative[low - 1]:
         low -= 1
     return low
-
-
-@kernel
-def _squares(start: Ints, features: Ids, values: Floats, size: int, width: int) -> Floats:
-    """Return, of runs of ``size`` rows, Σ (x − mean of the run)² and Σ x² of each feature."""
-    found = np.zeros((2, width))
-    away, whole = found[0], found[1]
-    sums, there = np.zeros(width), np.zeros(width, np.int64)
-    for first in range(0, start.shape[0] - 1, size):
-        lo, hi = start[first], start[first + size]
-        for k in range(lo, hi):
-            sums[features[k]] += values[k]
-            there[features[k]] += 1
-        for k in range(lo, hi):
-            feature = features[k]
-            distance = values[k] - sums[feature] / size
-            away[feature] += distance * distance
-            whole[feature] += values[k] * values[k]
-        for k in range(lo, hi):
-            feature = features[k]
-            mean = sums[feature] / size
-            # Rows that lack a feature have 0.
-            if there[feature] > 0:
-                away[feature] += (size - there[feature]) * mean * mean
-            there[feature] = 0
-        for k in range(lo, hi):
-            sums[features[k]] = 0.0
-    return found

@@ -20,7 +20,8 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
-from tunesmith.data.forests import Block, ForestArrays, joined
+from tunesmith.data.forests import ForestArrays
+from tunesmith.data.rows import gathered
 from tunesmith.inference.derivations import grown, grown_offsets
 from tunesmith.inference.forest_contexts import (
     LEFT,
@@ -37,25 +38,6 @@ from tunesmith.kernels import kernel
 #: A forest may grow to so many times its hyperedges.
 USUAL_LIMIT = 20.0
 FINE, TOO_LARGE, NO_ROOM = range(3)
-
-
-class Split(NamedTuple):
-    """The forests of a block, split.
-
-    Attributes
-    ----------
-    arrays
-        The new forests, without counts.
-    origin : int64[E]
-        The hyperedge that each of the new ones was, numbered within its forest.
-    widths : int32[S]
-        How many words of a context each forest was split by: fewer than asked for where it
-        would have grown too large, and -1 where it was not split at all.
-    """
-
-    arrays: ForestArrays
-    origin: Ints
-    widths: Ids
 
 
 class SplitForest(NamedTuple):
@@ -79,26 +61,6 @@ class SplitForest(NamedTuple):
     origin: Ids
     tails: Ids
     width: int
-
-
-def split_block(block: Block, width: int, limit: float = USUAL_LIMIT) -> Split:
-    """Split nodes so that their first and last words are determined.
-
-    Parameters
-    ----------
-    width
-        How many words on either side; all if there are fewer.
-    limit
-        A forest that would have more than so many times its hyperedges is split by fewer words.
-    """
-    sides = Texts(block.arrays.word_start, block.arrays.words)
-    parts, origins, widths = [], [], []
-    for forest in range(block.first, block.last):
-        _, found = split_forest(block.arrays, sides, forest, None, width, limit)
-        parts.append(rebuilt(block.arrays, forest, found))
-        origins.append(found.origin.astype(np.int64))
-        widths.append(found.width)
-    return Split(joined(parts), np.concatenate(origins), np.array(widths, np.int32))
 
 
 def split_forest(
@@ -140,8 +102,8 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
     edge0 = arrays.edge_start[node0]
     edges = edge0 + split.origin.astype(np.int64)
     sizes = arrays.tail_start[edges + 1] - arrays.tail_start[edges]
-    feature_start, features = _rows(arrays.feature_start, edges)
-    word_start, words = _rows(arrays.word_start, edges)
+    feature_start, features = gathered(arrays.feature_start, edges)
+    word_start, words = gathered(arrays.word_start, edges)
     return ForestArrays(
         np.array([0, len(split.nodes)]),
         split.edge_start,
@@ -155,20 +117,6 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
         arrays.covered[node0 + split.nodes[:, ORIGIN]],
         np.zeros((len(edges), 0)),
     )
-
-
-@kernel
-def _rows(start: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Return the offsets of some rows one after the other, and where their values are."""
-    offsets = np.zeros(rows.shape[0] + 1, np.int64)
-    for i in range(rows.shape[0]):
-        offsets[i + 1] = offsets[i] + start[rows[i] + 1] - start[rows[i]]
-    places = np.empty(offsets[-1], np.int64)
-    for i in range(rows.shape[0]):
-        begin = start[rows[i]] - offsets[i]
-        for k in range(offsets[i], offsets[i + 1]):
-            places[k] = begin + k
-    return offsets, places
 
 
 @kernel
