@@ -1,7 +1,7 @@
 """Kernels: derivations of a forest that are good, or bad, by the model and by BLEU together.
 
 Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
-forest reranking (section 5.2), linear BLEU (A.3), and the derivation of a reference (section 4).
+forest reranking (section 5.2), and the derivation of a reference (section 4).
 Forests have the counts of :mod:`tunesmith.inference.forest_counts`.
 """
 
