@@ -26,6 +26,10 @@ KINDS = {
         *("moses", "jsonl", "cdec", "joshua", "travatar", "marian", "fairseq", "kaldi", "nemo"),
         *("parallel", "moses-data", "csv", "tsv", "parquet", "arrow"),
     },
+    "forest-formats": {
+        *("arrow", "cdec-forest", "cdec-json", "moses-hypergraph", "joshua-hypergraph"),
+        *("htk", "kaldi-lattice", "plf"),
+    },
     "weights-formats": {"json", "moses", "moses-ini", "cdec", "travatar", "yaml"},
     "directions": {"coordinate", "powell", "random"},
 }
