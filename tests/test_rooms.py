@@ -16,6 +16,7 @@ ROOMS = [
     "errors",
     "arrays",
     "kernels",
+    "bits",
     "progress",
     "randomness",
     "registry",

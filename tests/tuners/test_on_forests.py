@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.forests import Edge, forest_arrays, forest_set
 from tests.inference.test_forest_examples import one_node_forests, options
-from tunesmith.inference.asking import score_at
-from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.inference.asking import hypotheses_of, score_at
+from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.search.space import Space
 from tunesmith.tuners.arow import AROW
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.mira import MIRA
 from tunesmith.tuners.perceptron import Perceptron
+from tunesmith.tuners.pro import PRO
 from tunesmith.tuners.ramp import Ramp
 from tunesmith.tuners.sgd import SGD
 
@@ -110,3 +114,41 @@ def test_learners_do_learn_from_the_lists_here():
         for tuner, _ in LEARNERS
     }
     assert all(moved.values()), moved
+
+
+def test_rounds_on_lists_keep_the_features_of_many_in_their_place():
+    """With more than 200 features lists are sparse, and weights go by their places."""
+    many = 230
+    # Feature 225 tells the good word from the bad one, feature 3 says nothing.
+    edges: list[Edge] = [(0, [], [0], {3: 1.0, 225: 1.0}), (0, [], [1], {3: 1.0, 225: -1.0})]
+    held = forest_set([forest_arrays(edges, 0)] * 4, many, 2, [[[0]]] * 4)
+    tuning = ForestTuning(held, "wer")
+    start = {f"f{k}": 0.0 for k in range(many)} | {"f225": -1.0}
+    for tuner in (MERT(restarts=0), PRO(iterations=3, accept="greatest")):
+        found = tuner.fit(tuning, start)
+        assert found.score == 0.0
+        assert found.weights["f225"] > 0.0
+
+
+def test_mert_on_forests_is_never_worse_than_on_lists_of_their_best():
+    """Rounds on lists are where it climbs from, too."""
+    rng = np.random.default_rng(5)
+    forests = []
+    for _ in range(12):
+        edges: list[Edge] = []
+        for node in range(3):
+            tails = [node - 1] if node else []
+            for word in range(4):
+                values = {k: float(v) for k, v in enumerate(rng.normal(size=4))}
+                edges.append((node, tails, [-1, word] if tails else [word], values))
+        forests.append(forest_arrays(edges, 2))
+    references = [[rng.integers(0, 4, 3).tolist()] for _ in forests]
+    tuning = ForestTuning(forest_set(forests, 4, 4, references), "wer", ForestOptions(size=5))
+    hypotheses, begin = hypotheses_of(tuning), np.ones(4)
+    for seed in range(3):
+        found = MERT(restarts=0).fit(tuning, dict.fromkeys(tuning.names, 1.0), rng=seed)
+        space, own = Space.free(tuning.names), np.random.default_rng(seed)
+        ends = MERT()._list_ends(tuning, hypotheses.spread(), space, begin, None, own)
+        assert len(ends) == 3
+        # Errors: less is better.
+        assert found.score <= min(score_at(tuning, end) for end in [begin, *ends])

@@ -128,6 +128,13 @@ def best_lists(tuning: ForestTuning, weights: Floats) -> TuningSet:
     return TuningSet(lists, tuning.metric)
 
 
+def merged_lists(before: TuningSet, more: TuningSet) -> TuningSet:
+    """Return two lists of the same forests as one; nothing is counted again."""
+    from tunesmith.inference.forest_lists import merged
+
+    return merged(before, more)
+
+
 def learning_lists(tuning: Tunable, weights: Floats, rng: np.random.Generator) -> TuningSet:
     """Return lists to learn from: the set itself, or those that a forest's options ask for.
 

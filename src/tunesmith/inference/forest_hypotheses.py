@@ -29,7 +29,7 @@ from tunesmith.inference.forest_expectation import (
     score_deviation,
 )
 from tunesmith.inference.forest_kept import kept
-from tunesmith.inference.forest_lists import kbest_lists, sampled_lists, with_more
+from tunesmith.inference.forest_lists import kbest_lists, merged, sampled_lists
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.forest_tuning import ForestTuning
@@ -189,10 +189,7 @@ class ForestHypotheses:
         new = self.best_lists(weights)
         if not isinstance(before, ListHypotheses):
             return new
-        earlier, more = before.tuning, new.tuning
-        together, origin = with_more(earlier.candidates, more.candidates)
-        stats = np.concatenate([earlier.stats, more.stats])[origin]
-        return ListHypotheses(more.of(together, stats))
+        return ListHypotheses(merged(before.tuning, new.tuning))
 
     def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
         """Return expected gains and their gradients."""

@@ -22,6 +22,7 @@ from tunesmith.inference.derivations import (
 from tunesmith.inference.forest_kbest import kbest_derivations
 from tunesmith.inference.forest_sample import sampled_derivations
 from tunesmith.metrics.forest_tuning import MOST_DENSE
+from tunesmith.metrics.tuning import TuningSet
 
 
 def candidates_of(forests: Forests, derivations: Derivations) -> CandidateSet:
@@ -79,6 +80,12 @@ def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = Tru
     """
     found, _ = kbest_derivations(forests, weights, size, unique)
     return candidates_of(forests, found)
+
+
+def merged(before: TuningSet, more: TuningSet) -> TuningSet:
+    """Return lists of the same forests as one, with the metric of the others; see ``with_more``."""
+    together, origin = with_more(before.candidates, more.candidates)
+    return more.of(together, np.concatenate([before.stats, more.stats])[origin])
 
 
 def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, Ints]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, FileDigest
-from tunesmith.data.merge import merge
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked, checked_score, statistics_of
 from tunesmith.metrics.tunable import Tunable, reference_signature
@@ -107,10 +106,6 @@ class TuningSet(Tunable):
         found = TuningSet(candidates, self.metric, stats)
         object.__setattr__(found, "given", self.given)
         return found
-
-    def merged_with(self, other: TuningSet) -> TuningSet:
-        """Return the candidates of both, each once, with the statistics of this one's metric."""
-        return TuningSet(merge([self.candidates, other.candidates]), self.metric)
 
     def signature(self) -> str:
         """Return the metric's signature, with the number of references."""

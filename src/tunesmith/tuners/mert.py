@@ -17,7 +17,12 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import TuningHypotheses, best_lists, hypotheses_of
+from tunesmith.inference.asking import (
+    TuningHypotheses,
+    best_lists,
+    hypotheses_of,
+    merged_lists,
+)
 from tunesmith.inference.hypotheses import Hypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
@@ -234,7 +239,7 @@ class MERT(Constrained, Regularised, Remembering):
         lists: TuningSet | None = None
         for _ in range(self.list_rounds):
             more = best_lists(tuning, ends[0])
-            lists = more if lists is None else lists.merged_with(more)
+            lists = more if lists is None else merged_lists(lists, more)
             about = hypotheses_of(lists), spread, space, ends[0], penalty
             ends.insert(0, self._search(*about, own).weights)
         return ends[:-1]

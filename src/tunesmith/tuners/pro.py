@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import learning_lists
+from tunesmith.inference.asking import learning_lists, merged_lists
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
@@ -206,7 +206,7 @@ class PRO(Rounds):
         for number in range(1, self.round_count + 1):
             if done and not isinstance(tuning, TuningSet):
                 more = learning_lists(tuning, weights, rng)
-                lists = lists.merged_with(more)
+                lists = merged_lists(lists, more)
                 worth = self.begun(objective, lists, "pairs", start)
                 describer = Describer(lists)
                 for earlier in done if objective.changes_by_round else ():
