@@ -339,7 +339,7 @@ def test_other_arrow_files_are_refused(tmp_path) -> None:
             writer.write_table(other)
         return target
 
-    with pytest.raises(FormatError, match="it looks like lists .* give lists with --candidates"):
+    with pytest.raises(FormatError, match=r"it looks like lists .* give lists with --candidates"):
         read_forests(written(pa.table({"id": [1]})))
     with pytest.raises(FormatError, match="these are no forests of ours"):
         read_forests(written(pa.table({"id": [1]})), format="arrow")
