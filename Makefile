@@ -60,6 +60,7 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/plane.py
 	$(BIN)/python benchmarks/batch_mira.py
 	$(BIN)/python benchmarks/loop.py
+	$(BIN)/python benchmarks/forest.py
 
 kernels:  ## forget compiled kernels: after a change to one that other files call
 	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
