@@ -7,6 +7,7 @@ import pytest
 
 from tests.forests import Edge, forest_arrays, forest_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.inference.rerank import rerank
 from tunesmith.metrics.forest_tuning import MOST_DENSE, ForestOptions, ForestTuning
 
 
@@ -68,3 +69,14 @@ def test_references_are_needed():
 def test_options_are_checked(options, error):
     with pytest.raises(error):
         ForestOptions(**options)
+
+
+def test_the_best_texts_of_forests_as_of_lists():
+    held = forest_set([forest(0), forest(0)], 1, 2)
+    assert rerank(held, {"f0": 1.0}) == ["w0", "w0"]
+    assert rerank(held, {"f0": -1.0}) == ["w1", "w1"]
+
+
+def test_a_path_is_no_forest():
+    with pytest.raises(UsageError, match="read some with read_forests"):
+        ForestTuning("tune.jsonl.gz", "bleu")

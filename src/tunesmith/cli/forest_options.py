@@ -78,7 +78,9 @@ Prune = Annotated[
 
 def one_kind(candidates: list[str], forests: list[str]) -> None:
     """Raise an error unless there are either lists or forests."""
-    if bool(candidates) == bool(forests):
+    if candidates and forests:
+        raise UsageError("--candidates and --forests are both given; give one of them")
+    if not candidates and not forests:
         raise UsageError(
             "either --candidates or --forests is needed; give lists, or forests and lattices"
         )

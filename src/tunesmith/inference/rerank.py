@@ -8,6 +8,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
 from tunesmith.kernels import kernel
@@ -18,9 +19,9 @@ PIECE = 64
 
 
 def rerank(
-    candidates: CandidateSet, weights: Mapping[str, float], strict: bool = False
+    candidates: CandidateSet | Forests, weights: Mapping[str, float], strict: bool = False
 ) -> list[str]:
-    """Return the text that wins in each group.
+    """Return the text that wins in each group, or of each forest.
 
     Parameters
     ----------
@@ -31,6 +32,12 @@ def rerank(
     strict
         Make it an error if the names of weights and features differ.
     """
+    if isinstance(candidates, Forests):
+        from tunesmith.inference.forest_lists import outputs
+
+        own = Weights.from_dict(weights).matched(candidates.names, strict)
+        candidates = outputs(candidates, own)
+        return [candidates.text(i) for i in range(len(candidates))]
     values = Weights.from_dict(weights).matched(candidates.features.names, strict)
     return [candidates.text(i) for i in best(candidates, values)]
 

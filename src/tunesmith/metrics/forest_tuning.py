@@ -89,6 +89,8 @@ class ForestTuning(Tunable):
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
+        if not isinstance(forests, Forests):
+            raise UsageError("forests are needed; read some with read_forests")
         if metric.columns:
             raise UsageError(
                 f"{metric.name} needs a score for each candidate, and forests have none; make "
