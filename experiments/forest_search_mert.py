@@ -14,14 +14,16 @@ from tunesmith.inference.forest_lists import kbest_lists
 
 #: Derivations of each forest that a round adds to the lists.
 SIZE = 100
-#: As many climbs on both; as many as is usual on lists; and as many restarts on forests.
+#: As many climbs on both; as many as is usual on lists; as many restarts on forests; and what is
+#: usual on forests, which begins with rounds on lists.
 WAYS = {
     "lists": ts.MERT(restarts=4, walks=0),
     "lists, 20 restarts": ts.MERT(restarts=20, walks=2),
-    "forests": ts.MERT(restarts=4, walks=0),
-    "forests, 20 restarts": ts.MERT(restarts=20, walks=0),
+    "forests": ts.MERT(restarts=4, walks=0, list_rounds=0),
+    "forests, 20 restarts": ts.MERT(restarts=20, walks=0, list_rounds=0),
+    "forests, after lists": ts.MERT(),
 }
-QUICK = ("lists", "lists, 20 restarts", "forests")
+QUICK = ("lists", "lists, 20 restarts", "forests", "forests, after lists")
 
 
 def in_rounds(source: Source, tuner: ts.MERT, rounds: int, seed: int) -> dict[str, Any]:
