@@ -120,12 +120,17 @@ def usual_lists(tuning: Tunable, weights: Floats) -> TuningSet:
     return _lists(tuning)
 
 
-def best_lists(tuning: ForestTuning, weights: Floats) -> TuningSet:
-    """Return the best derivations of each forest as lists, of the size that its options say."""
+def best_lists(tuning: ForestTuning, weights: Floats, most: int | None = None) -> TuningSet:
+    """Return the best derivations of each forest as lists, of the size that its options say.
+
+    With ``most`` lists are shorter, so that there are about so many derivations in all.
+    """
     from tunesmith.inference.forest_lists import kbest_lists
 
-    lists = kbest_lists(tuning.forests, weights, tuning.options.size)
-    return TuningSet(lists, tuning.metric)
+    size = tuning.options.size
+    if most is not None:
+        size = max(1, min(size, most // tuning.groups))
+    return TuningSet(kbest_lists(tuning.forests, weights, size), tuning.metric)
 
 
 def merged_lists(before: TuningSet, more: TuningSet) -> TuningSet:

@@ -52,6 +52,9 @@ ROUND = 4
 #: at most, relative to the weights.
 RESTART_DISTANCE = (0.05, 1.0)
 WALK_DISTANCE = (0.03, 0.3)
+#: Derivations in the lists of a round on forests, in all: of a large set lists are shorter, as
+#: they must not take more memory than it may.
+MOST_LISTED = 100_000
 
 
 @TUNERS.register("mert")
@@ -238,7 +241,7 @@ class MERT(Constrained, Regularised, Remembering):
         ends = [begin]
         lists: TuningSet | None = None
         for _ in range(self.list_rounds):
-            more = best_lists(tuning, ends[0])
+            more = best_lists(tuning, ends[0], MOST_LISTED)
             lists = more if lists is None else merged_lists(lists, more)
             about = hypotheses_of(lists), spread, space, ends[0], penalty
             ends.insert(0, self._search(*about, own).weights)
