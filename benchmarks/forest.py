@@ -3,8 +3,8 @@
 Real forests are those of nc-wmt11-de-en: 27 directions, the axes and random ones, as cdec's
 dpmert was given (its figure is quoted from the data's README, and is of CPU time too). Each is
 measured in CPU seconds on one thread. Batch MIRA goes 60 times over the graphs of m30k-forests,
-as Moses' kbmira did in hypergraph mode (quoted likewise). Then a direction over a thousand large synthetic
-forests (one hundred, ten times), on all threads, in seconds on the clock.
+as Moses' kbmira did in hypergraph mode (quoted likewise). Then a direction over a thousand large
+synthetic forests (one hundred, ten times), on all threads, in seconds on the clock.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ def batch_mira(folder: Path) -> None:
     found = ts.BatchMIRA(passes=60).fit(tuning, start)
     each = 1e3 * (time.process_time() - begun) / (60 * forests.groups)
     print(
-        f"batch MIRA, 60 passes over {forests.groups} graphs: {each:.2f} ms of CPU time a graph and "
-        f"pass, BLEU {found.initial_score:.2f} -> {found.score:.2f}; {KBMIRA / each:.1f} times as "
-        f"fast as Moses' kbmira ({KBMIRA:.2f} ms, quoted, not measured here)"
+        f"batch MIRA, 60 passes over {forests.groups} graphs: {each:.2f} ms of CPU time a graph "
+        f"and pass, BLEU {found.initial_score:.2f} -> {found.score:.2f}; {KBMIRA / each:.1f} times "
+        f"as fast as Moses' kbmira ({KBMIRA:.2f} ms, quoted, not measured here)"
     )
 
 
