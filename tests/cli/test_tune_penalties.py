@@ -297,10 +297,22 @@ AT_ONCE: list[tuple[list[str], str]] = [
     (["--length-scale", "1,1", *DEV], "length-scale 1 is given twice"),
     (["--length-scale", "1.1", "--metric", "chrf"], "chrf has no reference length to scale"),
     (["--length-scale", "1.1", "--metric", "ter"], "ter has no reference length to scale"),
-    (["--dev-references", "dev.ref"], "--dev-references without --dev-candidates; give both"),
-    (["--dev-scores", "a=dev.ref"], "--dev-scores without --dev-candidates; give both"),
-    (["--test-references", "test.ref"], "--test-references without --test-candidates; give both"),
-    (["--test-scores", "a=test.ref"], "--test-scores without --test-candidates; give both"),
+    (
+        ["--dev-references", "dev.ref"],
+        "--dev-references without --dev-candidates or --dev-forests; give both",
+    ),
+    (
+        ["--dev-scores", "a=dev.ref"],
+        "--dev-scores without --dev-candidates or --dev-forests; give both",
+    ),
+    (
+        ["--test-references", "test.ref"],
+        "--test-references without --test-candidates or --test-forests; give both",
+    ),
+    (
+        ["--test-scores", "a=test.ref"],
+        "--test-scores without --test-candidates or --test-forests; give both",
+    ),
     (["--test-candidates", "-", "--start", "-"], "standard input can be read once"),
     (["--directions", "gradient", "--metric", "own.py:Exact"], "metric 'Exact' has no gradient"),
     (["--directions", "gradient:nosuch=1"], "unknown option of direction finder 'gradient'"),
