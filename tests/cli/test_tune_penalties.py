@@ -299,19 +299,19 @@ AT_ONCE: list[tuple[list[str], str]] = [
     (["--length-scale", "1.1", "--metric", "ter"], "ter has no reference length to scale"),
     (
         ["--dev-references", "dev.ref"],
-        "--dev-references without --dev-candidates or --dev-forests; give both",
+        "--dev-references without --dev-candidates or",
     ),
     (
         ["--dev-scores", "a=dev.ref"],
-        "--dev-scores without --dev-candidates or --dev-forests; give both",
+        "--dev-scores without --dev-candidates or",
     ),
     (
         ["--test-references", "test.ref"],
-        "--test-references without --test-candidates or --test-forests; give both",
+        "--test-references without --test-candidates or",
     ),
     (
         ["--test-scores", "a=test.ref"],
-        "--test-scores without --test-candidates or --test-forests; give both",
+        "--test-scores without --test-candidates or",
     ),
     (["--test-candidates", "-", "--start", "-"], "standard input can be read once"),
     (["--directions", "gradient", "--metric", "own.py:Exact"], "metric 'Exact' has no gradient"),
