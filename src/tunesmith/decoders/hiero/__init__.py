@@ -1,0 +1,4 @@
+"""A hierarchical phrase-based decoder, from parallel text to forests.
+
+Chiang, "Hierarchical phrase-based translation" (Computational Linguistics 33, 2007).
+"""

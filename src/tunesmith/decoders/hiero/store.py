@@ -1,0 +1,99 @@
+"""Arrays in a folder, a file each, which are mapped into memory when they are needed.
+
+Nothing that is read can execute code: arrays of numbers, and one JSON object beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tunesmith.errors import FormatError, TunesmithError
+
+#: The JSON object beside the arrays.
+ABOUT = "about.json"
+
+
+def save_arrays(
+    folder: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]
+) -> None:
+    """Write arrays into a folder, which takes its name only when all is written.
+
+    Parameters
+    ----------
+    folder
+        It may be there already if it holds arrays, and is then replaced.
+    arrays
+        Arrays of numbers, by name.
+    about
+        What else is known of them, as JSON; ``schema`` says what they are.
+    """
+    target = Path(folder)
+    if target.exists() and not (target / ABOUT).is_file():
+        raise TunesmithError(f"{target}: something else is there; name another folder")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
+        try:
+            for name, array in arrays.items():
+                np.save(made / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+            (made / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+            made.chmod(0o755)
+            if target.exists():
+                shutil.rmtree(target)
+            made.rename(target)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as error:
+        problem = (error.strerror or "it cannot be written").lower()
+        raise TunesmithError(f"{target}: {problem}; name a folder that can be written") from None
+
+
+def read_about(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
+    """Return what is known of the arrays of a folder, if they are what is expected."""
+    path = Path(folder) / ABOUT
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise FormatError(str(path), None, problem, "name a folder that was made here") from None
+    except ValueError:
+        raise FormatError(str(path), None, "it is no JSON", "make the folder again") from None
+    if not isinstance(about, dict) or about.get("schema") != schema:
+        raise FormatError(str(path), None, f"its schema is not {schema}", "make the folder again")
+    return about
+
+
+def load_array(folder: str | os.PathLike[str], name: str, dtype: Any) -> NDArray[Any]:
+    """Return an array of a folder, mapped and read-only."""
+    path = Path(folder) / f"{name}.npy"
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise FormatError(str(path), None, problem, "make the folder again") from None
+    except ValueError:
+        raise FormatError(str(path), None, "it is no array", "make the folder again") from None
+    if array.dtype != np.dtype(dtype):
+        problem = f"its numbers are {array.dtype}, not {np.dtype(dtype)}"
+        raise FormatError(str(path), None, problem, "make the folder again")
+    return frozen(array)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as kernels take it: contiguous, and read-only as what is on disk is.
+
+    So one version of a kernel serves both.
+    """
+    held = np.asarray(np.ascontiguousarray(array)).view()
+    held.flags.writeable = False
+    return held

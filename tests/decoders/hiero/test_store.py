@@ -1,0 +1,73 @@
+"""Arrays and words in folders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tunesmith.decoders.hiero.store import frozen, load_array, read_about, save_arrays
+from tunesmith.decoders.hiero.vocabulary import Vocabulary
+from tunesmith.errors import FormatError, TunesmithError
+
+
+@given(st.lists(st.text(max_size=5), unique=True), st.lists(st.text(max_size=5)))
+def test_words_have_their_places(words, asked):
+    vocabulary = Vocabulary.of(words)
+    assert vocabulary.words == tuple(words)
+    assert [vocabulary[k] for k in range(len(words))] == words
+    wanted = [words.index(word) if word in words else -1 for word in asked]
+    assert vocabulary.ids_of(asked).tolist() == wanted
+
+
+def test_equal_hashes_are_told_apart():
+    plain = Vocabulary.of(["a", "b", "c"])
+    same = Vocabulary(plain.start, plain.letters, np.zeros(3, np.uint64), plain.order)
+    from tunesmith.decoders.hiero import vocabulary
+
+    real = vocabulary._hashes
+    try:
+        vocabulary._hashes = lambda words: np.zeros(len(list(words)), np.uint64)
+        assert same.ids_of(["c", "a", "d", "b"]).tolist() == [2, 0, -1, 1]
+    finally:
+        vocabulary._hashes = real
+
+
+def test_arrays_come_back(tmp_path):
+    held = {"a": np.arange(5, dtype=np.int32), "b": np.zeros((2, 3))}
+    save_arrays(tmp_path / "x", held, {"schema": "test/1", "note": "ä"})
+    assert read_about(tmp_path / "x", "test/1")["note"] == "ä"
+    for name, array in held.items():
+        found = load_array(tmp_path / "x", name, array.dtype)
+        assert np.array_equal(found, array)
+        assert not found.flags.writeable
+    save_arrays(tmp_path / "x", {"a": np.zeros(1)}, {"schema": "test/1"})
+    assert not (tmp_path / "x" / "b.npy").exists()
+
+
+def test_wrong_folders_are_told(tmp_path):
+    with pytest.raises(FormatError, match="no such file"):
+        read_about(tmp_path / "none", "test/1")
+    save_arrays(tmp_path / "x", {"a": np.zeros(1)}, {"schema": "test/1"})
+    with pytest.raises(FormatError, match="schema is not other/1"):
+        read_about(tmp_path / "x", "other/1")
+    with pytest.raises(FormatError, match="float64, not int32"):
+        load_array(tmp_path / "x", "a", np.int32)
+    (tmp_path / "x" / "a.npy").write_bytes(b"nothing")
+    with pytest.raises(FormatError, match="no array"):
+        load_array(tmp_path / "x", "a", np.float64)
+    (tmp_path / "x" / "about.json").write_text("{")
+    with pytest.raises(FormatError, match="no JSON"):
+        read_about(tmp_path / "x", "test/1")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("years of work")
+    with pytest.raises(TunesmithError, match="something else is there"):
+        save_arrays(tmp_path / "full", {}, {"schema": "test/1"})
+
+
+def test_frozen_arrays_have_one_type():
+    import numba
+
+    plain = frozen(np.arange(4)[::2])
+    assert numba.typeof(plain) == numba.typeof(frozen(np.zeros(3, np.int64)))
