@@ -1,0 +1,191 @@
+"""Kernels: what a language model must know of a phrase, and phrases put together.
+
+Heafield, "KenLM: faster and smaller language model queries" (WMT 2011), section 4.1, and Li and
+Khudanpur, "A scalable decoder for parsing-based machine translation with equivalent language model
+state maintenance" (2008). The left state of a phrase are the n-grams of its first words, as long
+as words before them may still change their probabilities. The right state are its last words, as
+far as words after them may ask for them. With K = max(orders) - 1 a state is
+
+- ``ints``, int32[3 + 2K]: the left length L, whether the left state is complete (0 or 1), the
+  right length R; K places for the left nodes, of the n-grams w1, w1 w2, ...; K places for the
+  right words, the last one first;
+- ``floats``, float32[K]: the back-offs of the contexts that end the phrase, of 1, 2, ... words.
+
+Places without use are 0, so that equal states are equal arrays.
+
+Probabilities count the first words of a phrase with the context that there is; what a longer
+context changes is added when it is there. A left state is complete when no word after its nodes
+depends on what stands before the phrase, but for the back-offs of contexts that end in the words
+of the left state: they are due when the context is known. While it is not complete, all words of
+the phrase are in both states: L = R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunesmith.arrays import Ids, Number
+from tunesmith.bits import spread_bits
+from tunesmith.decoders.hiero.tables import EXTENDS_LEFT, EXTENDS_RIGHT, ModelArrays, Singles
+from tunesmith.kernels import kernel
+
+#: Where a state has its left length, whether it is complete, its right length, its left nodes.
+LEFT, COMPLETE, RIGHT, NODES = 0, 1, 2, 3
+#: The key of an empty place in the table of children: no node has this number.
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+_32 = np.uint64(32)
+
+
+@kernel
+def clear(ints: Ids, floats: Singles) -> None:
+    """Nothing is said yet."""
+    ints[:] = 0
+    floats[:] = 0.0
+
+
+@kernel
+def begin(models: ModelArrays, m: int, ints: Ids, floats: Singles) -> None:
+    """``<s>`` is said, which has no probability and nothing before it."""
+    ints[:] = 0
+    floats[:] = 0.0
+    ints[COMPLETE] = 1
+    node = models.begins[m]
+    if models.orders[m] > 1 and models.flags[node] & EXTENDS_RIGHT:
+        ints[RIGHT] = 1
+        ints[NODES + floats.shape[0]] = node
+        floats[0] = models.backoffs[node]
+
+
+@kernel
+def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles) -> Number:
+    """Append a word, a unigram's node, and return the change of the log10 probability."""
+    flags, backoffs, keys, children = models.flags, models.backoffs, models.keys, models.children
+    mask = np.uint64(keys.shape[0] - 1)
+    places = floats.shape[0]
+    words = ints[NODES + places :]
+    used = np.int64(ints[RIGHT])
+    # The longest n-gram that ends in the word. The back-offs of its suffixes, which are the next
+    # contexts, take the places of those that it makes needless; one waits until that is known.
+    node = np.int64(word)
+    flag = flags[node]
+    waiting = backoffs[node]
+    kept = 1 if flag & EXTENDS_RIGHT else 0
+    matched = 0
+    while matched < used and flag & EXTENDS_LEFT:
+        key = (np.uint64(node) << _32) | np.uint64(words[matched])
+        place = spread_bits(key) & mask
+        while keys[place] != key and keys[place] != EMPTY:
+            place = (place + np.uint64(1)) & mask
+        if keys[place] == EMPTY:
+            break
+        node = np.int64(children[place])
+        flag = flags[node]
+        floats[matched] = waiting
+        waiting = backoffs[node]
+        matched += 1
+        if flag & EXTENDS_RIGHT:
+            kept = matched + 1
+    change = np.float64(models.probabilities[node])
+    for k in range(matched, used):
+        change += np.float64(floats[k])
+
+    if ints[COMPLETE] == 0:
+        if matched < used or not flag & EXTENDS_LEFT:
+            ints[COMPLETE] = 1
+        else:
+            length = ints[LEFT]
+            ints[NODES + length] = node
+            ints[LEFT] = length + 1
+            # Where the context ends within the phrase, or n-grams do, no later word sees beyond.
+            if kept != used + 1 or length + 2 == models.orders[m]:
+                ints[COMPLETE] = 1
+
+    if matched < places:
+        floats[matched] = waiting
+    for k in range(kept, min(max(used, matched + 1), places)):
+        floats[k] = 0.0
+        words[k] = 0
+    for k in range(kept - 1, 0, -1):
+        words[k] = words[k - 1]
+    if kept > 0:
+        words[0] = word
+    ints[RIGHT] = kept
+    return change
+
+
+@kernel
+def add_phrase(
+    models: ModelArrays, m: int, other_ints: Ids, other_floats: Singles, ints: Ids, floats: Singles
+) -> Number:
+    """Append a phrase, and return what its log10 probability changes by in this context.
+
+    The probability of the phrase itself, which was counted when it was made, is not in it.
+    """
+    places = floats.shape[0]
+    said = np.int64(ints[RIGHT])
+    used = said  # words of the context that still matter
+    change = 0.0
+    if said == 0 and ints[COMPLETE] == 0:  # nothing is said yet
+        ints[:] = other_ints
+        floats[:] = other_floats
+        return change
+
+    flags, backoffs, keys, children = models.flags, models.backoffs, models.keys, models.children
+    probabilities = models.probabilities
+    mask = np.uint64(keys.shape[0] - 1)
+    words = ints[NODES + places :]
+    for first in range(np.int64(other_ints[LEFT])):
+        if used == 0:
+            break
+        node = np.int64(other_ints[NODES + first])
+        flag = flags[node]
+        change -= np.float64(probabilities[node])
+        kept = 0
+        matched = 0
+        while matched < used and flag & EXTENDS_LEFT:
+            key = (np.uint64(node) << _32) | np.uint64(words[matched])
+            place = spread_bits(key) & mask
+            while keys[place] != key and keys[place] != EMPTY:
+                place = (place + np.uint64(1)) & mask
+            if keys[place] == EMPTY:
+                break
+            node = np.int64(children[place])
+            flag = flags[node]
+            # Of the context that ends in this word of the phrase; the one it stands for is not
+            # needed any more.
+            floats[matched] = backoffs[node]
+            matched += 1
+            if flag & EXTENDS_RIGHT:
+                kept = matched
+        change += np.float64(probabilities[node])
+        for k in range(matched, used):
+            change += np.float64(floats[k])
+        if ints[COMPLETE] == 0:
+            if matched < used or not flag & EXTENDS_LEFT:
+                ints[COMPLETE] = 1
+            else:
+                length = ints[LEFT]
+                ints[NODES + length] = node
+                ints[LEFT] = length + 1
+                if kept != said or length + 2 == models.orders[m]:
+                    ints[COMPLETE] = 1
+        used = kept
+
+    added = np.int64(other_ints[RIGHT])
+    if other_ints[COMPLETE] != 0:
+        for k in range(used):
+            change += np.float64(floats[k])
+        used = 0
+        ints[COMPLETE] = 1
+    for k in range(used - 1, -1, -1):
+        words[k + added] = words[k]
+        floats[k + added] = floats[k]
+    other_words = other_ints[NODES + places :]
+    for k in range(added):
+        words[k] = other_words[k]
+        floats[k] = other_floats[k]
+    for k in range(added + used, said):
+        words[k] = 0
+        floats[k] = 0.0
+    ints[RIGHT] = added + used
+    return change
