@@ -68,6 +68,8 @@ class Weights(Mapping[str, float]):
 
     def aligned(self, names: tuple[str, ...]) -> Floats:
         """Return the values in the order of ``names``, 0 where there is none."""
+        if names is self.names:  # who decodes sentence by sentence asks often, of many features
+            return self.vector.copy()
         return np.array([self.get(name, 0.0) for name in names], dtype=np.float64)
 
     def matched(
@@ -104,6 +106,16 @@ class Weights(Mapping[str, float]):
                 raise WeightNamesError(f"{text}; make the names the same, or drop --strict")
             warnings.warn(text, stacklevel=3)
         return self.aligned(names)
+
+    def with_values(self, vector: Floats) -> Weights:
+        """Return other values for the same names, which are not looked at again."""
+        made = object.__new__(Weights)
+        values = np.array(vector, dtype=np.float64)
+        values.flags.writeable = False
+        if len(values) != len(self.names) or not np.isfinite(values).all():
+            return Weights(self.names, values)  # which says what is wrong
+        made.__dict__.update(names=self.names, vector=values, _index=self._index)
+        return made
 
     def updated(self, other: Weights) -> Weights:
         """Return these weights with ``other``'s values; names of ``other`` alone come last."""

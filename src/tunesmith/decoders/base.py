@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.registry import Registry, options_of
 
 #: A feature that fires in such a share of so many sentences is not sparse.
@@ -53,6 +54,8 @@ class Decoder(ABC):
     name: ClassVar[str]
     #: Options that do not change what comes out: a run may be taken up again with others.
     free_options: ClassVar[tuple[str, ...]] = ("jobs",)
+    #: Whether it has :meth:`forests`.
+    gives_forests: ClassVar[bool] = False
 
     @abstractmethod
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
@@ -62,6 +65,30 @@ class Decoder(ABC):
         of a group is the decoder's choice, that is its output. The same weights and sentences
         give the same candidates, in whatever number of jobs. References are not its business.
         """
+
+    def outputs(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+        """Return the best candidate of each sentence alone: the first that ``decode`` gives.
+
+        For sets that nothing is learnt from. A decoder that is quicker without lists says how.
+        """
+        decoded = self.decode(weights, sentences)
+        check_decoded(decoded, sentences)
+        return decoded.chosen(decoded.start[:-1])
+
+    def forests(self, weights: Weights, sentences: Sequence[Sentence]) -> ForestSet:
+        """Return the forest of each sentence under some weights: what it searched, or found good.
+
+        There is a forest for every sentence, with its id and in its place; the best derivation
+        is the decoder's output. Features are those that :attr:`names` has, in its order, in all
+        calls. The same weights and sentences give the same forests, one by one or together. It
+        is asked for one sentence at a time too, and should be quick then.
+        """
+        raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features of its forests."""
+        raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
     def start(self) -> Weights | None:
         """Return the weights that its own configuration has, if it has one."""
@@ -126,19 +153,7 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
         raise DecoderError(
             f"the decoder gave a {type(decoded).__name__}; have it return a CandidateSet"
         )
-    wanted = [sentence.id for sentence in sentences]
-    if list(decoded.ids) != wanted:
-        there = set(decoded.ids)
-        lacking = [i for i in wanted if i not in there]
-        if lacking:
-            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-            raise DecoderError(
-                f"the decoder gave no candidate for sentence {lacking[0]}{more}; look at its output"
-            )
-        known = set(wanted)
-        strange = next((i for i in decoded.ids if i not in known), None)
-        what = "in another order" if strange is None else f"of a sentence {strange} that is none"
-        raise DecoderError(f"the decoder gave candidates {what}; look at its output")
+    _check_ids(decoded.ids, sentences, "candidate")
     if not decoded.features.names:
         raise DecoderError("the decoder gave no features; have it write them with the candidates")
     for values in (decoded.features.dense, decoded.features.sparse.data):
@@ -147,6 +162,42 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
     for name, values in decoded.columns.items():
         if not np.isfinite(values).all():
             raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
+
+
+def check_forests(
+    decoded: ForestSet, sentences: Sequence[Sentence], names: tuple[str, ...]
+) -> None:
+    """Raise an error if forests are not those of some sentences, with all features."""
+    if not isinstance(decoded, ForestSet):
+        raise DecoderError(
+            f"the decoder gave a {type(decoded).__name__}; have it return a ForestSet"
+        )
+    _check_ids(decoded.ids, sentences, "forest")
+    if decoded.names != names:
+        raise DecoderError(
+            "the decoder gave forests whose features are not its names; have it give the same "
+            "names, in the same order, in all rounds"
+        )
+    if not np.isfinite(decoded.arrays.feature_values).all():
+        raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+
+
+def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str) -> None:
+    """Raise an error if something is lacking for a sentence, or stands in another place."""
+    wanted = [sentence.id for sentence in sentences]
+    if list(ids) == wanted:
+        return
+    there = set(ids)
+    lacking = [i for i in wanted if i not in there]
+    if lacking:
+        more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        raise DecoderError(
+            f"the decoder gave no {what} for sentence {lacking[0]}{more}; look at its output"
+        )
+    known = set(wanted)
+    strange = next((i for i in ids if i not in known), None)
+    where = "in another order" if strange is None else f"of a sentence {strange} that is none"
+    raise DecoderError(f"the decoder gave {what}s {where}; look at its output")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from tunesmith.inference.hypotheses import Hypotheses
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.inference.lists import ListHypotheses, best
 from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 
@@ -54,7 +55,12 @@ SAMPLES_SHARPNESS = 3.0
 
 
 def hypotheses_of(tuning: Tunable) -> TuningHypotheses:
-    """Return what line searches and gradients ask."""
+    """Return what line searches and gradients ask.
+
+    Of sentences that are decoded when they are needed it is the forests under the start.
+    """
+    if isinstance(tuning, LiveTuning):
+        tuning = tuning.usual
     if isinstance(tuning, ForestTuning):
         from tunesmith.inference.forest_hypotheses import ForestHypotheses
 
@@ -64,6 +70,10 @@ def hypotheses_of(tuning: Tunable) -> TuningHypotheses:
 
 def examples_of(tuning: Tunable) -> Examples:
     """Return the sentences, one at a time."""
+    if isinstance(tuning, LiveTuning):
+        from tunesmith.inference.live_examples import LiveExamples
+
+        return LiveExamples(tuning)
     if isinstance(tuning, ForestTuning):
         from tunesmith.inference.forest_examples import ForestExamples
 
@@ -73,6 +83,10 @@ def examples_of(tuning: Tunable) -> Examples:
 
 def winners(tuning: Tunable, weights: Floats) -> TuningSet:
     """Return what weights choose: a set with one candidate per group, and no features."""
+    if isinstance(tuning, LiveTuning):
+        from tunesmith.inference.live_examples import live_outputs
+
+        return live_outputs(tuning, weights)
     if isinstance(tuning, ForestTuning):
         from tunesmith.inference.forest_lists import outputs
 
@@ -113,6 +127,8 @@ def changed_choices(tuning: Tunable, before: Floats, after: Floats) -> int:
 
 def usual_lists(tuning: Tunable, weights: Floats) -> TuningSet:
     """Return lists that tell what is usual: the set itself, or a few of the best derivations."""
+    if isinstance(tuning, LiveTuning):
+        tuning = tuning.usual
     if isinstance(tuning, ForestTuning):
         from tunesmith.inference.forest_lists import kbest_lists
 
@@ -165,6 +181,8 @@ def oracle_at(tuning: Tunable, weights: Floats, worst: bool = False) -> tuple[fl
 
     Where it is not exact it is a bound: what was found, never worse than what the weights choose.
     """
+    if isinstance(tuning, LiveTuning):
+        tuning = tuning.forests(weights)
     if isinstance(tuning, ForestTuning):
         from tunesmith.inference.forest_oracle import forest_oracle
 

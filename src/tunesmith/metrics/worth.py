@@ -12,8 +12,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -86,6 +87,14 @@ class Worth(ABC):
 
     def end_round(self, total: Stats) -> None:  # noqa: B027
         """Take note of the sum [K] of the winners' statistics after a round over all sentences."""
+
+    def memory(self) -> dict[str, Any] | None:
+        """Return as JSON what it has taken note of; None if it has, and does not say what."""
+        takes_none = type(self).add is Worth.add and type(self).end_round is Worth.end_round
+        return {} if takes_none else None
+
+    def recall(self, memory: Mapping[str, Any]) -> None:  # noqa: B027
+        """Go on from what another one, made in the same way, has returned as its memory."""
 
 
 class Objective(ABC):
@@ -215,7 +224,13 @@ class _SentenceWorth(Worth):
         if self._scaled == "none" or min(length, reference) <= 0:
             return
         ratio = reference / length if self._scaled == "inverse" else length / reference
-        self._now = dataclasses.replace(self._scorer, reference_length_scale=own * ratio)
+        self.recall({"scale": own * ratio})
+
+    def memory(self) -> dict[str, Any]:
+        return {"scale": self._now.reference_length_scale}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        self._now = dataclasses.replace(self._scorer, reference_length_scale=memory["scale"])
         self._values = self.of(self.stats)
 
 
@@ -336,6 +351,22 @@ class DocumentWorth(Worth):
         self._background = self.decay * (self._background + total)
         self._rounds = self.decay * (self._rounds + self.tuning.candidates.groups)
         self.document, self.sentences = self._background, self._rounds
+
+    def memory(self) -> dict[str, Any]:
+        """Return the document, and the rounds before."""
+        return {
+            "document": self.document.tolist(),
+            "sentences": self.sentences,
+            "background": self._background.tolist(),
+            "rounds": self._rounds,
+        }
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """Take over a document."""
+        self.document = np.array(memory["document"], np.float64)
+        self.sentences = float(memory["sentences"])
+        self._background = np.array(memory["background"], np.float64)
+        self._rounds = float(memory["rounds"])
 
 
 def unit_of(tuning: TuningSet, values: Floats, way: Way) -> float:

@@ -10,8 +10,8 @@ from tunesmith.errors import UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.learning import Change, Learned
 from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.online import Change, Learned
 
 
 @TUNERS.register("arow")

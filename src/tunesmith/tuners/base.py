@@ -18,6 +18,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.asking import hypotheses_of, oracle_at
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
@@ -46,6 +47,9 @@ class Tuner(ABC):
     settles: ClassVar[bool] = True
     #: Whether it can work on forests: on all their derivations, or on lists made of them.
     takes_forests: ClassVar[bool] = False
+    #: Whether it learns from one sentence after the other, so that each may be decoded when it
+    #: comes to it: it is a ``Learner`` then.
+    is_online: ClassVar[bool] = False
 
     @abstractmethod
     def tune(self, tuning: Any, start: Floats | None, rng: np.random.Generator) -> Outcome:
@@ -283,6 +287,11 @@ class Tuner(ABC):
     def check(self, tuning: Any) -> None:
         """Raise an error if the algorithm cannot work on a set."""
         self.check_forests(isinstance(tuning, ForestTuning))
+        if isinstance(tuning, LiveTuning) and not self.is_online:
+            raise UsageError(
+                f"{self.name} learns from whole sets, not from one sentence after the other; "
+                "give it lists or forests"
+            )
         self.check_metric(tuning.metric)
         if self.needs_sum:
             check_sum(tuning, self.name)

@@ -13,6 +13,7 @@ from tunesmith.inference.asking import winners
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
@@ -105,6 +106,8 @@ class Beside:
         for held in (tuning, *held_out.sets.values()):
             if isinstance(held, ForestTuning):
                 ForestTuning(held.forests, metric)
+            elif isinstance(held, LiveTuning):
+                held.with_metric(metric)
             elif isinstance(held, TuningSet) and not metric.is_given(held.candidates):
                 metric.check(held.candidates)
         return cls(label, metric, tuning, held_out)

@@ -17,14 +17,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.asking import TuningHypotheses, examples_of, hypotheses_of
+from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
+from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import Objective
+from tunesmith.metrics.worth import Objective, Worth
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.online import Learned
-from tunesmith.tuners.rounds import Round, Rounds
+from tunesmith.tuners.learning import Learned, Learner, Learning
+from tunesmith.tuners.rounds import Round
 
 METHODS = ("batch", "online")
 #: Options that have a default for each method, None where a method has no use for them.
@@ -42,7 +43,7 @@ SHARPEST = 1e300
 
 @TUNERS.register("min-risk")
 @dataclass(frozen=True)
-class MinRisk(Rounds):
+class MinRisk(Learner):
     """Minimum risk: the expected metric is maximised, at lower and lower temperatures.
 
     ``batch`` maximises the metric of the statistics that the distributions of all sentences
@@ -108,14 +109,18 @@ class MinRisk(Rounds):
                 raise UsageError(f"{name} goes with the method {other}; give --method {other}")
 
     @property
+    def is_online(self) -> bool:  # type: ignore[override]
+        """Whether it goes from sentence to sentence."""
+        return self.method == "online"
+
+    @property
     def round_count(self) -> int:
         """The number of temperatures."""
         return self.epochs
 
     def temperatures(self) -> list[float]:
         """Return the temperature of each round."""
-        first, cooling = self._number("temperature"), self._number("cooling")
-        return [first * cooling**k for k in range(self.epochs)]
+        return [self.temperature_of(epoch) for epoch in range(self.epochs)]
 
     def _number(self, name: str) -> float:
         given = getattr(self, name)
@@ -147,7 +152,8 @@ class MinRisk(Rounds):
         """Learn by the method."""
         if self.method == "batch":
             return self._batch(tuning, start)
-        return self._online(tuning, objective, start, rng)
+        learning = self.learning(tuning, objective, start, rng)
+        return (learning.epoch(number) for number in range(self.epochs))
 
     def _batch(self, tuning: Tunable, start: Floats) -> Iterator[Round]:
         """Find the best weights at each temperature, from those at the last one on.
@@ -166,32 +172,59 @@ class MinRisk(Rounds):
             smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
-    def _online(
+    def learning(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Iterator[Round]:
-        """Go over the sentences in random order; yield after every epoch."""
+    ) -> RiskLearning:
+        """Begin to learn from one sentence after the other."""
         hypotheses = hypotheses_of(tuning).renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())
         learned = Learned(start, np.minimum(rates, SHARPEST))
-        examples = examples_of(tuning)
         worth = self.begun(objective, tuning, "examples", start)
-        for temperature in self.temperatures():
-            total = np.zeros_like(worth.stats[0])
-            expected = 0.0
-            for group in rng.permutation(examples.groups).tolist():
-                example = examples.example(group, worth)
-                best = example.best(learned.weights)
-                risk = example.risk(learned.weights, max(temperature * unit, 1.0 / SHARPEST))
-                learned.add((risk.features, risk.slope))
-                worth.add(best.stats)
-                total += best.stats
-                expected += risk.worth
-            worth.end_round(total)
-            weights = learned.average() if self.average else learned.weights.copy()
-            entry = {"temperature": temperature, "worth": expected / examples.groups}
-            yield Round(weights, entry)
+        return RiskLearning(self, unit, tuning, worth, learned, rng)
+
+    def temperature_of(self, epoch: int) -> float:
+        """Return the temperature of a round."""
+        return self._number("temperature") * self._number("cooling") ** epoch
+
+
+class RiskLearning(Learning):
+    """A run of the online method."""
+
+    def __init__(
+        self,
+        tuner: MinRisk,
+        unit: float,
+        tuning: Tunable,
+        worth: Worth,
+        learned: Learned,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(tuning, worth, learned, rng)
+        self._tuner = tuner
+        self._unit = unit
+        self._expected = 0.0
+
+    def epoch(self, number: int) -> Round:
+        """Go over the sentences, all at one temperature."""
+        self._expected = 0.0
+        return super().epoch(number)
+
+    def step(self, example: Example, best: Derivation, epoch: int) -> None:
+        """Take a step along the gradient of the expected worth (equation 11)."""
+        temperature = max(self._tuner.temperature_of(epoch) * self._unit, 1.0 / SHARPEST)
+        risk = example.risk(self.learned.weights, temperature)
+        self.learned.add((risk.features, risk.slope))
+        self._expected += risk.worth
+
+    def end(self, epoch: int) -> Round:
+        """Return the average, or the last weights."""
+        learned = self.learned
+        weights = learned.average() if self._tuner.average else learned.weights.copy()
+        worth = self._expected / self.examples.groups
+        entry = {"temperature": self._tuner.temperature_of(epoch), "worth": worth}
+        return Round(weights, entry)
 
 
 class ExpectedGain:

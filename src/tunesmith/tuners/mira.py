@@ -10,7 +10,8 @@ from tunesmith.inference.examples import Derivation, Example
 from tunesmith.registry import option
 from tunesmith.search.working_set import WorkingSet
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.online import Change, Learned, Online, Update
+from tunesmith.tuners.learning import Change, Learned
+from tunesmith.tuners.online import Online, Update
 
 
 @TUNERS.register("mira")

@@ -11,65 +11,32 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids
+from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.asking import examples_of, hypotheses_of
+from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
-from tunesmith.kernels import kernel
 from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import Objective
+from tunesmith.metrics.worth import Objective, Worth
 from tunesmith.registry import option
-from tunesmith.tuners.rounds import Round, Rounds
+from tunesmith.tuners.learning import Change, Learned, Learner, Learning
+from tunesmith.tuners.rounds import Round
 from tunesmith.tuners.stages import Outcome
 
 REFERENCES = ("bold", "max-bleu", "local", "hope")
 #: Learning rates beyond this are of features that are next to constant.
 GREATEST_RATE = 1e300
 
-#: What is added to the weights, times their learning rates: features and values.
-Change: TypeAlias = tuple[Ids, Floats]
 #: Finds the change for an example, of its reference derivation and its 1-best.
-Update: TypeAlias = Callable[[Example, Derivation, Derivation, "Learned"], Change | None]
-
-
-class Learned:
-    """Weights under way, and their average over all sentences so far.
-
-    The average is that of Daumé (2006, page 19): a change counts for all sentences that come
-    after it, so that only weights that change need be touched.
-
-    Attributes
-    ----------
-    weights, rates : float64[D]
-        What has been learnt, and how fast each weight learns.
-    sentences
-        How many have been seen.
-    """
-
-    def __init__(self, weights: Floats, rates: Floats) -> None:
-        self.weights = weights
-        self.rates = rates
-        self.sentences = 0
-        self._late = np.zeros(len(weights))
-
-    def add(self, change: Change | None) -> None:
-        """Change the weights, or leave them for this sentence."""
-        if change is not None:
-            add_change(*change, self.rates, self.sentences, self.weights, self._late)
-        self.sentences += 1
-
-    def average(self) -> Floats:
-        """Return the mean of the weights after each sentence."""
-        return self.weights - self._late / max(1, self.sentences)
+Update: TypeAlias = Callable[[Example, Derivation, Derivation, Learned], Change | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Online(Rounds):
+class Online(Learner):
     """What a tuner inherits that learns from one sentence after the other: Algorithm 1.
 
     It needs :meth:`begin`. Sentences come in random order, another one in each epoch; what is
@@ -107,6 +74,7 @@ class Online(Rounds):
     mu_decay: float = option(1.0, "what mu is multiplied by after each epoch")
 
     usual = ("document", "document")
+    is_online: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,48 +149,73 @@ class Online(Rounds):
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 
+    def learning(
+        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+    ) -> OnlineLearning:
+        """Begin to learn."""
+        worth = self.begun(objective, tuning, "examples", start)
+        # What overflows is found at the end of the epoch, and told as one error.
+        with np.errstate(all="ignore"):
+            learned = Learned(start, self.rates(tuning))
+        return OnlineLearning(self, tuning, worth, learned, rng)
+
     def rounds(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
-        examples = examples_of(tuning)
-        worth = self.begun(objective, tuning, "examples", start)
-        update = self.begin(len(examples.names))
-        # What overflows is found at the end of the epoch, and told as one error.
-        with np.errstate(all="ignore"):
-            learned = Learned(start, self.rates(tuning))
+        learning = self.learning(tuning, objective, start, rng)
         for epoch in range(self.epochs):
-            mu = self.mu * self.mu_decay**epoch
-            total = np.zeros_like(worth.stats[0])
-            changes = 0
-            with np.errstate(all="ignore"):
-                for group in rng.permutation(examples.groups).tolist():
-                    example = examples.example(group, worth)
-                    best = example.best(learned.weights)
-                    target = self._target(example, learned.weights, mu)
-                    change = None
-                    if target is not None:
-                        change = update(example, target, best, learned)
-                    learned.add(change)
-                    if change is not None:
-                        changes += 1
-                        self.note(change, learned)
-                    worth.add(best.stats)
-                    total += best.stats
-                weights = learned.average() if self.average else learned.weights.copy()
-            _check_finite(weights, learned.weights, examples.names, epoch)
-            worth.end_round(total)
-            yield Round(weights, {"changes": changes})
+            yield learning.epoch(epoch)
 
-    def _target(self, example: Example, weights: Floats, mu: float) -> Derivation | None:
+    def target(self, example: Example, weights: Floats, epoch: int) -> Derivation | None:
         """Return the reference derivation d_i (section 4), if there is one."""
         if self.reference == "hope":
-            return example.augmented(weights, -mu)
+            return example.augmented(weights, -self.mu * self.mu_decay**epoch)
         if self.reference == "local":
             return example.most_worth(weights, self.local_best)
         if self.reference == "max-bleu":
             return example.most_worth(weights)
         return example.reference(weights)
+
+
+class OnlineLearning(Learning):
+    """A run of an online tuner."""
+
+    def __init__(
+        self,
+        tuner: Online,
+        tuning: Tunable,
+        worth: Worth,
+        learned: Learned,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(tuning, worth, learned, rng)
+        self._tuner = tuner
+        self._update = tuner.begin(len(self.examples.names))
+        self._changes = 0
+
+    def epoch(self, number: int) -> Round:
+        """Go over the sentences."""
+        self._changes = 0
+        with np.errstate(all="ignore"):
+            return super().epoch(number)
+
+    def step(self, example: Example, best: Derivation, epoch: int) -> None:
+        """Move the weights towards the reference derivation."""
+        learned = self.learned
+        target = self._tuner.target(example, learned.weights, epoch)
+        change = None if target is None else self._update(example, target, best, learned)
+        learned.add(change)
+        if change is not None:
+            self._changes += 1
+            self._tuner.note(change, learned)
+
+    def end(self, epoch: int) -> Round:
+        """Return the average, or the last weights."""
+        last = self.learned.weights
+        weights = self.learned.average() if self._tuner.average else last.copy()
+        _check_finite(weights, last, self.examples.names, epoch)
+        return Round(weights, {"changes": self._changes})
 
 
 def _check_finite(weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
@@ -261,15 +254,3 @@ def _matched(names: tuple[str, ...], flag: str, texts: Iterable[str], usual: flo
     for pattern, value in _pairs(flag, texts):
         found |= dict.fromkeys(Selection.of(pattern).kept(names), value)
     return np.array(list(found.values()), np.float64)
-
-
-@kernel
-def add_change(
-    features: Ids, values: Floats, rates: Floats, sentences: int, weights: Floats, late: Floats
-) -> None:
-    """Add a change to weights, and to what their average lacks of it."""
-    for k in range(features.shape[0]):
-        feature = features[k]
-        step = rates[feature] * values[k]
-        weights[feature] += step
-        late[feature] += sentences * step

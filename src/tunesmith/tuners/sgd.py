@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tunesmith.inference.examples import Derivation, Example, difference
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.online import Change, Learned, Online, Update
+from tunesmith.tuners.learning import Change, Learned
+from tunesmith.tuners.online import Online, Update
 
 
 @TUNERS.register("sgd")
