@@ -158,15 +158,17 @@ class Grammar:
         new.check(os.fspath(folder))
         return new
 
-    def check(self, path: str, line: Callable[[int], int | None] = lambda rule: None) -> None:
+    def check(
+        self, path: str, place: Callable[[int], tuple[str, int | None]] | None = None
+    ) -> None:
         """Raise an error if a kernel could stumble over something, or decode without end.
 
         Parameters
         ----------
         path
             Where the rules come from.
-        line
-            Tells the line that a rule was on.
+        place
+            Tells the file and the line that a rule was on.
         """
         fault = offsets_fault(self.arrays)
         if fault:
@@ -176,14 +178,18 @@ class Grammar:
         if trie_fault(self.arrays, *sizes, depths, arities) != FINE:
             raise FormatError(path, None, "the trie of rules is damaged", "make the folder again")
         rule, fault = first_fault(self.arrays, *sizes, len(self.names), depths, arities)
-        if fault != FINE:
-            raise FormatError(path, line(rule), *FAULTS[fault])
-        circle = unary_circle(self.arrays)
+        circle = unary_circle(self.arrays) if fault == FINE else []
         if circle:
+            rule = circle[-1][0]
             names = [self.categories[head] for _, head in circle]
             shown = " -> ".join(f"[{name}]" for name in [names[-1], *names])
             problem = f"rules over a single nonterminal go in a circle: {shown}"
-            raise FormatError(path, line(circle[-1][0]), problem, "leave one of them out")
+            remedy = "leave one of them out"
+        elif fault != FINE:
+            problem, remedy = FAULTS[fault]
+        else:
+            return
+        raise FormatError(*(place(rule) if place else (path, None)), problem, remedy)
 
 
 def grammar_of(rules: Iterable[Rule], limit: int = SPAN) -> Grammar:
@@ -218,7 +224,7 @@ def grammar_of(rules: Iterable[Rule], limit: int = SPAN) -> Grammar:
     )
     arrays, order = arranged(rows, limit)
     new = Grammar(arrays, Vocabulary.of(list(ids.words)), tuple(ids.categories), tuple(ids.names))
-    new.check("rules", lambda rule: int(order[rule]) + 1)
+    new.check("rules", lambda rule: ("rules", int(order[rule]) + 1))
     return new
 
 
