@@ -85,6 +85,7 @@ def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles)
         matched += 1
         if flag & EXTENDS_RIGHT:
             kept = matched + 1
+    kept = min(kept, models.orders[m] - 1)  # of a sound model it is not more
     change = np.float64(models.probabilities[node])
     for k in range(matched, used):
         change += np.float64(floats[k])
@@ -177,6 +178,7 @@ def add_phrase(
             change += np.float64(floats[k])
         used = 0
         ints[COMPLETE] = 1
+    used = min(used, models.orders[m] - 1 - added)  # of a sound model it is not more
     for k in range(used - 1, -1, -1):
         words[k + added] = words[k]
         floats[k + added] = floats[k]
