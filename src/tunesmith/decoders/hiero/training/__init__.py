@@ -1,0 +1,1 @@
+"""From parallel text to a grammar and a language model."""
