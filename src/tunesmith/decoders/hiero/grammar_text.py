@@ -33,7 +33,6 @@ from tunesmith.decoders.hiero.rule_lines import (
     NO_VALUE,
     OTHER_CATEGORY,
     PAIRS,
-    POSITION,
     RULES,
     SLOW,
     SLOW_FULL,

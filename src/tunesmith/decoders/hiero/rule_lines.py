@@ -70,7 +70,7 @@ def parse_rules(
     words: Table,
     categories: Table,
     names: Table,
-) -> int:
+) -> Number:
     """Read rules from ``info[POSITION]`` on, which is always the start of a line."""
     n = data.shape[0]
     while info[POSITION] < n:
