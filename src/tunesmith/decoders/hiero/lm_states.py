@@ -124,7 +124,7 @@ def add_phrase(
     """
     places = floats.shape[0]
     said = np.int64(ints[RIGHT])
-    used = said  # words of the context that still matter
+    used: Number = said  # words of the context that still matter
     change = 0.0
     if said == 0 and ints[COMPLETE] == 0:  # nothing is said yet
         ints[:] = other_ints
