@@ -16,6 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.decoders.hiero.grammar import Grammar
+from tunesmith.decoders.hiero.rule_trie import with_features
 from tunesmith.decoders.hiero.store import frozen
 from tunesmith.decoders.hiero.tables import GrammarArrays
 from tunesmith.errors import TunesmithError
@@ -63,7 +64,7 @@ def with_lexical(grammar: Grammar, sources: Collection[str], targets: Collection
     if taken:
         raise TunesmithError(f"the grammar has a feature '{min(taken)}' already; leave it out")
     ids = (places + len(grammar.names)).astype(np.int32)
-    changed = _with_features(arrays, start, ids, counts)
+    changed = with_features(arrays, start, ids, counts)
     return Grammar(
         changed, grammar.vocabulary, grammar.categories, (*grammar.names, *names), grammar.files
     )
@@ -266,34 +267,3 @@ def _count_words(arrays: GrammarArrays, sources: Ints, targets: Ints) -> None:
             if arrays.symbols[above] >= 0:
                 sources[arrays.symbols[above]] += rules
             above = np.int64(arrays.parents[above])
-
-
-def _with_features(arrays: GrammarArrays, start: Ints, ids: Ids, values: Floats) -> GrammarArrays:
-    """Put further features, with higher ids, after those of each rule."""
-    size = np.diff(arrays.feature_start) + np.diff(start)
-    new_start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-    new_ids, new_values = np.empty(new_start[-1], np.int32), np.empty(new_start[-1], np.float64)
-    _lay(
-        arrays.feature_start,
-        arrays.feature_ids,
-        arrays.feature_values,
-        new_start[:-1],
-        new_ids,
-        new_values,
-    )
-    after = new_start[:-1] + np.diff(arrays.feature_start)
-    _lay(start, ids, values, after, new_ids, new_values)
-    return arrays._replace(
-        feature_start=frozen(new_start),
-        feature_ids=frozen(new_ids),
-        feature_values=frozen(new_values),
-    )
-
-
-@kernel
-def _lay(start: Ints, ids: Ids, values: Floats, at: Ints, new_ids: Ids, new_values: Floats) -> None:
-    for rule in range(at.shape[0]):
-        shift = at[rule] - start[rule]
-        for k in range(start[rule], start[rule + 1]):
-            new_ids[k + shift] = ids[k]
-            new_values[k + shift] = values[k]

@@ -213,3 +213,34 @@ def sort_features(start: Ints, ids: Ids, values: Floats) -> None:
                 own[at], of[at] = own[at - 1], of[at - 1]
                 at -= 1
             own[at], of[at] = name, value
+
+
+def with_features(arrays: GrammarArrays, start: Ints, ids: Ids, values: Floats) -> GrammarArrays:
+    """Put further features, with higher ids, after those of each rule."""
+    size = np.diff(arrays.feature_start) + np.diff(start)
+    new_start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    new_ids, new_values = np.empty(new_start[-1], np.int32), np.empty(new_start[-1], np.float64)
+    _lay(
+        arrays.feature_start,
+        arrays.feature_ids,
+        arrays.feature_values,
+        new_start[:-1],
+        new_ids,
+        new_values,
+    )
+    after = new_start[:-1] + np.diff(arrays.feature_start)
+    _lay(start, ids, values, after, new_ids, new_values)
+    return arrays._replace(
+        feature_start=frozen(new_start),
+        feature_ids=frozen(new_ids),
+        feature_values=frozen(new_values),
+    )
+
+
+@kernel
+def _lay(start: Ints, ids: Ids, values: Floats, at: Ints, new_ids: Ids, new_values: Floats) -> None:
+    for rule in range(at.shape[0]):
+        shift = at[rule] - start[rule]
+        for k in range(start[rule], start[rule + 1]):
+            new_ids[k + shift] = ids[k]
+            new_values[k + shift] = values[k]
