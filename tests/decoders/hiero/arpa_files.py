@@ -76,16 +76,16 @@ def closed(ngrams: set[Ngram]) -> set[Ngram]:
 
 
 @st.composite
-def arpas(draw, orders=st.integers(1, 5), pruned=st.booleans()) -> Arpa:
+def arpas(draw, first_order: int = 1, pruned: bool | None = None) -> Arpa:
     """Models in which parts of n-grams may be missing, or have no back-off."""
-    order = draw(orders)
+    order = draw(st.integers(first_order, 5))
     inner = st.sampled_from((*WORDS, "<unk>"))
     ngrams: set[Ngram] = set()
     for n in range(2, order + 1):
         first, last = st.sampled_from((*WORDS, "<s>")), st.sampled_from((*WORDS, "</s>"))
         grams = st.tuples(first, *[inner] * (n - 2), last)
         ngrams |= draw(st.sets(grams, max_size=10))
-    if not draw(pruned):
+    if not (draw(st.booleans()) if pruned is None else pruned):
         ngrams = closed(ngrams)
     unigrams = [(word,) for word in draw(st.permutations(("<s>", "</s>", "<unk>", *WORDS)))]
     eighths = st.integers(-40, -1).map(lambda k: k / 8)

@@ -61,7 +61,8 @@ class Chart:
     def check(self, m: int, ints, floats) -> None:
         left, right = ints[LEFT], ints[RIGHT]
         most = self.models.arrays.orders[m] - 1
-        assert 0 <= left <= most and 0 <= right <= most
+        assert 0 <= left <= most
+        assert 0 <= right <= most
         assert ints[COMPLETE] in (0, 1)
         assert ints[COMPLETE] or left == right
         assert not ints[NODES + left : NODES + self.places].any()
@@ -73,7 +74,7 @@ def leaves(phrase) -> list[str]:
     return [phrase] if isinstance(phrase, str) else [w for part in phrase for w in leaves(part)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(arpas(), phrases)
 def test_any_bracketing_gives_the_probability_of_the_sentence(arpa, phrase):
     *_, total = Chart(arpa).said(0, [*phrase, "</s>"], begins=True)
@@ -154,4 +155,4 @@ def test_a_back_off_counts_where_nothing_follows_but_it():
 
 def test_nothing_said_is_the_empty_state():
     ints, floats, total = Chart(small(3, {"a b": (-0.5, 0.0)})).said(0, [[], [[]]])
-    assert total == 0.0 and not ints.any() and not floats.any()
+    assert (total, ints.any(), floats.any()) == (0.0, False, False)
