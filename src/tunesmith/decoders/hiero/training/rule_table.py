@@ -37,8 +37,10 @@ from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
 
-#: Sentence pairs that one thread takes at a time.
-PAIRS = 2000
+#: Sentence pairs that one thread takes at a time, and after how many progress is shown.
+PAIRS, SHOWN = 500, 16_000
+#: Rows that are sorted at a time, however little memory there is.
+LEAST = 1 << 12
 #: No more memory is of use to sorting.
 SORTING = 1 << 30
 _31 = 31
@@ -187,23 +189,19 @@ def _extracted(pairs: PairArrays, extraction: Extraction, folder: Path, memory: 
     found = SortedSums(shape.width, 2, folder, "occurrences")
     total = len(pairs.source_start) - 1
     # Rows, counts, their order twice, and what is added up: a little more than twice the rows.
-    room = max(1 << 12, memory // (thread_count() * (2 * 4 * shape.width + 48)))
+    room = max(LEAST, memory // (thread_count() * (2 * 4 * shape.width + 48)))
     spare = threading.local()
-    done = 0
-    lock = threading.Lock()
     held: list[_Buffer] = []
 
-    def work(piece: tuple[int, int]) -> None:
-        nonlocal done
+    def work(first: int) -> None:
         if not hasattr(spare, "buffer"):
             spare.buffer = _Buffer(pairs, extraction, found, room)
             held.append(spare.buffer)
-        spare.buffer.extract(*piece)
-        with lock:
-            done += piece[1] - piece[0]
-            progress("extracting rules", done, total)
+        spare.buffer.extract(first, min(first + PAIRS, total))
 
-    map_pieces(work, [(a, min(a + PAIRS, total)) for a in range(0, total, PAIRS)])
+    for first in range(0, total, SHOWN):
+        map_pieces(work, range(first, min(first + SHOWN, total), PAIRS))
+        progress("extracting rules", min(first + SHOWN, total), total)
     for buffer in held:
         buffer.flush()
     return found

@@ -20,6 +20,8 @@ from tunesmith.kernels import kernel
 SHORT = 12
 #: Rows that are gathered and written at a time.
 WRITTEN = 1 << 16
+#: Rows that are yielded, and read of each run, at a time, however little memory there is.
+LEAST_OUT, LEAST_READ = 256, 64
 #: What the merging kernel returns beside the number of a run whose buffer is used up.
 DONE, FULL = -1, -2
 
@@ -60,8 +62,8 @@ class SortedSums:
         """
         runs = [run for run in self._runs if run[0] < run[1]]
         size = 4 * self.width + 8 * self.sums
-        room = max(256, memory // (2 * size))
-        merging = _Merging(self, runs, max(64, room // max(1, len(runs))))
+        room = max(LEAST_OUT, memory // (2 * size))
+        merging = _Merging(self, runs, max(LEAST_READ, room // max(1, len(runs))))
         rows, counts = np.empty((room, self.width), np.int32), np.empty((room, self.sums), np.int64)
         used = 0
         while True:
