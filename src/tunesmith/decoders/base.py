@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet, GroupId
-from tunesmith.data.forests import ForestSet
+from tunesmith.data.forests import Forests, ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.registry import Registry, options_of
@@ -164,11 +164,9 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
             raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
 
 
-def check_forests(
-    decoded: ForestSet, sentences: Sequence[Sentence], names: tuple[str, ...]
-) -> None:
+def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[str, ...]) -> None:
     """Raise an error if forests are not those of some sentences, with all features."""
-    if not isinstance(decoded, ForestSet):
+    if not isinstance(decoded, Forests):
         raise DecoderError(
             f"the decoder gave a {type(decoded).__name__}; have it return a ForestSet"
         )
@@ -178,7 +176,8 @@ def check_forests(
             "the decoder gave forests whose features are not its names; have it give the same "
             "names, in the same order, in all rounds"
         )
-    if not np.isfinite(decoded.arrays.feature_values).all():
+    # Those on disk are looked at whenever they are read.
+    if isinstance(decoded, ForestSet) and not np.isfinite(decoded.arrays.feature_values).all():
         raise DecoderError("the decoder gave a feature that is not finite; mend its model")
 
 

@@ -18,6 +18,7 @@ from tunesmith.inference.forest_lists import outputs
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth
+from tunesmith.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +36,12 @@ class LiveExamples:
         self.tuning = tuning
         self.names = tuning.names
         self.groups = tuning.groups
+        self._asked = 0
 
     def example(self, group: int, worth: Worth) -> LiveExample:
         """Return a sentence, valued as of now, that is not decoded yet."""
+        progress("sentences", self._asked % self.groups, self.groups)
+        self._asked += 1
         return LiveExample(partial(self._decoded, group, worth))
 
     def _decoded(self, group: int, worth: Worth, weights: Floats) -> Example:

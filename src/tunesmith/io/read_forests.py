@@ -172,6 +172,11 @@ def _of_one_file(stored: StoredForests, digest: FileDigest) -> ForestSet | Store
         sources=None if sources is None else tuple(sources[k] for k in order),
         files=(digest,),
     )
+    return in_memory_if_small(stored)
+
+
+def in_memory_if_small(stored: StoredForests) -> ForestSet | StoredForests:
+    """Return forests in memory if there is room for them, otherwise as they are."""
     size = stored.bytes_per_edge * float(stored.edges.sum())
     return stored.in_memory() if size <= SHARE * memory.budget() else stored
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from tunesmith.data.candidates import (
     Texts,
     pack_texts,
 )
+from tunesmith.data.forests import Forests
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
@@ -118,8 +120,14 @@ class Inputs:
         start = np.concatenate([[0], np.cumsum([len(held) for held in self.references])])
         return list(words), start.astype(np.int64), pack_texts(texts)
 
-    def with_references(self, decoded: CandidateSet) -> CandidateSet:
-        """Return candidates of all sentences with their references, over one vocabulary."""
+    @overload
+    def with_references(self, decoded: CandidateSet) -> CandidateSet: ...
+
+    @overload
+    def with_references(self, decoded: Forests) -> Forests: ...
+
+    def with_references(self, decoded: Any) -> Any:
+        """Return candidates or forests of all sentences with references, over one vocabulary."""
         if not self.references:
             return decoded
         words = {word: k for k, word in enumerate(decoded.vocabulary)}

@@ -10,6 +10,7 @@ from tunesmith.arrays import Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.columns import with_columns
 from tunesmith.data.growing import Growing
+from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
@@ -26,13 +27,14 @@ class Lists:
         The first candidates of the last decoding, which are the decoder's output.
     merged
         All decodings, without duplicates; only if it ``grows``.
-    new
-        How many candidates the last decoding added.
+    new, size
+        How many candidates the last decoding added, and how many there are; None unless it
+        grows.
     """
 
     output: TuningSet
     merged: TuningSet
-    new: int
+    new: int | None = None
 
     def __init__(
         self, inputs: Inputs, metric: Metric, columns: Sequence[str] = (), grows: bool = True
@@ -60,6 +62,16 @@ class Lists:
         stats = np.empty((len(every), before.shape[1]), np.result_type(before, counted))
         stats[~is_new], stats[is_new] = before, counted
         self.merged = self.output.of(every, stats)
+
+    @property
+    def size(self) -> int | None:
+        """How many candidates there are."""
+        return len(self.merged.candidates) if self.grows else None
+
+    def oracle(self, weights: Weights) -> tuple[float, bool]:
+        """Return the best score that a choice has, and whether it is certain."""
+        found = self.merged.oracle()
+        return found.score, found.exact
 
     def _counted(self, every: CandidateSet, rows: Ints) -> Stats:
         """Return the statistics of some candidates, which are all at first and few later."""

@@ -19,18 +19,24 @@ import numpy as np
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.forest_tuning import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.result import TuneResult
+from tunesmith.tuners.rounds import Rounds
 
 NEEDED = ("decoder", "tuner", "tune")
 FINALS = ("auto", "last", "tune", "dev", "average")
+KINDS = ("auto", "lists", "forests", "live")
+#: Who runs, by what is tuned on.
+RUNS: dict[str, type[Run]] = {"lists": Run, "forests": ForestRun, "live": LiveRun}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,12 @@ class Loop:
         "the tuning set or on the held-out set, or the average of all rounds; auto is dev where "
         "there is a held-out set, otherwise tune",
     )
+    tune_on: Literal["auto", "lists", "forests", "live"] = option(
+        "auto",
+        "with a decoder that gives forests: lists of its best candidates, the forests of all "
+        "rounds, or, live, for online tuners, each sentence decoded when they come to it; auto is "
+        "the last of these that the tuner and the metric can work on",
+    )
     weight_tolerance: float = option(
         1e-4, "stop when the weights, scaled to a sum of sizes of 1, change by less than this"
     )
@@ -56,6 +68,8 @@ class Loop:
             raise UsageError(f"rounds is {self.rounds}; give 1 or more")
         if self.final not in FINALS:
             raise UnknownNameError("final", self.final, FINALS)
+        if self.tune_on not in KINDS:
+            raise UnknownNameError("tune-on", self.tune_on, KINDS)
         for name in ("weight_tolerance", "score_tolerance"):
             value = getattr(self, name)
             if not 0.0 <= value < np.inf:
@@ -78,6 +92,7 @@ class Loop:
         keep: str | Sequence[str] = (),
         drop: str | Sequence[str] = (),
         normalise: str = "none",
+        forest_options: ForestOptions | None = None,
     ) -> TuneResult:
         """Decode and tune in turn.
 
@@ -106,6 +121,8 @@ class Loop:
             Metrics to report beside the one that is tuned for.
         strict, keep, drop, normalise
             As :meth:`Tuner.fit` has them, in each round.
+        forest_options
+            How forests are searched, where they are tuned on.
 
         Returns
         -------
@@ -135,7 +152,10 @@ class Loop:
         beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
         columns = {name for one in (measure, *beside) for name in one.columns}
         sets = {"tune": tune, "dev": dev, "test": test}
-        run = Run(
+        tuned_on = self.kind(decoder, tuner, sorted(columns))
+        if tuned_on == "lists" and forest_options is not None:
+            raise UsageError("forest options are given, and lists are tuned on; drop them")
+        run = RUNS[tuned_on](
             decoder,
             tuner,
             measure,
@@ -144,21 +164,72 @@ class Loop:
             seed,
             {"strict": strict, "keep": keep, "drop": drop, "normalise": normalise},
             sorted(columns),
+            forest_options,
         )
+        limits = self._limits(tuner) if isinstance(run, LiveRun) else self
         with opened(work_dir, run.configuration(), run.files()) as state:
             rounds, stopped = run.rounds(
-                state, self.rounds, functools.partial(self.why_stop, settles=tuner.settles)
+                state, limits.rounds, functools.partial(limits.why_stop, settles=tuner.settles)
             )
             chosen = self._chosen(run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
-            result = run.result(rounds, chosen, others)
-            options = f"rounds:{self.rounds}|final:{self.final}"
+            result = run.result(state, rounds, chosen, others)
+            options = f"rounds:{limits.rounds}|final:{self.final}"
             result = dataclasses.replace(
                 result, stopped=stopped, signature=f"{options}|{result.signature}"
             )
             state.finish(result.to_dict())
         return result
+
+    def kind(self, decoder: Decoder, tuner: Tuner, columns: Sequence[str] = ()) -> str:
+        """Return what is tuned on: ``lists``, ``forests``, or sentences decoded ``live``.
+
+        Forests have all derivations of which lists show some, so they come first where all can
+        work on them. Metrics with columns of scores cannot.
+        """
+        wanted = self.tune_on
+        can = decoder.gives_forests and tuner.takes_forests and not columns
+        # Learning once, and evaluated by the loop, epoch by epoch.
+        is_plain = len(tuner.settings()) == 1 and getattr(tuner, "pick", "last") == "last"
+        if wanted == "auto":
+            if not can:
+                return "lists"
+            return "live" if tuner.is_online and is_plain else "forests"
+        if wanted == "lists":
+            return wanted
+        if not decoder.gives_forests:
+            raise UsageError(f"decoder '{decoder.name}' gives no forests; leave out --tune-on")
+        if columns:
+            raise UsageError(
+                f"forests have no scores '{columns[0]}' of single candidates; give --tune-on lists"
+            )
+        if not tuner.takes_forests:
+            raise UsageError(f"{tuner.name} works on lists; give --tune-on lists")
+        if wanted == "live" and not tuner.is_online:
+            raise UsageError(
+                f"{tuner.name} learns from whole sets, not from one sentence after the other; give "
+                "--tune-on forests"
+            )
+        if wanted == "live" and not is_plain:
+            raise UsageError(
+                "live there is one setting, and --final chooses among its epochs; give one "
+                "objective and no --pick, or --tune-on forests"
+            )
+        return wanted
+
+    def _limits(self, tuner: Tuner) -> Loop:
+        """Return when live tuning ends, whose rounds are epochs of the tuner."""
+        assert isinstance(tuner, Rounds)
+        usual = Loop()
+        for name, remedy in (
+            ("rounds", "give the tuner's --epochs"),
+            ("weight_tolerance", "averages always change less and less; leave it out"),
+        ):
+            if getattr(self, name) != getattr(usual, name):
+                flag = name.replace("_", "-")
+                raise UsageError(f"{flag} does not go with live tuning: {remedy}")
+        return dataclasses.replace(self, rounds=tuner.round_count, weight_tolerance=0.0)
 
     def why_stop(self, rounds: Sequence[LoopRound], settles: bool) -> str | None:
         """Say why no further round follows the last decoding; None if one does.

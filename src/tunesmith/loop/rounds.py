@@ -27,7 +27,8 @@ class LoopRound:
     texts
         By set: the decoder's output, a candidate per group.
     new, candidates
-        How many candidates it added, and how many there are.
+        How many candidates, or hyperedges of forests, it added, and how many there are; None
+        where none are kept.
     decoded
         How many sentences were decoded.
     tuned
@@ -37,8 +38,8 @@ class LoopRound:
     weights: Weights
     texts: dict[str, CandidateSet]
     outputs: dict[str, dict[str, Any]]
-    new: int
-    candidates: int
+    new: int | None
+    candidates: int | None
     decoded: int
     decode_seconds: float
     tuned: dict[str, Any] | None = None

@@ -7,10 +7,10 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound, Said
 from tunesmith.loop.state import State, damaged
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.forest_tuning import ForestOptions
+from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress, tell
@@ -41,12 +43,57 @@ from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.beside import scores_of_outputs
 from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
+T = TypeVar("T")
+
+
+class Timed(Protocol):
+    """Has a decoding noted: how long it took, and what was warned of."""
+
+    def __call__(self, make: Callable[[Path | None], T], /) -> Callable[[Path | None], T]:
+        """Return what does the same, and notes it."""
+        ...
+
+
 #: What is needed of a result of tuning.
 NEEDED = ("weights", "score", "warnings", "history", "certificate", "line_searches", "loop_seconds")
 
 
+class SoFar(Protocol):
+    """What has been decoded of a set, in all rounds or in the last one alone."""
+
+    @property
+    def output(self) -> TuningSet:
+        """The decoder's output in the last round."""
+        ...
+
+    @property
+    def merged(self) -> Tunable:
+        """What there is to tune on."""
+        ...
+
+    @property
+    def new(self) -> int | None:
+        """How many candidates the last round added."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """How many there are."""
+        ...
+
+    def oracle(self, weights: Weights) -> tuple[float, bool]:
+        """Return the best score that a choice of candidates has, and whether it is certain."""
+        ...
+
+
 class Run:
     """A loop as it runs: what it is made of, and the lists as they grow."""
+
+    #: What the tuner works on; see ``Loop``.
+    tune_on: ClassVar[str] = "lists"
+    #: What it counts.
+    candidates: ClassVar[str] = "candidates"
+    lists: Mapping[str, SoFar]
 
     def __init__(
         self,
@@ -58,6 +105,7 @@ class Run:
         seed: int,
         fit_options: dict[str, Any],
         columns: Sequence[str] = (),
+        forest_options: ForestOptions | None = None,
     ) -> None:
         self.decoder = decoder
         self.tuner = tuner
@@ -67,14 +115,23 @@ class Run:
         self.seed = seed
         self.fit_options = fit_options
         self.columns = list(columns)
-        # Held-out lists are needed by those alone who choose by them.
-        self._dev_chooses = "dev" in sets and (len(tuner.settings()) > 1 or isinstance(tuner, Auto))
-        grow = {"tune": True, "dev": self._dev_chooses, "test": False}
-        self.lists = {
-            name: Lists(inputs, metric, columns, grow[name]) for name, inputs in sets.items()
-        }
+        self.forest_options = forest_options or ForestOptions()
+        self.lists = {name: self._so_far(name, inputs) for name, inputs in sets.items()}
         self.said = Said()
         self._expected: Expected | None = None
+
+    @property
+    def dev_chooses(self) -> bool:
+        """Whether the tuner itself chooses by held-out lists; nobody else needs them."""
+        several = len(self.tuner.settings()) > 1 or isinstance(self.tuner, Auto)
+        return "dev" in self.sets and several
+
+    def grows(self, which: str) -> bool:
+        """Tell whether what is decoded of a set is kept from round to round."""
+        return which == "tune" or (which == "dev" and self.dev_chooses)
+
+    def _so_far(self, which: str, inputs: Inputs) -> SoFar:
+        return Lists(inputs, self.metric, self.columns, self.grows(which))
 
     def configuration(self) -> dict[str, Any]:
         """Return all that decides what the rounds come to: what they decode, and how they tune."""
@@ -86,7 +143,7 @@ class Run:
                 "start": dict(self.begin),
             },
             "tuning": {
-                "tuner": self.tuner.signature(),
+                "tuner": self.tuner_signature(),
                 "metric": self.metric.signature(),
                 "seed": self.seed,
                 "normalise": self.fit_options["normalise"],
@@ -95,6 +152,10 @@ class Run:
                 "columns": self.columns,
             },
         }
+
+    def tuner_signature(self) -> str:
+        """Return what decides how a round tunes."""
+        return self.tuner.signature()
 
     def files(self) -> dict[str, str]:
         """Return the digests of programs and of classes in users' files."""
@@ -110,7 +171,8 @@ class Run:
         while True:
             name = f"round-{len(rounds):02d}"
             rounds.append(self.decoded(state, name, weights))
-            remark = f"output {rounds[-1].score:.2f}, {rounds[-1].new} new candidates"
+            new = "" if rounds[-1].new is None else f", {rounds[-1].new} new {self.candidates}"
+            remark = f"output {rounds[-1].score:.2f}{new}"
             progress("rounds", len(rounds) - 1, most, remark)
             tell(f"round {len(rounds) - 1}: {remark}")
             stopped = why_stop(rounds)
@@ -132,7 +194,7 @@ class Run:
             return {
                 "outputs": {which: _output(lists) for which, lists in self.lists.items()},
                 "new": self.lists["tune"].new,
-                "candidates": len(self.lists["tune"].merged.candidates),
+                "candidates": self.lists["tune"].size,
                 "decoded": sum(len(inputs.sentences) for inputs in self.sets.values()),
                 "decode_seconds": sum(float(note["seconds"]) for note in notes),
             }
@@ -143,31 +205,40 @@ class Run:
 
     def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
         """Decode a set, and add what it gives; return how long that took, and its warnings."""
-        inputs = self.sets[which]
         step = f"{name}/{which}"
-
-        def decode(folder: Path | None) -> CandidateSet:
-            begun = time.perf_counter()
-            with self._warnings() as said:
-                found = self._decoded(folder, weights, inputs.sentences)
-            seconds = time.perf_counter() - begun
-            note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
-            # Before the candidates: once they are there, nobody decodes again.
-            state.record(f"{step}-decoding", lambda: note)
-            noted.append(note)
-            return found
-
         noted: list[dict[str, Any]] = []
+
+        def timed(make: Callable[[Path | None], T]) -> Callable[[Path | None], T]:
+            def decode(folder: Path | None) -> T:
+                begun = time.perf_counter()
+                with self._warnings() as said:
+                    found = make(folder)
+                seconds = time.perf_counter() - begun
+                note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
+                # Before the candidates: once they are there, nobody decodes again.
+                state.record(f"{step}-decoding", lambda: note)
+                noted.append(note)
+                return found
+
+            return decode
+
         with _where(f"{name}, {which}"):
-            found = state.candidates(step, decode)
-            check_decoded(found, inputs.sentences)
-        if self._expected is None:
-            self._expected = Expected.of(found, self.begin)
-        self.lists[which].add(found)
+            self._take(state, step, which, weights, timed)
         with _whole(f"{step}-decoding.json"):
             note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
             self.said.note(note["warnings"])
         return note
+
+    def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
+        """Have the step done in which a set is decoded, and add what it came to."""
+        sentences, lists = self.sets[which].sentences, self.lists[which]
+        assert isinstance(lists, Lists)
+        make = timed(lambda folder: self._decoded(folder, weights, sentences))
+        found = state.candidates(step, make)
+        check_decoded(found, sentences)
+        if self._expected is None:
+            self._expected = Expected.of(found, self.begin)
+        lists.add(found)
 
     def _decoded(
         self, folder: Path | None, weights: Weights, sentences: Sequence[Sentence]
@@ -193,25 +264,9 @@ class Run:
         return found
 
     def _tuned(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
-        """Tune on all lists so far, from the weights of the last decoding."""
-        number = len(rounds) - 1
-        start = rounds[-1].weights
-
-        def tuned() -> dict[str, Any]:
-            begun = time.perf_counter()
-            tuner = self.tuner.after([one.weights for one in rounds])
-            dev = self.lists["dev"].merged if self._dev_chooses else None
-            found = tuner.fit(
-                self.lists["tune"].merged,
-                start if any(start.values()) else None,
-                dev,
-                np.random.default_rng([self.seed, number]),
-                **self.fit_options,
-            )
-            return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
-
-        with self._warnings():
-            found = state.record(f"{name}/tuned", tuned)
+        """Tune on all that was decoded so far, from the weights of the last decoding."""
+        with self._warnings() as said:
+            found = state.record(f"{name}/tuned", lambda: self._learnt(rounds, said))
         rounds[-1].tuned = found
         with _whole(f"{name}/tuned.json"):
             lacking = [key for key in NEEDED if key not in found]
@@ -219,6 +274,23 @@ class Run:
                 raise KeyError(lacking[0])
             self.said.note(found["warnings"])
             return Weights.from_dict(found["weights"])
+
+    def _learnt(
+        self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
+    ) -> dict[str, Any]:
+        """Return what tuning comes to, as JSON; ``said`` is what has been warned of meanwhile."""
+        begun = time.perf_counter()
+        start = rounds[-1].weights
+        tuner = self.tuner.after([one.weights for one in rounds])
+        dev = self.lists["dev"].merged if self.dev_chooses else None
+        found = tuner.fit(
+            self.lists["tune"].merged,
+            start if any(start.values()) else None,
+            dev,
+            np.random.default_rng([self.seed, len(rounds) - 1]),
+            **self.fit_options,
+        )
+        return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
 
     @contextmanager
     def _warnings(self) -> Iterator[list[warnings.WarningMessage]]:
@@ -236,15 +308,28 @@ class Run:
             raise
         self.said.again(held)
 
+    def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:
+        """Return the best score that a choice has, and whether it is certain."""
+        return self.lists["tune"].oracle(chosen.weights)
+
+    def signature(self) -> str:
+        """Return what has to be known to score in the same way."""
+        return self.lists["tune"].merged.signature()
+
     def result(
-        self, rounds: list[LoopRound], chosen: LoopRound, others: Sequence[Metric | str]
+        self,
+        state: State,
+        rounds: list[LoopRound],
+        chosen: LoopRound,
+        others: Sequence[Metric | str],
     ) -> TuneResult:
         """Say what all rounds came to, and the chosen one above all."""
         tuned = [one.tuned for one in rounds if one.tuned is not None]
         number = rounds.index(chosen)
         of_chosen = rounds[number - 1].tuned if 0 < number <= len(tuned) else None
-        merged = self.lists["tune"].merged
-        oracle = merged.oracle()
+        is_average = number > len(tuned)
+        name = f"average-{len(tuned):02d}" if is_average else f"round-{number:02d}"
+        oracle_score, oracle_exact = self.oracle(state, name, chosen)
         first, output = rounds[0].outputs, chosen.outputs
         scores = {
             which: Scores(**{**output[which], "initial_score": first[which]["score"]})
@@ -262,8 +347,8 @@ class Run:
             start=begin,
             score=own.score,
             initial_score=own.initial_score,
-            oracle_score=oracle.score,
-            oracle_exact=oracle.exact,
+            oracle_score=oracle_score,
+            oracle_exact=oracle_exact,
             length_ratio=own.length_ratio,
             brevity_penalty=own.brevity_penalty,
             sentence_bleu=own.sentence_bleu,
@@ -280,7 +365,7 @@ class Run:
             warnings=list(self.said.every),
             data=tuple(file for inputs in self.sets.values() for file in inputs.files),
             signature=f"decoder:{self.decoder.name}|{self.tuner.signature()}|seed:{self.seed}|"
-            f"{merged.signature()}",
+            f"{self.signature()}",
             others=tuple(beside),
             rounds=[
                 one.entry("average" if k > len(tuned) else k, one is chosen)
@@ -303,7 +388,7 @@ class Run:
         return OtherScores(label, signature, *figures, found.get("dev"), found.get("test"))
 
 
-def _output(lists: Lists) -> dict[str, Any]:
+def _output(lists: SoFar) -> dict[str, Any]:
     """Return the scores of a decoder's output, as JSON."""
     output = lists.output
     scores = dataclasses.asdict(scores_of_outputs(output, output))

@@ -18,10 +18,11 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from tunesmith._version import __version__
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.forests import Forests
 from tunesmith.errors import (
     FormatError,
     MissingExtraError,
@@ -30,8 +31,14 @@ from tunesmith.errors import (
     shortened,
 )
 from tunesmith.io.arrow import arrow, write_arrow
+from tunesmith.io.forest_arrow import opened as open_arrow_forests
+from tunesmith.io.forest_writer import ForestWriter, rows_of
 from tunesmith.io.read import read
+from tunesmith.io.read_forests import in_memory_if_small
+from tunesmith.io.streams import Source
 from tunesmith.progress import tell
+
+T = TypeVar("T")
 
 SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"
@@ -55,6 +62,10 @@ class State(Protocol):
         """
         ...
 
+    def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
+        """Return a step that is forests, likewise."""
+        ...
+
     def finish(self, result: dict[str, Any]) -> None:
         """Keep what all steps came to, in the place of what fewer of them may have come to."""
         ...
@@ -71,6 +82,10 @@ class InMemory:
     def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Make them."""
         return _bare(make(None))
+
+    def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
+        """Make them."""
+        return make(None)
 
     def finish(self, result: dict[str, Any]) -> None:
         """Do nothing: whoever runs the loop has the result."""
@@ -96,22 +111,46 @@ class WorkDirectory:
         same, to the last bit, as one that was not.
         """
         path = self.folder / f"{name}.arrow"
-        if not path.exists():
-            beside = path.parent / f"decoder-{path.stem}"
-            with _told(beside):
-                beside.mkdir(parents=True, exist_ok=True)
-            made = _bare(make(beside))
-            with _appearing(path) as file:
-                write_arrow(made, file)
-            _remove_if_empty(beside)
+        self._write(path, make, lambda made, file: write_arrow(_bare(made), file))
         try:
             return _bare(read(path, format="arrow"))
         except FormatError as error:
             raise damaged(path, error) from None
 
+    def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
+        """Return what the file holds, likewise; they stay there if memory does not hold them."""
+        path = self.folder / f"{name}.arrow"
+        self._write(path, make, write_forest_rows)
+        try:
+            return in_memory_if_small(open_arrow_forests(Source(path)))
+        except FormatError as error:
+            raise damaged(path, error) from None
+
+    def _write(
+        self, path: Path, make: Callable[[Path | None], T], write: Callable[[T, BinaryIO], None]
+    ) -> None:
+        """Have a step made and its file written, if that is not there."""
+        if path.exists():
+            return
+        beside = path.parent / f"decoder-{path.stem}"
+        with _told(beside):
+            beside.mkdir(parents=True, exist_ok=True)
+        made = make(beside)
+        with _appearing(path) as file:
+            write(made, file)
+        _remove_if_empty(beside)
+
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; one of fewer rounds, or another choice among them, is replaced."""
         _write_record(self.folder / "result.json", result)
+
+
+def write_forest_rows(forests: Forests, file: BinaryIO) -> None:
+    """Write forests, a forest in memory at a time."""
+    writer = ForestWriter(file)
+    for row in rows_of(forests):
+        writer.add(row)
+    writer.close()
 
 
 def _write_record(path: Path, record: dict[str, Any]) -> None:

@@ -170,7 +170,7 @@ class Tuner(ABC):
         selection = Selection.of(keep, drop)
         begun = time.perf_counter()
         with _recorded() as said:
-            task = self._task(tuning, start, held_out, selection, strict)
+            task = self.task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
             ready, first = self.prepared(task.tuning, task.first, generator)
@@ -214,7 +214,7 @@ class Tuner(ABC):
             reason=ready.reason(best) if len(found) > 1 else None,
         )
 
-    def _task(
+    def task(
         self,
         tuning: Tunable,
         start: Mapping[str, float] | None,

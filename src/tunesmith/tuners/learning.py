@@ -140,6 +140,14 @@ class Learner(Rounds):
     ) -> Learning:
         """Begin to learn from ``start`` on, which is changed."""
 
+    def begun_learning(
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+    ) -> Learning:
+        """Begin as :meth:`stages` does, with the same random numbers; there is one setting."""
+        begin = self.own_start(tuning) if start is None else start
+        (objective,) = self._objectives(tuning.metric)
+        return self.learning(tuning, objective, begin.copy(), rng.spawn(1)[0])
+
 
 @kernel
 def add_change(

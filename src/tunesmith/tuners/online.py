@@ -136,9 +136,19 @@ class Online(Learner):
         self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn."""
+        self._check_initial(start)
+        return super().stages(tuning, start, rng)
+
+    def begun_learning(
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+    ) -> Learning:
+        """Begin to learn."""
+        self._check_initial(start)
+        return super().begun_learning(tuning, start, rng)
+
+    def _check_initial(self, start: Floats | None) -> None:
         if start is not None and self.initial:
             raise UsageError("initial goes without starting weights; drop one of them")
-        return super().stages(tuning, start, rng)
 
     def rates(self, tuning: Tunable) -> Floats:
         """Return the learning rate of each feature."""

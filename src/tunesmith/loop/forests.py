@@ -1,0 +1,221 @@
+"""Forests that a decoder gives: of one call, of a whole set, and of all rounds so far."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Ids, Ints
+from tunesmith.data import memory
+from tunesmith.data.candidates import FileDigest, GroupId
+from tunesmith.data.forests import ForestArrays, Forests, ForestSet, cut, joined
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import Decoder, Sentence, check_forests
+from tunesmith.inference.asking import oracle_at
+from tunesmith.inference.forest_lists import outputs
+from tunesmith.io.forest_temporary import TemporaryForests
+from tunesmith.loop.inputs import Inputs
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
+from tunesmith.metrics.tuning import TuningSet
+
+#: Sentences that a decoder is given at once, where their forests go to disk.
+CHUNK = 64
+#: What forests may take of the budget before they go to disk.
+SHARE = 1 / 4
+
+
+class Words:
+    """One vocabulary for forests of several calls, each of which had its own."""
+
+    def __init__(self) -> None:
+        self._number: dict[str, int] = {}
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """The words so far."""
+        return tuple(self._number)
+
+    def renumbered(self, arrays: ForestArrays, vocabulary: Sequence[str]) -> ForestArrays:
+        """Return forests over this vocabulary, to which their words are added."""
+        side = arrays.words
+        used, place = np.unique(side[side >= 0], return_inverse=True)
+        number = self._number
+        own = np.array([number.setdefault(vocabulary[w], len(number)) for w in used], np.int32)
+        words: Ids = side.copy()
+        words[side >= 0] = own[place]
+        return arrays._replace(words=words)
+
+
+class _Collected:
+    """Forests as they come, in memory, or on disk from some point on."""
+
+    def __init__(self) -> None:
+        self._parts: list[ForestArrays] = []
+        self._held = 0
+        self._on_disk: TemporaryForests | None = None
+
+    def add(self, arrays: ForestArrays) -> None:
+        """Add some forests."""
+        self._held += arrays.bytes
+        self._parts.append(arrays)
+        # While they are laid together they take twice as much.
+        if self._on_disk is None and 2 * self._held <= SHARE * memory.budget():
+            return
+        if self._on_disk is None:
+            self._on_disk = TemporaryForests()
+        for part in self._parts:
+            self._on_disk.add(part)
+        self._parts.clear()
+
+    def finish(
+        self, ids: Sequence[GroupId], names: tuple[str, ...], words: tuple[str, ...]
+    ) -> Forests:
+        """Return the set."""
+        if self._on_disk is not None:
+            return self._on_disk.finish(ids, names, words)
+        return ForestSet(tuple(ids), joined(self._parts), names, words)
+
+
+def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]) -> Forests:
+    """Return the forests of sentences, over a vocabulary of the words that occur in them.
+
+    They are in memory, or on disk if memory does not hold them.
+    """
+    names, words, found = decoder.names, Words(), _Collected()
+    for first in range(0, len(sentences), CHUNK):
+        part = sentences[first : first + CHUNK]
+        made = decoder.forests(weights, part)
+        check_forests(made, part, names)
+        found.add(words.renumbered(made.arrays, made.vocabulary))
+    return found.finish([sentence.id for sentence in sentences], names, words.all)
+
+
+class DecodedSentences:
+    """A decoder and a set of sentences: a ``LiveSource``."""
+
+    def __init__(self, decoder: Decoder, inputs: Inputs) -> None:
+        self.decoder = decoder
+        self.inputs = inputs
+        self.names = decoder.names
+
+    @property
+    def reference_counts(self) -> list[int]:
+        """How many references each sentence has."""
+        return [len(held) for held in self.inputs.references]
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """What the sentences were read from."""
+        return self.inputs.files
+
+    def __len__(self) -> int:
+        return len(self.inputs.sentences)
+
+    def forests(self, weights: Weights, which: Sequence[int]) -> Forests:
+        """Decode some sentences."""
+        inputs = self.inputs
+        if len(which) < len(self):
+            sentences = tuple(inputs.sentences[k] for k in which)
+            held = inputs.references
+            inputs = Inputs(sentences, tuple(held[k] for k in which) if held else ())
+        return inputs.with_references(decoded_forests(self.decoder, weights, inputs.sentences))
+
+
+class ForestsSoFar:
+    """The forests of all rounds: of each sentence one, whose derivations are those of all of them.
+
+    A forest that was there already, to the last bit, is not added again. Others may share
+    derivations, which then are there twice. That changes neither winners nor envelopes; in
+    expectations over a forest they count twice.
+
+    Attributes
+    ----------
+    output
+        The best derivations under the weights of the last decoding: the decoder's output.
+    merged
+        All of it, to tune on.
+    new, size
+        How many hyperedges the last decoding added, and how many there are.
+    """
+
+    output: TuningSet
+    merged: ForestTuning
+
+    def __init__(self, inputs: Inputs, metric: Metric, options: ForestOptions) -> None:
+        self.inputs = inputs
+        self.metric = metric
+        self.options = options
+        self.new = self.size = 0
+        self._words = Words()
+        self._known: set[tuple[int, bytes]] = set()
+
+    def add(self, decoded: Forests, weights: Weights) -> None:
+        """Add what a decoder returned under some weights."""
+        whole = self.inputs.with_references(decoded)
+        self.output = TuningSet(outputs(whole, weights.aligned(whole.names)), self.metric)
+        before = self.merged.forests if hasattr(self, "merged") else None
+        self.new = 0
+        found = _Collected()
+        for part in self._united(before, decoded):
+            found.add(part)
+        self.size += self.new
+        if before is None or self.new:
+            made = found.finish(decoded.ids, decoded.names, self._words.all)
+            self.merged = ForestTuning(self.inputs.with_references(made), self.metric, self.options)
+
+    def _united(self, before: Forests | None, decoded: Forests) -> Iterator[ForestArrays]:
+        for s in range(decoded.groups):
+            own = self._words.renumbered(cut(decoded.block(s, s + 1)), decoded.vocabulary)
+            old = None if before is None else cut(before.block(s, s + 1))
+            key = s, _digest(own)
+            if key not in self._known:
+                self._known.add(key)
+                self.new += int(decoded.edges[s])
+                old = own if old is None else united(old, own)
+            assert old is not None  # what is known has been added
+            yield old
+
+    def oracle(self, weights: Weights) -> tuple[float, bool]:
+        """Return the best score that a choice of derivations has, and whether it is certain."""
+        return oracle_at(self.merged, weights.aligned(self.merged.names))
+
+
+def united(one: ForestArrays, other: ForestArrays) -> ForestArrays:
+    """Return a forest with the derivations of two: a goal above both of theirs.
+
+    Among equals those of the first come first.
+    """
+    nodes, edges = len(one.edge_start) - 1, len(one.tail_start) - 1
+    both = joined([one, other])
+    count = len(both.edge_start) - 1
+    tails = both.tails.copy()
+    tails[one.tail_start[edges] :] += np.int32(nodes)  # numbers within a forest
+    return ForestArrays(
+        np.array([0, count + 1]),
+        np.append(both.edge_start, both.edge_start[-1] + 2),
+        _longer(both.tail_start),
+        np.append(tails, [nodes - 1, count - 1]).astype(np.int32),
+        np.append(both.feature_start, [both.feature_start[-1]] * 2),
+        both.feature_ids,
+        both.feature_values,
+        _longer(both.word_start),
+        np.append(both.words, [-1, -1]).astype(np.int32),
+        np.append(both.covered, both.covered[nodes - 1]).astype(np.int32),
+        np.vstack([both.counts, np.zeros((2, both.counts.shape[1]))]),
+    )
+
+
+def _longer(start: Ints) -> Ints:
+    """Return offsets with two more rows of one entry each."""
+    return np.append(start, start[-1] + np.array([1, 2]))
+
+
+def _digest(arrays: ForestArrays) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        found.update(np.int64(array.size).tobytes())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.digest()
