@@ -2,3 +2,7 @@
 
 Chiang, "Hierarchical phrase-based translation" (Computational Linguistics 33, 2007).
 """
+
+from tunesmith.decoders.hiero.decoder import HieroDecoder
+
+__all__ = ["HieroDecoder"]

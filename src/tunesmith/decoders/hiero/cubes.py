@@ -417,10 +417,10 @@ def _hash(row: Ids) -> Number:
 
 @kernel
 def _same(one: Ids, other: Ids) -> bool:
-    for k in range(one.shape[0]):
-        if one[k] != other[k]:
-            return False
-    return True
+    k = 0
+    while k < one.shape[0] and one[k] == other[k]:
+        k += 1
+    return k == one.shape[0]
 
 
 @kernel

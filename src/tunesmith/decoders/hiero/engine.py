@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids
+from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import ForestArrays
 from tunesmith.data.memory import budget
 from tunesmith.decoders.hiero.chart_forest import chart_forest, chart_of_nothing
@@ -43,8 +43,8 @@ class Settings:
         Hyperedges of a vertex at most; 0 for no limit.
     option_limit
         Rules with the same source side and category that are tried; 0 for no limit.
-    category, top
-        What words that are passed through become, and what the whole is.
+    top
+        The category of the whole.
     passes
         Which words may be passed through: all of them, those that no rule has, or none.
     unknown
@@ -57,13 +57,17 @@ class Settings:
         The feature that counts words, and what one counts; no feature if the name is empty.
     rule_name
         The feature that counts rules.
-    passed_name, passed_value
-        The feature of words that are passed through, and what one counts.
+    passed_name, passed
+        The feature of words that are passed through; the categories that they become, and what
+        one counts as each.
+    passed_suffix
+        What is added to such words.
+    names
+        Features that others have, and that come before further ones of the grammar.
     """
 
     pop_limit: int = 200
     option_limit: int = 0
-    category: str = "X"
     top: str = "S"
     passes: Literal["all", "unknown", "none"] = "all"
     unknown: Literal["copy", "drop"] = "copy"
@@ -73,7 +77,9 @@ class Settings:
     word_unit: float = float(-np.log10(np.e))
     rule_name: str = "RuleCount"
     passed_name: str = "PassThrough"
-    passed_value: float = 1.0
+    passed: tuple[tuple[str, float], ...] = (("X", 1.0),)
+    passed_suffix: str = ""
+    names: tuple[str, ...] = ()
 
 
 class Prepared(NamedTuple):
@@ -118,16 +124,16 @@ class Engine:
         self.grammar = grammar
         self.models = models
         self.settings = settings
-        for what, category in (("category", settings.category), ("top", settings.top)):
+        passed = dict(settings.passed)
+        for category in (settings.top, *passed):
             if category not in grammar.categories:
                 raise TunesmithError(
-                    f"no rule of the grammar has [{category}], which is to be its {what}; give "
-                    "the name that it uses"
+                    f"no rule of the grammar has [{category}]; give the name that it uses"
                 )
         own = [*settings.unknown_names, settings.word_name, settings.rule_name]
         if settings.passes != "none":
             own.append(settings.passed_name)
-        names = dict.fromkeys([*models.names, *filter(None, own), *grammar.names])
+        names = dict.fromkeys([*models.names, *filter(None, own), *settings.names, *grammar.names])
         self.names = tuple(names)
         if len(models.names) != len(set(models.names)) or set(models.names) & set(grammar.names):
             raise TunesmithError("a language model has the name of another feature; rename it")
@@ -140,10 +146,10 @@ class Engine:
             number.get(settings.rule_name, -1),
             grammar.categories.index(settings.top),
             number.get(settings.passed_name, -1),
-            settings.passed_value,
+            np.array([passed.get(category, 0.0) for category in grammar.categories]),
         )
         self._order = unary_order(grammar.arrays, len(grammar.categories))
-        self._category = grammar.categories.index(settings.category)
+        self._passed = np.array([grammar.categories.index(c) for c in passed], np.int32)
         self._top = grammar.categories.index(settings.top)
         self._strange: dict[str, int] = {}
         self._strange_words: list[str] = []
@@ -153,8 +159,7 @@ class Engine:
         self._lock = threading.Lock()
         if settings.has_end_words:
             self.learn_words([[BEGIN, END]])
-        ends = self._ids([BEGIN, END]) if settings.has_end_words else []
-        self._hidden = np.array(ends, np.int32)
+        self._hidden = self._ids([BEGIN, END] if settings.has_end_words else [])
 
     def _lookup(self, words: Sequence[str]) -> Ids:
         """Return the nodes of words in each language model [M, n]."""
@@ -175,7 +180,7 @@ class Engine:
         return self.grammar.vocabulary.words
 
     def learn_words(self, texts: Iterable[Sequence[str]]) -> None:
-        """Number words that the grammar does not have, before sentences are searched."""
+        """Give ids to words that the grammar does not have, before sentences are searched."""
         with self._lock:
             every = dict.fromkeys(word for text in texts for word in text)
             fresh = [word for word in every if word not in self._strange]
@@ -228,20 +233,31 @@ class Engine:
         else:
             passed = ~is_end & ~self._has_rule(ids) & (settings.passes == "unknown")
         drops = np.full(len(ids), settings.unknown == "drop") & ~self._has_rule(ids)
-        parse = parsed(grammar.arrays, self._order, ids, passed, self._category, self._top)
+        parse = parsed(grammar.arrays, self._order, ids, passed, self._passed, self._top)
         if parse.goal < 0:
             text = " ".join(words[:8])
             raise TunesmithError(
                 f"no derivation of the grammar covers '{text}'; let words pass through, and give "
                 "glue rules"
             )
+        copies = ids
+        if settings.passed_suffix:
+            copied = [f"{word}{settings.passed_suffix}" for word in words]
+            self.learn_words([copied])
+            copies = self._ids(copied)
         rules = rules_of(
-            parse, grammar.arrays, self._renamed, self._nodes, ids, drops, self.models.arrays,
+            parse,
+            grammar.arrays,
+            self._renamed,
+            self._nodes,
+            copies,
+            drops,
+            self.models.arrays,
             self._own,
-        )  # fmt: skip
+        )
         return Prepared(parse, rules)
 
-    def _has_rule(self, ids: Ids) -> Ids:
+    def _has_rule(self, ids: Ids) -> Flags:
         """Return which words occur in a source side by themselves."""
         arrays = self.grammar.arrays
         found = np.zeros(len(ids), np.bool_)

@@ -93,7 +93,7 @@ def parsed(
     order: Ids,
     words: Ids,
     passed: Flags,
-    passed_category: int,
+    passed_categories: Ids,
     top: int,
 ) -> Parse:
     """Parse a sentence.
@@ -107,7 +107,7 @@ def parsed(
     words : int32[n]
         The sentence, at least one word; ids that no rule has for unknown words.
     passed : bool[n]
-        Which words may be passed through, as ``passed_category``.
+        Which words may be passed through, as each of ``passed_categories``.
     top
         The category of the whole.
     """
@@ -152,14 +152,17 @@ def parsed(
             present[:] = False
             waiting = 0
             if width == 1 and passed[i]:
-                option_nodes = grown(option_nodes, options + 1)
-                option_heads = grown(option_heads, options + 1)
-                option_nodes[options] = -1 - i
-                option_heads[options] = passed_category
-                present[passed_category] = True
-                pending[0, 0], pending[0, 1] = options, NONE
-                options += 1
-                waiting = 1
+                for category in passed_categories:
+                    option_nodes = grown(option_nodes, options + 1)
+                    option_heads = grown(option_heads, options + 1)
+                    option_nodes[options] = -1 - i
+                    option_heads[options] = category
+                    present[category] = True
+                    if waiting == pending.shape[0]:
+                        pending = _doubled(pending)
+                    pending[waiting, 0], pending[waiting, 1] = options, NONE
+                    options += 1
+                    waiting += 1
             first = item_begin[cell]
             turn = 0
             # Items of words and narrower vertices first, then those of this very span's vertices.

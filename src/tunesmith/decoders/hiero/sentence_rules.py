@@ -52,8 +52,8 @@ class OwnFeatures(NamedTuple):
         The word penalty, and what a word counts.
     rules, uncounted
         How many rules there are; those that make the category ``uncounted`` are glue, and none.
-    passed, passed_value
-        Words that are passed through, and what one counts.
+    passed, passed_values : float64[C]
+        Words that are passed through, and what one counts, by the category that it becomes.
     """
 
     unknown: Ids
@@ -62,7 +62,7 @@ class OwnFeatures(NamedTuple):
     rules: int
     uncounted: int
     passed: int
-    passed_value: float
+    passed_values: Floats
 
 
 @kernel
@@ -137,7 +137,10 @@ def rules_of(
             if own.rules >= 0 and node >= 0 and parse.option_heads[o] != own.uncounted:
                 ids[begun], values[begun] = own.rules, 1.0
                 begun += 1
-            end = _own_features(own, side, word_nodes, models, node < 0, ids, values, begun)
+            if own.passed >= 0 and node < 0:
+                ids[begun], values[begun] = own.passed, own.passed_values[parse.option_heads[o]]
+                begun += 1
+            end = _own_features(own, side, word_nodes, models, ids, values, begun)
             for k in range(lo, hi):
                 ids[end] = renamed[grammar.feature_ids[k]]
                 values[end] = grammar.feature_values[k]
@@ -168,7 +171,6 @@ def _own_features(
     side: Ids,
     word_nodes: Ids,
     models: ModelArrays,
-    is_passed: bool,
     ids: Ids,
     values: Floats,
     end: int,
@@ -187,9 +189,6 @@ def _own_features(
             end += 1
     if own.words >= 0 and said:
         ids[end], values[end] = own.words, own.word_unit * said
-        end += 1
-    if own.passed >= 0 and is_passed:
-        ids[end], values[end] = own.passed, own.passed_value
         end += 1
     return end
 
