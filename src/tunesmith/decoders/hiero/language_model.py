@@ -17,14 +17,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tunesmith.arrays import Floats, Ids, Ints, Words
+from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.bits import spread_bits
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.arpa import MAX_ORDER, ArpaReader
-from tunesmith.decoders.hiero.arpa_kernels import find_child
-from tunesmith.decoders.hiero.lm_states import EMPTY
-from tunesmith.decoders.hiero.lm_tables import build, joined
+from tunesmith.decoders.hiero.lm_tables import build, joined, model_arrays
 from tunesmith.decoders.hiero.store import frozen, load_array, read_about, save_arrays
-from tunesmith.decoders.hiero.tables import ModelArrays
+from tunesmith.decoders.hiero.tables import (
+    EMPTY,
+    ENTRY,
+    EXTENDS_LEFT,
+    EXTENDS_RIGHT,
+    MASK,
+    PLAIN,
+    TABLE,
+    ModelArrays,
+)
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.streams import Source
@@ -33,6 +41,8 @@ from tunesmith.kernels import kernel
 
 #: What a saved model says that it is.
 SCHEMA = "tunesmith.lm/1"
+
+_1, _32 = np.uint64(1), np.uint64(32)
 
 
 class WordScore(NamedTuple):
@@ -105,14 +115,6 @@ class LanguageModel:
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model into a folder, from where it is mapped when it is read."""
         arrays = self.arrays
-        held: dict[str, NDArray[Any]] = {
-            "probabilities": arrays.probabilities,
-            "backoffs": arrays.backoffs,
-            "flags": arrays.flags,
-            "keys": arrays.keys,
-            "children": arrays.children,
-            **self.vocabulary.arrays(),
-        }
         about = {
             "schema": SCHEMA,
             "order": self.order,
@@ -121,6 +123,7 @@ class LanguageModel:
             "unknown": int(arrays.unknowns[0]),
             "files": [[file.path, file.sha256, file.format] for file in self.files],
         }
+        held: dict[str, NDArray[Any]] = {"entries": arrays.entries, **self.vocabulary.arrays()}
         save_arrays(folder, held, about)
 
     @property
@@ -209,40 +212,33 @@ class LanguageModels:
     @property
     def arrays(self) -> ModelArrays:
         """All models, as kernels see them; a single one is not copied."""
-        return self._joined[0]
+        return self._joined
 
     def lookup(self, words: Sequence[str]) -> Ids:
         """Return the nodes of words in each model: int32[M, n]; ``<unk>`` for unknown ones."""
-        rows = [
-            model.lookup(words) + np.int32(shift)
-            for model, shift in zip(self.models.values(), self._joined[1], strict=True)
-        ]
-        return frozen(np.stack(rows))
+        return frozen(np.stack([model.lookup(words) for model in self.models.values()]))
 
     @cached_property
-    def _joined(self) -> tuple[ModelArrays, list[int]]:
+    def _joined(self) -> ModelArrays:
         return joined([model.arrays for model in self.models.values()])
 
 
 def _load(folder: str | os.PathLike[str]) -> LanguageModel:
     """Return a model that was saved; arrays that do not go together are an error."""
     about = read_about(folder, SCHEMA)
-    arrays = ModelArrays(
-        frozen(np.array([_whole(folder, about, "order")], np.int64)),
-        frozen(np.array([_whole(folder, about, "begin")], np.int32)),
-        frozen(np.array([_whole(folder, about, "end")], np.int32)),
-        frozen(np.array([_whole(folder, about, "unknown")], np.int32)),
-        load_array(folder, "probabilities", np.float32),
-        load_array(folder, "backoffs", np.float32),
-        load_array(folder, "flags", np.uint8),
-        load_array(folder, "keys", np.uint64),
-        load_array(folder, "children", np.int32),
-    )
     vocabulary = Vocabulary(
         load_array(folder, "word_start", np.int64),
         load_array(folder, "word_letters", np.uint8),
         load_array(folder, "word_hashes", np.uint64),
         load_array(folder, "word_order", np.int32),
+    )
+    arrays = model_arrays(
+        _whole(folder, about, "order"),
+        _whole(folder, about, "begin"),
+        _whole(folder, about, "end"),
+        _whole(folder, about, "unknown"),
+        len(vocabulary.order),
+        load_array(folder, "entries", ENTRY),
     )
     if not _sound(arrays, vocabulary):
         raise FormatError(
@@ -269,13 +265,12 @@ def _files(folder: str | os.PathLike[str], about: Mapping[str, Any]) -> tuple[Fi
 
 
 def _sound(arrays: ModelArrays, vocabulary: Vocabulary) -> bool:
-    """Tell whether no kernel can leave the arrays."""
-    words, nodes, places = len(vocabulary.order), len(arrays.probabilities), len(arrays.keys)
-    start, order, held = vocabulary.start, vocabulary.order, arrays[4:]
-    if any(array.ndim != 1 for array in (*held, start, order, vocabulary.letters)):
+    """Tell whether no search leaves the arrays or goes on for ever."""
+    start, order, entries = vocabulary.start, vocabulary.order, arrays.entries
+    words, size = len(order), len(entries) - len(order)
+    if any(array.ndim != 1 for array in (entries, start, order, vocabulary.letters)):
         return False
-    same = len(arrays.backoffs) == len(arrays.flags) == nodes and len(arrays.children) == places
-    if not same or not 0 < words <= nodes or places & (places - 1) or places == 0:
+    if words == 0 or size < 1 or size & (size - 1):
         return False
     if vocabulary.hashes.shape != (words,) or start.shape != (words + 1,):
         return False
@@ -283,24 +278,38 @@ def _sound(arrays: ModelArrays, vocabulary: Vocabulary) -> bool:
         return False
     if order.min() < 0 or order.max() >= words:
         return False
-    if not 1 <= arrays.orders[0] <= MAX_ORDER or (arrays.orders[0] == 1 and arrays.flags.any()):
-        return False
     if max(arrays.begins[0], arrays.ends[0], arrays.unknowns[0]) >= words:
         return False
-    return bool(_sound_table(arrays.keys, arrays.children, nodes))
+    if not 1 <= arrays.orders[0] <= MAX_ORDER:
+        return False
+    # Where there are no contexts, no place is kept for them.
+    flags = entries["key"][:words] & (EXTENDS_LEFT | EXTENDS_RIGHT)
+    return bool(_ends(entries, words)) and not (arrays.orders[0] == 1 and flags.any())
 
 
 @kernel
-def _sound_table(keys: Words, children: Ids, nodes: int) -> bool:
-    """Tell whether a search ends, at a node or at an empty place."""
-    empty, wrong = 0, 0
-    for place in range(keys.shape[0]):
-        free = keys[place] == EMPTY
-        child = children[place]
-        empty += free
-        wrong += (child < 0) != free
-        wrong += child >= nodes
-    return empty > 0 and wrong == 0
+def _ends(entries: NDArray[Any], words: int) -> bool:
+    """Tell whether there is an empty place, where searches end."""
+    at = words
+    while at < entries.shape[0] and entries[at]["key"] != EMPTY:
+        at += 1
+    return at < entries.shape[0]
+
+
+@kernel
+def _child(models: ModelArrays, node: Number, word: Number) -> Number:
+    """Return the node of the n-gram that begins with a word before another one, or -1."""
+    table, mask = models.layout[0, TABLE], np.uint64(models.layout[0, MASK])
+    key = (np.uint64(node) << _32) | np.uint64(word)
+    place = spread_bits(key) & mask
+    while True:
+        at = table + np.int64(place)
+        held = models.entries[at]["key"]
+        if held == EMPTY:
+            return np.int64(-1)
+        if held & PLAIN == key:
+            return at
+        place = (place + _1) & mask
 
 
 @kernel
@@ -323,14 +332,14 @@ def _score(models: ModelArrays, words: Ids, begins: bool, log10: Floats, lengths
             node = np.int64(-1)
             if length < order and length <= i + before:
                 first = words[i - length] if length <= i else models.begins[0]
-                node = find_child(models.keys, models.children, shorter, first)
+                node = _child(models, shorter, first)
             if node < 0:
                 break
             contexts[length - 1] = shorter
             length += 1
         for k in range(length, known + 1):
-            due += np.float64(models.backoffs[contexts[k - 1]])
-        log10[i] = np.float64(models.probabilities[shorter]) + due
+            due += np.float64(models.entries[contexts[k - 1]]["backoff"])
+        log10[i] = np.float64(models.entries[shorter]["probability"]) + due
         lengths[i] = length
         contexts[length - 1] = shorter
         known = min(length, order - 1)

@@ -26,14 +26,22 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Number
 from tunesmith.bits import spread_bits
-from tunesmith.decoders.hiero.tables import EXTENDS_LEFT, EXTENDS_RIGHT, ModelArrays, Singles
+from tunesmith.decoders.hiero.tables import (
+    EMPTY,
+    EXTENDS_LEFT,
+    EXTENDS_RIGHT,
+    FIRST,
+    MASK,
+    PLAIN,
+    TABLE,
+    ModelArrays,
+    Singles,
+)
 from tunesmith.kernels import kernel
 
 #: Where a state has its left length, whether it is complete, its right length, its left nodes.
 LEFT, COMPLETE, RIGHT, NODES = 0, 1, 2, 3
-#: The key of an empty place in the table of children: no node has this number.
-EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
-_32 = np.uint64(32)
+_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
 
 
 @kernel
@@ -50,66 +58,68 @@ def begin(models: ModelArrays, m: int, ints: Ids, floats: Singles) -> None:
     floats[:] = 0.0
     ints[COMPLETE] = 1
     node = models.begins[m]
-    if models.orders[m] > 1 and models.flags[node] & EXTENDS_RIGHT:
+    entry = models.entries[models.layout[m, FIRST] + node]
+    if models.orders[m] > 1 and entry["key"] & EXTENDS_RIGHT != _0:
         ints[RIGHT] = 1
         ints[NODES + floats.shape[0]] = node
-        floats[0] = models.backoffs[node]
+        floats[0] = entry["backoff"]
 
 
 @kernel
 def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles) -> Number:
     """Append a word, a unigram's node, and return the change of the log10 probability."""
-    flags, backoffs, keys, children = models.flags, models.backoffs, models.keys, models.children
-    mask = np.uint64(keys.shape[0] - 1)
+    entries, layout, most = models.entries, models.layout, models.orders[m] - 1
+    start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
     places = floats.shape[0]
-    words = ints[NODES + places :]
+    words = NODES + places  # where they begin
     used = np.int64(ints[RIGHT])
     # The longest n-gram that ends in the word. The back-offs of its suffixes, which are the next
     # contexts, take the places of those that it makes needless; one waits until that is known.
-    node = np.int64(word)
-    flag = flags[node]
-    waiting = backoffs[node]
-    kept = 1 if flag & EXTENDS_RIGHT else 0
+    at = start + np.int64(word)
+    held = entries[at]["key"]
+    waiting = entries[at]["backoff"]
+    kept = 1 if held & EXTENDS_RIGHT != _0 else 0
     matched = 0
-    while matched < used and flag & EXTENDS_LEFT:
-        key = (np.uint64(node) << _32) | np.uint64(words[matched])
+    while matched < used and held & EXTENDS_LEFT != _0:
+        key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
         place = spread_bits(key) & mask
-        while keys[place] != key and keys[place] != EMPTY:
-            place = (place + np.uint64(1)) & mask
-        if keys[place] == EMPTY:
+        held = entries[table + np.int64(place)]["key"]
+        while held & PLAIN != key and held != EMPTY:
+            place = (place + _1) & mask
+            held = entries[table + np.int64(place)]["key"]
+        if held == EMPTY:
             break
-        node = np.int64(children[place])
-        flag = flags[node]
+        at = table + np.int64(place)
         floats[matched] = waiting
-        waiting = backoffs[node]
+        waiting = entries[at]["backoff"]
         matched += 1
-        if flag & EXTENDS_RIGHT:
+        if held & EXTENDS_RIGHT != _0:
             kept = matched + 1
-    kept = min(kept, models.orders[m] - 1)  # of a sound model it is not more
-    change = np.float64(models.probabilities[node])
+    kept = min(kept, most)  # of a sound model it is not more
+    change = np.float64(entries[at]["probability"])
     for k in range(matched, used):
         change += np.float64(floats[k])
 
     if ints[COMPLETE] == 0:
-        if matched < used or not flag & EXTENDS_LEFT:
+        if matched < used or held & EXTENDS_LEFT == _0:
             ints[COMPLETE] = 1
         else:
-            length = ints[LEFT]
-            ints[NODES + length] = node
+            length = np.int64(ints[LEFT])
+            ints[NODES + length] = at - start
             ints[LEFT] = length + 1
             # Where the context ends within the phrase, or n-grams do, no later word sees beyond.
-            if kept != used + 1 or length + 2 == models.orders[m]:
+            if kept != used + 1 or length + 1 == most:
                 ints[COMPLETE] = 1
 
     if matched < places:
         floats[matched] = waiting
     for k in range(kept, min(max(used, matched + 1), places)):
         floats[k] = 0.0
-        words[k] = 0
+        ints[words + k] = 0
     for k in range(kept - 1, 0, -1):
-        words[k] = words[k - 1]
+        ints[words + k] = ints[words + k - 1]
     if kept > 0:
-        words[0] = word
+        ints[words] = word
     ints[RIGHT] = kept
     return change
 
@@ -131,44 +141,44 @@ def add_phrase(
         floats[:] = other_floats
         return change
 
-    flags, backoffs, keys, children = models.flags, models.backoffs, models.keys, models.children
-    probabilities = models.probabilities
-    mask = np.uint64(keys.shape[0] - 1)
-    words = ints[NODES + places :]
+    entries, layout, most = models.entries, models.layout, models.orders[m] - 1
+    start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
+    words = NODES + places  # where they begin
     for first in range(np.int64(other_ints[LEFT])):
         if used == 0:
             break
-        node = np.int64(other_ints[NODES + first])
-        flag = flags[node]
-        change -= np.float64(probabilities[node])
+        at = start + np.int64(other_ints[NODES + first])
+        held = entries[at]["key"]
+        change -= np.float64(entries[at]["probability"])
         kept = 0
         matched = 0
-        while matched < used and flag & EXTENDS_LEFT:
-            key = (np.uint64(node) << _32) | np.uint64(words[matched])
+        while matched < used and held & EXTENDS_LEFT != _0:
+            key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
             place = spread_bits(key) & mask
-            while keys[place] != key and keys[place] != EMPTY:
-                place = (place + np.uint64(1)) & mask
-            if keys[place] == EMPTY:
+            held = entries[table + np.int64(place)]["key"]
+            while held & PLAIN != key and held != EMPTY:
+                place = (place + _1) & mask
+                held = entries[table + np.int64(place)]["key"]
+            if held == EMPTY:
                 break
-            node = np.int64(children[place])
-            flag = flags[node]
-            # Of the context that ends in this word of the phrase; the one it stands for is not
-            # needed any more.
-            floats[matched] = backoffs[node]
+            at = table + np.int64(place)
+            # Of the context that ends in this word of the phrase; the one whose place it takes
+            # is not needed any more.
+            floats[matched] = entries[at]["backoff"]
             matched += 1
-            if flag & EXTENDS_RIGHT:
+            if held & EXTENDS_RIGHT != _0:
                 kept = matched
-        change += np.float64(probabilities[node])
+        change += np.float64(entries[at]["probability"])
         for k in range(matched, used):
             change += np.float64(floats[k])
         if ints[COMPLETE] == 0:
-            if matched < used or not flag & EXTENDS_LEFT:
+            if matched < used or held & EXTENDS_LEFT == _0:
                 ints[COMPLETE] = 1
             else:
-                length = ints[LEFT]
-                ints[NODES + length] = node
+                length = np.int64(ints[LEFT])
+                ints[NODES + length] = at - start
                 ints[LEFT] = length + 1
-                if kept != said or length + 2 == models.orders[m]:
+                if kept != said or length + 1 == most:
                     ints[COMPLETE] = 1
         used = kept
 
@@ -178,16 +188,15 @@ def add_phrase(
             change += np.float64(floats[k])
         used = 0
         ints[COMPLETE] = 1
-    used = min(used, models.orders[m] - 1 - added)  # of a sound model it is not more
+    used = min(used, most - added)  # of a sound model it is not more
     for k in range(used - 1, -1, -1):
-        words[k + added] = words[k]
+        ints[words + k + added] = ints[words + k]
         floats[k + added] = floats[k]
-    other_words = other_ints[NODES + places :]
     for k in range(added):
-        words[k] = other_words[k]
+        ints[words + k] = other_ints[words + k]
         floats[k] = other_floats[k]
     for k in range(added + used, said):
-        words[k] = 0
+        ints[words + k] = 0
         floats[k] = 0.0
     ints[RIGHT] = added + used
     return change

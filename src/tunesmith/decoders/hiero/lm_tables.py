@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tunesmith.arrays import Ids, Words
 from tunesmith.decoders.hiero.arpa import ArpaReader, Ngrams
-from tunesmith.decoders.hiero.arpa_kernels import add_ngrams, copy_children, mark_contexts
-from tunesmith.decoders.hiero.lm_states import EMPTY
+from tunesmith.decoders.hiero.lm_kernels import add_ngrams, copy_children, mark_contexts, pack
 from tunesmith.decoders.hiero.store import frozen
-from tunesmith.decoders.hiero.tables import ModelArrays
+from tunesmith.decoders.hiero.tables import EMPTY, ENTRY, FIRST, TABLE, ModelArrays
 from tunesmith.errors import FormatError, TunesmithError
 
 #: Of the places of a table at most so many are taken.
 LOAD = 0.6
 #: The log10 probability of unknown words where a model has none, as in KenLM.
 NO_UNKNOWN = -100.0
-#: Nodes have numbers of 32 bits.
-MOST_NODES = 2**31 - 2
+#: The largest table: nodes have numbers of 31 bits.
+LARGEST = 1 << 30
 
 
 def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
@@ -39,9 +39,9 @@ def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
             f"{NO_UNKNOWN:g}",
             stacklevel=4,
         )
-    nodes = _Nodes(len(words), reader.lengths)
+    nodes = _Nodes(name, len(words), reader.lengths)
     for ngrams in reader.lengths[1:]:
-        again = nodes.add(ngrams, name)
+        again = nodes.add(ngrams)
         if again is not None:
             problem = f"the {ngrams.order}-gram '{ngrams.text_of(again, words)}' is there already"
             raise FormatError(name, ngrams.line_of(again), problem, "list each n-gram once")
@@ -49,16 +49,19 @@ def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
     return nodes.arrays(len(reader.lengths), begin, end, unknown), words
 
 
-def table(count: int) -> tuple[Words, Ids]:
-    """Return an empty table with room for so many children."""
-    size = 1 << max(2, int(np.ceil(count / LOAD)).bit_length())
-    return np.full(size, EMPTY, np.uint64), np.full(size, -1, np.int32)
+def size_for(count: int, name: str) -> int:
+    """Return the size of a table for so many children."""
+    size: int = 1 << max(2, int(np.ceil(count / LOAD)).bit_length())
+    if size > LARGEST:
+        raise TunesmithError(f"{name}: there are too many n-grams; give a smaller model")
+    return size
 
 
 class _Nodes:
     """Nodes as they are added, unigrams first."""
 
-    def __init__(self, words: int, lengths: Sequence[Ngrams]) -> None:
+    def __init__(self, name: str, words: int, lengths: Sequence[Ngrams]) -> None:
+        self.name = name
         self.words = self.count = words
         room = words + sum(len(ngrams.probabilities) for ngrams in lengths[1:])
         # Where n-grams lack parts, there will be more.
@@ -67,13 +70,18 @@ class _Nodes:
         self.backoffs = np.zeros(room, np.float32)
         self.flags = np.zeros(room, np.uint8)
         self.parents = np.full(room, -1, np.int32)
-        self.keys, self.children = table(room - words)
+        self.firsts = np.zeros(room, np.int32)
+        self._make_table(room - words)
         own = len(lengths[0].probabilities)
         self.probabilities[:own] = lengths[0].probabilities
         self.probabilities[own:words] = NO_UNKNOWN
         self.backoffs[:own] = lengths[0].backoffs
 
-    def add(self, ngrams: Ngrams, name: str) -> int | None:
+    def _make_table(self, count: int) -> None:
+        size = size_for(count, self.name)
+        self.keys, self.children = np.full(size, EMPTY, np.uint64), np.full(size, -1, np.int32)
+
+    def add(self, ngrams: Ngrams) -> int | None:
         """Add n-grams of one length, and return one that is there already, or None."""
         progress = np.array([0, self.count], np.int64)
         twice = np.zeros(1, np.bool_)
@@ -87,64 +95,75 @@ class _Nodes:
             self.backoffs,
             self.flags,
             self.parents,
+            self.firsts,
             self.keys,
             self.children,
             twice,
         ):
-            self._grow(name)
+            self._grow()
         self.count = int(progress[1])
         return int(progress[0]) if twice[0] else None
 
-    def _grow(self, name: str) -> None:
+    def _grow(self) -> None:
         room = len(self.probabilities)
         more = room // 2 + 1024
-        if room + more > MOST_NODES:
-            raise TunesmithError(f"{name}: there are too many n-grams; give a smaller model")
         self.probabilities = np.concatenate([self.probabilities, np.empty(more, np.float32)])
         self.backoffs = np.concatenate([self.backoffs, np.zeros(more, np.float32)])
         self.flags = np.concatenate([self.flags, np.zeros(more, np.uint8)])
         self.parents = np.concatenate([self.parents, np.full(more, -1, np.int32)])
+        self.firsts = np.concatenate([self.firsts, np.zeros(more, np.int32)])
         keys, children = self.keys, self.children
-        self.keys, self.children = table(room + more - self.words)
-        copy_children(keys, children, 0, self.keys, self.children)
+        self._make_table(room + more - self.words)
+        copy_children(keys, children, self.keys, self.children)
 
     def arrays(self, order: int, begin: int, end: int, unknown: int) -> ModelArrays:
         """Return the whole model."""
         mark_contexts(self.count, self.backoffs, self.flags, self.parents)
-        return ModelArrays(
-            frozen(np.array([order], np.int64)),
-            frozen(np.array([begin], np.int32)),
-            frozen(np.array([end], np.int32)),
-            frozen(np.array([unknown], np.int32)),
-            frozen(self.probabilities[: self.count]),
-            frozen(self.backoffs[: self.count]),
-            frozen(self.flags[: self.count]),
-            frozen(self.keys),
-            frozen(self.children),
+        size = size_for(self.count - self.words, self.name)
+        entries = np.zeros(self.words + size, ENTRY)
+        entries["key"][self.words :] = EMPTY
+        count = self.count
+        pack(
+            self.words,
+            self.probabilities[:count],
+            self.backoffs[:count],
+            self.flags[:count],
+            self.parents[:count],
+            self.firsts[:count],
+            entries,
         )
+        return model_arrays(order, begin, end, unknown, self.words, entries)
 
 
-def joined(models: Sequence[ModelArrays]) -> tuple[ModelArrays, list[int]]:
-    """Return several models as one, and what is added to the nodes of each."""
-    sizes = [len(model.probabilities) for model in models]
-    shifts = np.concatenate([[0], np.cumsum(sizes)]).tolist()[:-1]
-    if len(models) == 1:
-        return models[0], shifts
-    if sum(sizes) > MOST_NODES:
-        raise TunesmithError("there are too many n-grams; give fewer or smaller models")
-    keys, children = table(sum(sizes))
-    for model, shift in zip(models, shifts, strict=True):
-        copy_children(model.keys, model.children, shift, keys, children)
-    placed = list(zip(models, shifts, strict=True))
-    whole = ModelArrays(
-        frozen(np.concatenate([model.orders for model in models])),
-        frozen(np.concatenate([model.begins + np.int32(shift) for model, shift in placed])),
-        frozen(np.concatenate([model.ends + np.int32(shift) for model, shift in placed])),
-        frozen(np.concatenate([model.unknowns + np.int32(shift) for model, shift in placed])),
-        frozen(np.concatenate([model.probabilities for model in models])),
-        frozen(np.concatenate([model.backoffs for model in models])),
-        frozen(np.concatenate([model.flags for model in models])),
-        frozen(keys),
-        frozen(children),
+def model_arrays(
+    order: int, begin: int, end: int, unknown: int, words: int, entries: NDArray[Any]
+) -> ModelArrays:
+    """Return what kernels see of one model."""
+    return ModelArrays(
+        frozen(np.array([order], np.int64)),
+        frozen(np.array([begin], np.int32)),
+        frozen(np.array([end], np.int32)),
+        frozen(np.array([unknown], np.int32)),
+        frozen(np.array([[0, words, len(entries) - words - 1]], np.int64)),
+        frozen(entries),
     )
-    return whole, shifts
+
+
+def joined(models: Sequence[ModelArrays]) -> ModelArrays:
+    """Return several models as one; a single one is not copied."""
+    if len(models) == 1:
+        return models[0]
+    layouts, first = [], 0
+    for model in models:
+        layout = model.layout.copy()
+        layout[:, [FIRST, TABLE]] += first
+        layouts.append(layout)
+        first += len(model.entries)
+    return ModelArrays(
+        frozen(np.concatenate([model.orders for model in models])),
+        frozen(np.concatenate([model.begins for model in models])),
+        frozen(np.concatenate([model.ends for model in models])),
+        frozen(np.concatenate([model.unknowns for model in models])),
+        frozen(np.concatenate(layouts)),
+        frozen(np.concatenate([model.entries for model in models])),
+    )

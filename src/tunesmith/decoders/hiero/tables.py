@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tunesmith.arrays import Floats, Ids, Ints, Words
+from tunesmith.arrays import Floats, Ids, Ints
 
 #: Single precision: what files have of probabilities.
 Singles = NDArray[np.float32]
 
-#: Flags of an n-gram: a longer one ends in it; a longer one begins with it, or it has a back-off.
-EXTENDS_LEFT, EXTENDS_RIGHT = 1, 2
+#: Of an n-gram, 16 bytes, so that what a search finds stands in one line of the cache.
+ENTRY = np.dtype([("key", np.uint64), ("probability", np.float32), ("backoff", np.float32)])
+#: Flags in the key of an n-gram: a longer one ends in it; a longer one begins with it, or it has a
+#: back-off, or what it is the end of has one.
+EXTENDS_LEFT, EXTENDS_RIGHT = np.uint64(1 << 63), np.uint64(1 << 31)
+#: The rest of a key.
+PLAIN = np.uint64(0x7FFFFFFF7FFFFFFF)
+#: The key of an empty place.
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+#: Columns of ``ModelArrays.layout``.
+FIRST, TABLE, MASK = 0, 1, 2
 
 
 class ModelArrays(NamedTuple):
@@ -21,8 +30,12 @@ class ModelArrays(NamedTuple):
 
     An n-gram is a node. It is found from its last word backwards: the node of "a b c" is the
     child of that of "b c" for the word "a". Words are the nodes of their unigrams, so that each
-    model has words of its own. The table of children is exact: no two pairs of a node and a word
-    share a key.
+    model has words of its own, and nodes are counted within the model. Node k of model m is
+    ``entries[layout[m, FIRST] + k]``. Those that are no unigrams stand in a table with open
+    addressing: the search for the child of a node for a word begins at the entry
+    ``layout[m, TABLE] + (spread_bits(node << 32 | word) & layout[m, MASK])``, and ends at the
+    child, whose key this is but for its flags, or at an empty place. The table is exact: no two
+    pairs of a node and a word share a key.
 
     Attributes
     ----------
@@ -30,24 +43,19 @@ class ModelArrays(NamedTuple):
         The greatest length of an n-gram of each model.
     begins, ends, unknowns : int32[M]
         The nodes of ``<s>``, ``</s>`` and ``<unk>``.
-    probabilities, backoffs : float32[n]
-        Logarithms to base 10, of each node.
-    flags : uint8[n]
-        EXTENDS_LEFT and EXTENDS_RIGHT.
-    keys : uint64[2^k], children : int32[2^k]
-        Open addressing: ``node << 32 | word`` and the child; -1 for an empty place, which ends
-        the search. The first place to look is ``spread_bits(key) & (2^k - 1)``.
+    layout : int64[M, 3]
+        Where the entries of a model begin, where its table begins, and the size of the table, a
+        power of two, less 1.
+    entries : ENTRY[...]
+        Keys with flags, and logarithms to base 10.
     """
 
     orders: Ints
     begins: Ids
     ends: Ids
     unknowns: Ids
-    probabilities: Singles
-    backoffs: Singles
-    flags: NDArray[np.uint8]
-    keys: Words
-    children: Ids
+    layout: Ints
+    entries: NDArray[Any]
 
 
 class GrammarArrays(NamedTuple):
