@@ -90,7 +90,9 @@ class HieroModel:
             settings = SearchSettings(**about["settings"])
             files = tuple(FileDigest(**file) for file in about["files"])
             made = dict(about["made"])
-            if not all(isinstance(x, int) and x >= 0 for x in (settings.span_limit, settings.pop_limit)):
+            if not all(
+                isinstance(x, int) and x >= 0 for x in (settings.span_limit, settings.pop_limit)
+            ):
                 raise TypeError
         except (KeyError, TypeError, ValueError):
             problem = "it does not say how the model is searched"

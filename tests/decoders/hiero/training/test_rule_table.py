@@ -112,8 +112,8 @@ def test_all_scores(several: list[Pair], limits: Extraction) -> None:
         own, kept = found[sides]
         assert kept in links
         names = ("LexTargetGivenSource", "LexSourceGivenTarget")
-        features = features | dict(zip(names, lexical((*sides, kept), several), strict=True))
-        for name, value in features.items():
+        words = dict(zip(names, lexical((*sides, kept), several), strict=True))
+        for name, value in (features | words).items():
             assert own.get(name, 0.0) == pytest.approx(value, abs=1e-8), (sides, name)
             assert name == "Singleton" or own.get(name, 0.0) <= 0.0
 
@@ -123,9 +123,7 @@ def applies(source: tuple[object, ...], sentence: Sequence[int]) -> bool:
     if not source:
         return True
     if source[0] == "X":
-        return any(
-            begins_with(source[1:], sentence[k:]) for k in range(1, len(sentence) + 1)
-        )
+        return any(begins_with(source[1:], sentence[k:]) for k in range(1, len(sentence) + 1))
     return any(begins_with(source, sentence[k:]) for k in range(len(sentence)))
 
 

@@ -116,9 +116,7 @@ def _thot() -> Any:
     return thot.alignment
 
 
-def read_alignment(
-    path: str | os.PathLike[str], text: ParallelText
-) -> tuple[Links, FileDigest]:
+def read_alignment(path: str | os.PathLike[str], text: ParallelText) -> tuple[Links, FileDigest]:
     """Read a line ``0-0 1-2 ...`` for each pair: places of a source and of a target word.
 
     Lines of pairs that are not used are passed over.

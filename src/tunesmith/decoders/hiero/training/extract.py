@@ -166,7 +166,15 @@ def extract(
                 part = (ONE + count // 2) // count
                 for k in range(count):
                     _write(
-                        source, target, links, linked, phrases, phrase, choices[k], shape, rows[used + k]
+                        source,
+                        target,
+                        links,
+                        linked,
+                        phrases,
+                        phrase,
+                        choices[k],
+                        shape,
+                        rows[used + k],
                     )
                     counts[used + k, 0] = part
                     counts[used + k, 1] = 1

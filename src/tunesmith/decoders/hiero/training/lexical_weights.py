@@ -61,7 +61,10 @@ def _count(pairs: PairArrays, linked: Words, lone_sources: Ints, lone_targets: I
     for pair in range(pairs.source_start.shape[0] - 1):
         source = pairs.sources[pairs.source_start[pair] : pairs.source_start[pair + 1]]
         target = pairs.targets[pairs.target_start[pair] : pairs.target_start[pair + 1]]
-        has_source, has_target = np.zeros(source.shape[0], np.bool_), np.zeros(target.shape[0], np.bool_)
+        has_source, has_target = (
+            np.zeros(source.shape[0], np.bool_),
+            np.zeros(target.shape[0], np.bool_),
+        )
         for k in range(pairs.link_start[pair], pairs.link_start[pair + 1]):
             i, j = pairs.links[k, 0], pairs.links[k, 1]
             has_source[i] = has_target[j] = True

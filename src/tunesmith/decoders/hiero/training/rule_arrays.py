@@ -52,7 +52,14 @@ class RuleArrays:
         """Add rules that come after those that are there."""
         first = int(self.state[0])
         _add_nodes(
-            rows, shape, self._last, self._path, self.parents, self.symbols, self.rule_start, self.state
+            rows,
+            shape,
+            self._last,
+            self._path,
+            self.parents,
+            self.symbols,
+            self.rule_start,
+            self.state,
         )
         _add_rules(
             rows,
@@ -70,7 +77,7 @@ class RuleArrays:
 
     def frozen(self, limit: int) -> GrammarArrays:
         """Return the arrays, when all rules are there."""
-        rules, nodes = self.state.tolist()
+        rules = int(self.state[0])
         self.rule_start[1:] = np.cumsum(self.rule_start[1:])
         features = int(self.feature_start[rules])
         arrays = GrammarArrays(

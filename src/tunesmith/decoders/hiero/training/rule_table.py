@@ -6,6 +6,7 @@ every time that a rule is extracted, is on disk.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import threading
 from dataclasses import dataclass, field
@@ -176,10 +177,14 @@ class _Kept:
         for first in range(0, self.count, block):
             last = min(first + block, self.count)
             progress("scoring rules", last, self.count)
-            rows = np.fromfile(self._rows, np.int32, (last - first) * width, offset=4 * first * width)
+            rows = np.fromfile(
+                self._rows, np.int32, (last - first) * width, offset=4 * first * width
+            )
             counts = np.fromfile(self._counts, np.int64, (last - first) * 3, offset=24 * first)
             rows, counts = rows.reshape(-1, width), counts.reshape(-1, 3)
-            arrays.add(rows, self.shape, _scores(rows, counts, totals[first:last], self.shape, table))
+            arrays.add(
+                rows, self.shape, _scores(rows, counts, totals[first:last], self.shape, table)
+            )
         return arrays
 
 
@@ -338,5 +343,5 @@ def _scores(rows: Ids, counts: Ints, targets: Ints, shape: Shape, table: WordTab
         part = slice(*piece)
         lexical_weights(rows[part], shape, table, scores[part, 2:4])
 
-    map_pieces(work, list(zip(edges[:-1], edges[1:], strict=True)))
+    map_pieces(work, list(itertools.pairwise(edges)))
     return scores

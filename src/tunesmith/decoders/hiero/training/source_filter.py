@@ -123,7 +123,7 @@ def _matches(side: Ids, words: Ids) -> bool:
 
 @kernel
 def _stands(run: Ids, words: Ids, at: int) -> bool:
+    same = True
     for i in range(run.shape[0]):
-        if run[i] != words[at + i]:
-            return False
-    return True
+        same &= run[i] == words[at + i]
+    return same

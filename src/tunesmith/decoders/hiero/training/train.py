@@ -1,0 +1,287 @@
+"""From parallel text to a model: words aligned, rules extracted, n-grams counted."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tunesmith._version import __version__
+from tunesmith.data.candidates import FileDigest
+from tunesmith.decoders.hiero.grammar import Grammar, glue, joined
+from tunesmith.decoders.hiero.language_model import LanguageModel
+from tunesmith.decoders.hiero.model import (
+    ARPA,
+    GRAMMAR,
+    LM,
+    SearchSettings,
+    check_target,
+    write_about,
+    writing_model,
+)
+from tunesmith.decoders.hiero.training.align import (
+    ITERATIONS,
+    aligned,
+    check_aligner,
+    read_alignment,
+)
+from tunesmith.decoders.hiero.training.kneser_ney import estimate_files
+from tunesmith.decoders.hiero.training.links import Links
+from tunesmith.decoders.hiero.training.parallel_text import LONGEST, ParallelText
+from tunesmith.decoders.hiero.training.rule_arrays import NAMES
+from tunesmith.decoders.hiero.training.rule_table import RuleTable
+from tunesmith.decoders.hiero.training.source_filter import read_sentences
+from tunesmith.decoders.hiero.training.symmetrise import check_way, symmetrised
+from tunesmith.decoders.hiero.training.text_form import write_grammar_text
+from tunesmith.errors import UsageError
+from tunesmith.progress import tell
+
+#: The rules as text, in the folder of a model.
+TEXT = "grammar.gz"
+
+#: Weights to begin with. All probabilities count alike, and those of a rule share one between
+#: them; a word more is worth about what the language model takes for it.
+START = {
+    "LanguageModel": 1.0,
+    "LanguageModel_OOV": -1.0,
+    "WordPenalty": -2.0,
+    "RuleCount": 0.0,
+    "PassThrough": -5.0,
+    **dict.fromkeys(NAMES[:4], 0.5),
+    "Singleton": 0.0,
+    "Glue": 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is made.
+
+    Attributes
+    ----------
+    aligner, iterations, symmetrise
+        How words are aligned; not used where an alignment is given.
+    rules
+        Which rules are extracted and kept.
+    order
+        Words of an n-gram at most.
+    settings
+        How the model will be searched.
+    """
+
+    aligner: str = "hmm"
+    iterations: int = ITERATIONS
+    symmetrise: str = "grow-diag-final-and"
+    rules: RuleTable = field(default_factory=RuleTable)
+    order: int = 5
+    settings: SearchSettings = field(default_factory=SearchSettings)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of a training.
+
+    Attributes
+    ----------
+    pairs, empty, long
+        Sentence pairs that were used, and that were not.
+    links
+        Links between words.
+    rules
+        How many with 0, 1 and 2 nonterminals.
+    ngrams
+        How many of each order.
+    left_out
+        Rules that could not be written as text.
+    seconds
+        By step.
+    size
+        Bytes of the folder.
+    """
+
+    pairs: int
+    empty: int
+    long: int
+    links: int
+    rules: tuple[int, ...]
+    ngrams: tuple[int, ...]
+    left_out: int
+    seconds: dict[str, float]
+    size: int
+
+
+def train(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    recipe: Recipe | None = None,
+    *,
+    alignment: str | os.PathLike[str] | None = None,
+    lm_texts: Sequence[str | os.PathLike[str]] = (),
+    lm: str | os.PathLike[str] | None = None,
+    filters: Sequence[str | os.PathLike[str]] = (),
+    as_text: bool = False,
+) -> Trained:
+    """Train a model on parallel text.
+
+    Parameters
+    ----------
+    source, target
+        Files with a sentence a line, plain or compressed.
+    out
+        The folder for the model; it appears when all is done.
+    recipe
+        How it is made.
+    alignment
+        Links of all pairs, instead of aligning words here.
+    lm_texts
+        More text for the language model.
+    lm
+        An ARPA file to use, instead of estimating a language model.
+    filters
+        Source texts; rules that can apply to none of their sentences are left out.
+    as_text
+        Write the rules as text too.
+    """
+    held = recipe or Recipe()
+    _check(held, target, out, alignment, lm_texts, lm)
+    clock = _Clock()
+    with writing_model(out) as folder:
+        text = ParallelText.read(source, target)
+        _tell_of(text)
+        clock.done("reading")
+        links, files = _links(text, held, alignment)
+        clock.done("alignment")
+        sentences, filter_files = None, ()
+        if filters:
+            sentences, filter_files = read_sentences(filters, text.vocabulary)
+        rules = held.rules.grammar(text, links, sentences)
+        numbers = _by_nonterminals(rules)
+        tell(f"{len(rules)} rules", is_detail=False)
+        left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
+        grammar = joined([rules, glue(held.settings.category, held.settings.top)])
+        grammar.save(folder / GRAMMAR)
+        del rules, grammar
+        clock.done("rules")
+        ngrams, model_files = _language_model(folder, held.order, target, lm_texts, lm)
+        clock.done("language model")
+        trained = Trained(
+            pairs=len(text),
+            empty=text.empty,
+            long=text.long,
+            links=len(links.places),
+            rules=numbers,
+            ngrams=ngrams,
+            left_out=left_out,
+            seconds=clock.seconds,
+            size=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
+        )
+        made = {"version": __version__, "recipe": asdict(held), **asdict(trained)}
+        all_files = tuple(dict.fromkeys((*text.files, *files, *filter_files, *model_files)))
+        write_about(folder, held.settings, START, all_files, made)
+    return trained
+
+
+def _check(
+    recipe: Recipe,
+    target: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    alignment: str | os.PathLike[str] | None,
+    lm_texts: Sequence[str | os.PathLike[str]],
+    lm: str | os.PathLike[str] | None,
+) -> None:
+    """Raise an error for what cannot be, before anything is read."""
+    check_target(out)
+    if os.fspath(target) == "-" and lm is None:
+        raise UsageError("the target side is read twice; give a file, not standard input")
+    if lm is not None and lm_texts:
+        raise UsageError("a language model and text for one are given; give one of them")
+    if alignment is None:
+        check_way(recipe.symmetrise)
+        check_aligner(recipe.aligner, recipe.iterations)
+    if not 1 <= recipe.order <= 20:
+        raise UsageError(f"--order is {recipe.order}; give 1 to 20")
+
+
+class _Clock:
+    """Seconds of one step after the other."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def done(self, step: str) -> None:
+        now = time.perf_counter()
+        self.seconds[step] = round(now - self._since, 3)
+        self._since = now
+
+
+def _tell_of(text: ParallelText) -> None:
+    if text.empty:
+        tell(f"{text.empty} pairs with an empty side are left out", is_detail=False)
+    if text.long:
+        warnings.warn(
+            f"{text.long} pairs with more than {LONGEST} words on a side are left out",
+            stacklevel=3,
+        )
+
+
+def _links(
+    text: ParallelText, recipe: Recipe, alignment: str | os.PathLike[str] | None
+) -> tuple[Links, tuple[FileDigest, ...]]:
+    if alignment is not None:
+        links, file = read_alignment(alignment, text)
+        return links, (file,)
+    to_source, to_target = aligned(text, recipe.aligner, recipe.iterations)
+    start = text.source.start, text.target.start
+    return symmetrised(to_source, to_target, *start, recipe.symmetrise), ()
+
+
+def _by_nonterminals(rules: Grammar) -> tuple[int, ...]:
+    """Count rules by how many nonterminals they have."""
+    before = np.concatenate([[0], np.cumsum(rules.arrays.targets < 0)])
+    arities = np.diff(before[rules.arrays.target_start])
+    return tuple(np.bincount(arities, minlength=3).tolist())
+
+
+def _language_model(
+    folder: Path,
+    order: int,
+    target: str | os.PathLike[str],
+    lm_texts: Sequence[str | os.PathLike[str]],
+    lm: str | os.PathLike[str] | None,
+) -> tuple[tuple[int, ...], tuple[FileDigest, ...]]:
+    """Write the language model; return how many n-grams it has, and what it was made of."""
+    if lm is not None:
+        given = LanguageModel.read(lm)
+        given.save(folder / LM)
+        return (len(given.arrays.probabilities),), given.files
+    estimated = estimate_files([target, *lm_texts], order)
+    estimated.write_arpa(folder / ARPA)
+    model = LanguageModel.read(folder / ARPA)
+    # The folder has another name while it is made.
+    files = tuple(replace(file, path=ARPA) for file in model.files)
+    replace(model, files=files).save(folder / LM)
+    return estimated.sizes, tuple(_digest(path) for path in lm_texts)
+
+
+def _digest(path: str | os.PathLike[str]) -> FileDigest:
+    from tunesmith.io.streams import Source
+
+    source = Source(path)
+    for _ in source.pieces():
+        pass
+    return source.digest("text")
+
+
+def as_json(trained: Trained) -> dict[str, Any]:
+    """Return what came of a training, for JSON."""
+    found = asdict(trained)
+    found["rules"] = {str(k): number for k, number in enumerate(trained.rules)}
+    return found
