@@ -73,7 +73,7 @@ class Decoder(ABC):
         """
         decoded = self.decode(weights, sentences)
         check_decoded(decoded, sentences)
-        return decoded.chosen(decoded.start[:-1])
+        return decoded.with_candidates(decoded.start[:-1])
 
     def forests(self, weights: Weights, sentences: Sequence[Sentence]) -> ForestSet:
         """Return the forest of each sentence under some weights: what it searched, or found good.

@@ -44,18 +44,21 @@ def loop_table(result: TuneResult) -> Table:
     table = Table(title="rounds", title_justify="left", title_style="bold")
     heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
     scores = [name for name in heads if rounds[0][name] is not None]
-    columns = ["round", "new", *(heads[name] for name in scores), "on lists", "seconds"]
-    for column in columns:
+    # Live nothing is kept from round to round, and nothing is promised.
+    has_new = rounds[0]["new"] is not None
+    promise = "on forests" if "|forests:" in result.signature else "on lists"
+    new, promised = (["new"], [promise]) if has_new else ([], [])
+    for column in ["round", *new, *(heads[name] for name in scores), *promised, "seconds"]:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for entry in rounds:
-        promised = entry["list_score"]
+        score = entry["list_score"]
         seconds = entry["decode_seconds"] + (entry["tune_seconds"] or 0.0)
         table.add_row(
             str(entry["round"]),
-            str(entry["new"]),
+            *([str(entry["new"])] if has_new else []),
             *(_shown(entry[name]) for name in scores),
-            "" if promised is None else _shown(promised),
+            *(["" if score is None else _shown(score)] if has_new else []),
             f"{seconds:.1f}",
             "chosen" if entry["chosen"] else "",
         )
