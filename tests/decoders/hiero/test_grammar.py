@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.rules import by_source, drawn_rule, rules_below
@@ -36,6 +36,7 @@ def test_rules_are_found_under_their_source_sides(rules):
     assert by_source(grammar.rules()) == by_source(rules)
 
 
+@settings(max_examples=40)
 @given(st.lists(RULES, min_size=1, max_size=3))
 def test_joined_grammars_keep_their_rules(parts):
     grammars = [grammar_of(rules, limit) for limit, rules in enumerate(parts)]
@@ -48,6 +49,7 @@ def test_joined_grammars_keep_their_rules(parts):
         assert rules_below(again, root) == by_source(rules)
 
 
+@settings(max_examples=10)
 @given(RULES)
 def test_arrays_of_kernels_have_one_type(rules):
     import numba
@@ -162,7 +164,7 @@ def test_damaged_folders_are_told(tmp_path, name):
     new = np.array(DAMAGES[name], held.dtype)
     assert not np.array_equal(held, new)
     np.save(path, new)
-    with pytest.raises(FormatError, match="g: .*; "):
+    with pytest.raises(FormatError, match=r"g: .*; "):
         Grammar.load(tmp_path / "g")
 
 

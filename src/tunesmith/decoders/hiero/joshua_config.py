@@ -256,6 +256,8 @@ class _Reader:
             "oovlist": self._take_passed,
         }
         if key in takers:
+            if not value:
+                raise self._error(f"'{shown}' has no words after it", "say which")
             takers[key](value)
         elif key in ("defaultnonterminal", "goalsymbol"):
             name = value.removeprefix("[").removesuffix("]")
