@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import Lists as ForestLists
+from tunesmith.cli.forest_options import ListSize, Memory, Search, set_memory
 from tunesmith.cli.options import Json, References, Strict, names_of, one_standard_input
 from tunesmith.cli.tune_options import (
     DEFAULT,
@@ -39,11 +41,11 @@ if TYPE_CHECKING:
     from tunesmith.metrics.base import Metric
 
 #: Options of decoders that many have, and that are written without a prefix.
-PLAIN = ("nbest_size", "jobs")
+PLAIN = ("model", "nbest_size", "jobs")
 #: The decoder of ``--decoder-command`` alone.
 COMMAND = "command"
 #: Options that there are with a decoder alone, beside those of the loop.
-OURS = ("source", "dev-source", "test-source", "work-dir", "nbest-size", "jobs")
+OURS = ("source", "dev-source", "test-source", "work-dir", "model", "nbest-size", "jobs")
 #: What stands in the place of options that there are without a decoder alone.
 INSTEAD = {
     "candidates": "a decoder makes candidates itself; lists that are there are "
@@ -55,6 +57,11 @@ INSTEAD = {
         for which in ("", "dev-", "test-")
     },
     "format": "the format is the decoder's business; give --decoder-format",
+    **{
+        f"{which}forests": "a decoder makes forests itself, if it can; see --tune-on"
+        for which in ("", "dev-", "test-")
+    },
+    "prune": "a decoder prunes by itself; see its own options",
     "runs": "a loop tunes once in each round; start it again with another --seed and --work-dir",
     "combine": "a loop has one run; --final average averages its rounds",
 }
@@ -87,6 +94,8 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     )
     tune.__doc__ = (
         f"{run.__doc__}\n\n"
+        "With a decoder that gives forests an online tuner decodes each sentence when it comes to "
+        "it.\n\n"
         "Options of other decoders and tuners: --decoder NAME --tuner NAME --help."
     )
     return tune
@@ -104,13 +113,17 @@ def _decoder_name(arguments: Sequence[str]) -> str:
 
 
 def _decoder_options(cls: type[Decoder]) -> Mapping[str, Option]:
-    """Return a decoder's options by the names of parameters; those that many have come last."""
+    """Return a decoder's options by the names of parameters; those that many have come last.
+
+    A model comes first: it is what a decoder is.
+    """
     bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
     inherited = {field.name for base in bases for field in dataclasses.fields(base)}
     options = sorted(options_of(cls), key=lambda option: option.field in inherited)
     plain = {option.field: option for option in options if option.field in PLAIN}
     own = {f"decoder_{option.field}": option for option in options if option.field not in plain}
-    return {**own, **{field: plain[field] for field in PLAIN if field in plain}}
+    model = {field: plain.pop(field) for field in ("model",) if field in plain}
+    return {**model, **own, **{field: plain[field] for field in PLAIN if field in plain}}
 
 
 def why_not(flag: str, arguments: Sequence[str]) -> str | None:
@@ -124,7 +137,7 @@ def why_not(flag: str, arguments: Sequence[str]) -> str | None:
         return None
     if name in INSTEAD:
         return f"there is no {flag} with a decoder: {INSTEAD[name]}"
-    if name in {"nbest-size", "jobs"}:
+    if name in {"model", "nbest-size", "jobs"}:
         decoder = _decoder_name(arguments)
         return f"the decoder '{decoder}' has no option {flag}; leave it out"
     if name.startswith("decoder-"):
@@ -182,6 +195,10 @@ def run(
     drop: Drop = [],  # noqa: B006
     normalise: Normalise = "none",
     seed: Seed = 1,
+    forest_search: Search = "rerank",
+    list_size: ListSize = 100,
+    forest_lists: ForestLists = "kbest",
+    memory: Memory = None,
     out: Annotated[
         str | None,
         files(
@@ -198,6 +215,7 @@ def run(
     from tunesmith.io.weights import read_weights
     from tunesmith.loop.loop import Loop
     from tunesmith.metrics.base import METRICS
+    from tunesmith.metrics.forest_tuning import ForestOptions
 
     held_out = {"dev": (dev_source, dev_references), "test": (test_source, test_references)}
     one_standard_input(
@@ -208,6 +226,8 @@ def run(
     for which, (path, held) in held_out.items():
         if held and path is None:
             raise UsageError(f"--{which}-references without --{which}-source; give both")
+    set_memory(memory)
+    searched = ForestOptions(cast("Any", forest_search), list_size, cast("Any", forest_lists))
     loop = made(Loop, loop_options, "the loop")
     if loop.final == "dev" and dev_source is None:
         raise UsageError("--final dev chooses by a held-out set; give --dev-source")
@@ -218,6 +238,13 @@ def run(
     begun = None if start is None else read_weights(start)
     metrics = [measure, *others]
     with _closed(made(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")) as who:
+        columns = sorted({name for one in metrics for name in one.columns})
+        is_searched = loop.kind(who, algorithm, columns) != "lists"
+        if searched != ForestOptions() and not is_searched:
+            raise UsageError(
+                "--forest-search, --list-size and --forest-lists are for forests, and lists are "
+                "tuned on; drop them"
+            )
         if begun is None and who.start() is None:
             raise UsageError(f"the decoder '{decoder}' has no weights of its own; give --start")
         inputs = _read(source, references, who, metrics, "")
@@ -241,6 +268,7 @@ def run(
                 keep=keep,
                 drop=drop,
                 normalise=normalise,
+                forest_options=searched if is_searched else None,
             )
         finish(session, result, out, as_json, lambda found: _rewritten(begun, who, found.weights))
 

@@ -224,11 +224,11 @@ class Loop:
         usual = Loop()
         for name, remedy in (
             ("rounds", "give the tuner's --epochs"),
-            ("weight_tolerance", "averages always change less and less; leave it out"),
+            ("weight_tolerance", "leave it out: averages change less and less"),
         ):
             if getattr(self, name) != getattr(usual, name):
                 flag = name.replace("_", "-")
-                raise UsageError(f"{flag} does not go with live tuning: {remedy}")
+                raise UsageError(f"{flag} does not go with live tuning; {remedy}")
         return dataclasses.replace(self, rounds=tuner.round_count, weight_tolerance=0.0)
 
     def why_stop(self, rounds: Sequence[LoopRound], settles: bool) -> str | None:
