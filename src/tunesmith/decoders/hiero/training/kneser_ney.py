@@ -11,8 +11,12 @@ discount D(a) of its order, and c' the context c without its first word::
 
 Below unigrams is the uniform distribution over all words, ``</s>`` and ``<unk>``.
 
-Memory: the words of the text and 40 bytes for each are always held. Sorting takes what the caller
-allows. All other arrays, about 50 bytes for each distinct n-gram of any order, are in memory up to
+Two things differ from lmplz, and only where a text is tiny. For the very last n-gram of each order
+lmplz enters its occurrences instead of its adjusted count into the numbers that discounts come
+from; and where a back-off is 0 it writes ``-inf``, which is -99 here.
+
+Memory: the words of the text, some 150 bytes each, are always held. Sorting takes what the caller
+allows. All other arrays, about 70 bytes for each distinct n-gram of any order, are in memory up to
 ``tunesmith.data.memory.budget`` and on disk beyond; they are read and written mostly in order.
 """
 

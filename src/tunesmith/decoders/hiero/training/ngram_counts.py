@@ -54,8 +54,9 @@ class NgramCounter:
     def __init__(self, order: int, memory: int) -> None:
         self.order = order
         self._width = (order + 1) // 2
-        # The rows as they come, in one piece, and sorted; counts, places and flags.
-        self._most = max(1, memory // (3 * 8 * self._width + 40))
+        # The rows as they come, in one piece, and sorted; counts, places and flags; then what
+        # becomes of a range: its n-grams of all orders, and a copy of them.
+        self._most = max(1, memory // (3 * 8 * self._width + 40 + 2 * 20 * order))
         self._waiting: list[Ints] = []
         self._rows = 0
         self._runs: list[Counted] = []
