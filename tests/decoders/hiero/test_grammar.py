@@ -113,6 +113,13 @@ def test_rules_with_many_nonterminals_are_fine():
     assert rule.target == tuple(range(255, 0, -1))
 
 
+def test_rules_with_many_features_are_fine():
+    wanted = {f"f{(37 * k) % 120}": float(k + 1) for k in range(120)}
+    rules = [Rule("X", ("a",), ()), Rule("X", ("b",), (), dict(sorted(wanted.items())))]
+    rules += [Rule("X", ("c",), (), wanted)]
+    assert rules_below(grammar_of(rules), 0) == by_source(rules)
+
+
 def test_circles_are_told():
     chain = [Rule("Y", (X,), (1,)), Rule("Z", (Y,), (1,)), Rule("W", (X,), (1,))]
     assert len(grammar_of([*SMALL, *chain])) == 6

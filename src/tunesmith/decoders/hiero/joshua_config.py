@@ -32,8 +32,8 @@ from tunesmith.io.weights import read_weights
 
 #: The words around every sentence.
 BEGIN, END = "<s>", "</s>"
-#: What a word that is passed through adds to OOVPenalty: in Joshua 5, and since.
-PASSED = {5: 1.0, 6: JOSHUA.passed_value}
+#: What a word that is passed through adds to OOVPenalty in Joshua 5 and before.
+OLD_PASSED = 1.0
 #: Formats of grammars that are read.
 FORMATS = frozenset({"hiero", "thrax"})
 #: Settings that are whole numbers.
@@ -224,6 +224,7 @@ class _Reader:
             weights = {**read_weights(self._file(file.weights_file)).weights, **weights}
         if not self.grammars:
             raise FormatError(self.path, None, "it names no grammar", "add a line tm = ...")
+        value = JOSHUA.passed_value if self.version >= 6 else OLD_PASSED
         conventions = replace(
             JOSHUA,
             category=self.category,
@@ -233,7 +234,7 @@ class _Reader:
             word_penalty=self.word_penalty,
             word_unit=self.word_unit,
             passed=self.oov_penalty,
-            passed_value=PASSED[self.version],
+            passed_value=value,
         )
         return JoshuaConfig(
             path=self.path,
@@ -241,7 +242,7 @@ class _Reader:
             models=tuple(self.models),
             weights=Weights.from_dict(weights),
             conventions=conventions,
-            passed=tuple(self.passed) or ((self.category, PASSED[self.version]),),
+            passed=tuple(self.passed) or ((self.category, value),),
             penalised=tuple(self.penalised),
             marks_passed=self.marks_passed,
             nbest=self.nbest,
@@ -328,8 +329,10 @@ class _Reader:
 
     def _take_passed(self, value: str) -> None:
         """Take ``oov-list = X 1.0 NP 0.2``, or a file with such pairs."""
-        path = Path(self._file(value))
-        words = path.read_text(encoding="utf-8").split() if path.is_file() else value.split()
+        path = self._file(value)
+        if os.path.isfile(path):
+            value = Path(path).read_text(encoding="utf-8", errors="replace")
+        words = value.split()
         if len(words) % 2 or not words:
             raise self._error("oov-list has no pairs", "write categories and weights in turn")
         for name, weight in zip(words[::2], words[1::2], strict=True):
