@@ -224,7 +224,7 @@ class _Reader:
             weights = {**read_weights(self._file(file.weights_file)).weights, **weights}
         if not self.grammars:
             raise FormatError(self.path, None, "it names no grammar", "add a line tm = ...")
-        value = JOSHUA.passed_value if self.version >= 6 else OLD_PASSED
+        passed_value = JOSHUA.passed_value if self.version >= 6 else OLD_PASSED
         conventions = replace(
             JOSHUA,
             category=self.category,
@@ -234,7 +234,7 @@ class _Reader:
             word_penalty=self.word_penalty,
             word_unit=self.word_unit,
             passed=self.oov_penalty,
-            passed_value=value,
+            passed_value=passed_value,
         )
         return JoshuaConfig(
             path=self.path,
@@ -242,7 +242,7 @@ class _Reader:
             models=tuple(self.models),
             weights=Weights.from_dict(weights),
             conventions=conventions,
-            passed=tuple(self.passed) or ((self.category, value),),
+            passed=tuple(self.passed) or ((self.category, passed_value),),
             penalised=tuple(self.penalised),
             marks_passed=self.marks_passed,
             nbest=self.nbest,
