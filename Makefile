@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: example-thot compare-thot demo test lint types unit docs bench kernels clean
+.PHONY: example-thot compare-thot demo test lint types unit docs bench kenlm kernels clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: pyproject.toml
@@ -61,6 +61,11 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/batch_mira.py
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/forest.py
+
+kenlm: $(VENV)/.dev  ## compile KenLM, which tests compare with; they do without where that fails
+	$(BIN)/python -c 'import kenlm' 2> /dev/null || \
+		timeout 600 $(BIN)/python -m pip install --quiet 'kenlm==0.3.0' || \
+		echo 'kenlm is not compiled: its tests are skipped'
 
 kernels:  ## forget compiled kernels: after a change to one that other files call
 	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete

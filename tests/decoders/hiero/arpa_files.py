@@ -65,6 +65,11 @@ def model_of(text: str) -> LanguageModel:
     return LanguageModel(arrays, Vocabulary.of(words))
 
 
+def with_contexts(ngrams: set[Ngram]) -> set[Ngram]:
+    """Add all that n-grams begin with."""
+    return {gram[:n] for gram in ngrams for n in range(2, len(gram) + 1)}
+
+
 def closed(ngrams: set[Ngram]) -> set[Ngram]:
     """Add all that lies within n-grams."""
     return {
@@ -76,8 +81,8 @@ def closed(ngrams: set[Ngram]) -> set[Ngram]:
 
 
 @st.composite
-def arpas(draw, first_order: int = 1, pruned: bool | None = None) -> Arpa:
-    """Models in which parts of n-grams may be missing, or have no back-off."""
+def arpas(draw, first_order: int = 1, pruned: bool | None = None, contexts: bool = False) -> Arpa:
+    """Models in which parts of n-grams may be missing, but for contexts if those are wanted."""
     order = draw(st.integers(first_order, 5))
     inner = st.sampled_from((*WORDS, "<unk>"))
     ngrams: set[Ngram] = set()
@@ -87,6 +92,8 @@ def arpas(draw, first_order: int = 1, pruned: bool | None = None) -> Arpa:
         ngrams |= draw(st.sets(grams, max_size=10))
     if not (draw(st.booleans()) if pruned is None else pruned):
         ngrams = closed(ngrams)
+    elif contexts:
+        ngrams = with_contexts(ngrams)
     unigrams = [(word,) for word in draw(st.permutations(("<s>", "</s>", "<unk>", *WORDS)))]
     eighths = st.integers(-40, -1).map(lambda k: k / 8)
     backoffs = st.one_of(st.just(0.0), st.integers(-16, 4).map(lambda k: k / 8))

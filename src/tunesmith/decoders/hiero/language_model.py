@@ -293,7 +293,7 @@ def _ends(entries: NDArray[Any], words: int) -> bool:
     at = words
     while at < entries.shape[0] and entries[at]["key"] != EMPTY:
         at += 1
-    return at < entries.shape[0]
+    return bool(at < entries.shape[0])
 
 
 @kernel
