@@ -158,7 +158,7 @@ def _lines(trained: Trained, out: str) -> str:
         [
             f"pairs:    {trained.pairs}" + (f" ({skipped} left out)" if skipped else ""),
             f"rules:    {sum(trained.rules)} ({by_gaps} nonterminals)",
-            f"n-grams:  {' + '.join(map(str, trained.ngrams))}",
+            f"n-grams:  {' + '.join(map(str, trained.ngrams)) or 'as given'}",
             f"time:     {sum(trained.seconds.values()):.1f} s ({seconds})",
             f"model:    {out} ({trained.size / 1e6:.1f} MB)",
             f"next:     tunesmith tune --decoder hiero --model {out} --source tune.src "

@@ -71,8 +71,8 @@ def _one_way(
     models = _models(aligner)
     last = models[-1]
     for batch in _batches(source, target):
-        for own, other in zip(*batch, strict=True):
-            last.add_sentence_pair(own, other, 1)
+        for sentence, its in zip(*batch, strict=True):
+            last.add_sentence_pair(sentence, its, 1)
     for model in models:
         model.start_training()
         for _ in range(iterations):

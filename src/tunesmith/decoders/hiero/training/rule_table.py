@@ -59,17 +59,17 @@ class RuleTable:
         So many target sides of a source side, those that are the most probable given it.
     min_count
         How many times a rule must have been extracted.
-    limit
+    span_limit
         How many source words a rule may cover when it is used.
     """
 
     extraction: Extraction = field(default_factory=Extraction)
     keep_best: int = 30
     min_count: int = 1
-    limit: int = 15
+    span_limit: int = 15
 
     def __post_init__(self) -> None:
-        for name in ("keep_best", "min_count", "limit"):
+        for name in ("keep_best", "min_count", "span_limit"):
             if getattr(self, name) < 1:
                 option = name.replace("_", "-")
                 raise UsageError(f"--{option} is {getattr(self, name)}; give 1 or more")
@@ -93,7 +93,7 @@ class RuleTable:
         table = word_table(pairs, len(text.vocabulary))
         with tempfile.TemporaryDirectory(prefix="tunesmith-") as name:
             arrays = self._arrays(Path(name), pairs, table, sentences)
-        return Grammar(arrays.frozen(self.limit), text.vocabulary, ("X",), NAMES, text.files)
+        return Grammar(arrays.frozen(self.span_limit), text.vocabulary, ("X",), NAMES, text.files)
 
     def _arrays(
         self,

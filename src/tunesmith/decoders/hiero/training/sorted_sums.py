@@ -271,7 +271,7 @@ def _merge(
     state: Ints,
     out: Ids,
     out_counts: Ints,
-) -> int:
+) -> Number:
     """Move rows from runs to ``out``; ``state`` has the runs left and the rows written.
 
     A run whose buffer is used up is returned to be refilled; it stays first in the heap. If it

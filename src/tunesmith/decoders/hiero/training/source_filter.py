@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Ids, Ints
+from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.training.extract import PAD
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
@@ -95,12 +95,12 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
 
 
 @kernel
-def _found(sentences: SentenceArrays, word: int) -> int:
+def _found(sentences: SentenceArrays, word: int) -> Number:
     return sentences.found_start[word + 1] - sentences.found_start[word]
 
 
 @kernel
-def _matches(side: Ids, words: Ids) -> bool:
+def _matches(side: Ids, words: Ids) -> Number:
     """Find the runs of words of a source side in order, each as early as can be.
 
     A nonterminal stands for a word or more, so early is never worse than late.
@@ -122,7 +122,7 @@ def _matches(side: Ids, words: Ids) -> bool:
 
 
 @kernel
-def _stands(run: Ids, words: Ids, at: int) -> bool:
+def _stands(run: Ids, words: Ids, at: int) -> Number:
     same = True
     for i in range(run.shape[0]):
         same &= run[i] == words[at + i]

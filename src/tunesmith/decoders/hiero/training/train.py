@@ -96,7 +96,7 @@ class Trained:
     rules
         How many with 0, 1 and 2 nonterminals.
     ngrams
-        How many of each order.
+        How many of each order; none where a language model was given.
     left_out
         Rules that could not be written as text.
     seconds
@@ -153,24 +153,22 @@ def train(
     _check(held, target, out, alignment, lm_texts, lm)
     clock = _Clock()
     with writing_model(out) as folder:
+        # What is wrong with a file is said before anything takes long.
         text = ParallelText.read(source, target)
+        given = None if alignment is None else read_alignment(alignment, text)
+        sentences = read_sentences(filters, text.vocabulary) if filters else None
         _tell_of(text)
         clock.done("reading")
-        links, files = _links(text, held, alignment)
-        clock.done("alignment")
-        sentences, filter_files = None, ()
-        if filters:
-            sentences, filter_files = read_sentences(filters, text.vocabulary)
-        rules = held.rules.grammar(text, links, sentences)
-        numbers = _by_nonterminals(rules)
-        tell(f"{len(rules)} rules", is_detail=False)
-        left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
-        grammar = joined([rules, glue(held.settings.category, held.settings.top)])
-        grammar.save(folder / GRAMMAR)
-        del rules, grammar
-        clock.done("rules")
-        ngrams, model_files = _language_model(folder, held.order, target, lm_texts, lm)
+        ngrams, files = _language_model(folder, held.order, target, lm_texts, lm)
         clock.done("language model")
+        links = _links(text, held) if given is None else given[0]
+        clock.done("alignment")
+        rules = held.rules.grammar(text, links, None if sentences is None else sentences[0])
+        numbers = _by_nonterminals(rules)
+        left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
+        joined([rules, glue(held.settings.category, held.settings.top)]).save(folder / GRAMMAR)
+        del rules
+        clock.done("rules")
         trained = Trained(
             pairs=len(text),
             empty=text.empty,
@@ -183,8 +181,13 @@ def train(
             size=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
         )
         made = {"version": __version__, "recipe": asdict(held), **asdict(trained)}
-        all_files = tuple(dict.fromkeys((*text.files, *files, *filter_files, *model_files)))
-        write_about(folder, held.settings, START, all_files, made)
+        files = (
+            *text.files,
+            *([] if given is None else [given[1]]),
+            *files,
+            *(() if sentences is None else sentences[1]),
+        )
+        write_about(folder, held.settings, START, files, made)
     return trained
 
 
@@ -232,15 +235,10 @@ def _tell_of(text: ParallelText) -> None:
         )
 
 
-def _links(
-    text: ParallelText, recipe: Recipe, alignment: str | os.PathLike[str] | None
-) -> tuple[Links, tuple[FileDigest, ...]]:
-    if alignment is not None:
-        links, file = read_alignment(alignment, text)
-        return links, (file,)
+def _links(text: ParallelText, recipe: Recipe) -> Links:
     to_source, to_target = aligned(text, recipe.aligner, recipe.iterations)
     start = text.source.start, text.target.start
-    return symmetrised(to_source, to_target, *start, recipe.symmetrise), ()
+    return symmetrised(to_source, to_target, *start, recipe.symmetrise)
 
 
 def _by_nonterminals(rules: Grammar) -> tuple[int, ...]:
@@ -261,7 +259,7 @@ def _language_model(
     if lm is not None:
         given = LanguageModel.read(lm)
         given.save(folder / LM)
-        return (len(given.arrays.probabilities),), given.files
+        return (), given.files
     estimated = estimate_files([target, *lm_texts], order)
     estimated.write_arpa(folder / ARPA)
     model = LanguageModel.read(folder / ARPA)
