@@ -12,21 +12,37 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Ints, Number
-from tunesmith.bits import STEP, spread_bits
+from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.decoders.hiero.cube_queue import (
+    BUNDLE,
+    NONE,
+    PLACE,
+    RANKS,
+    RULE,
+    Evaluated,
+    Queue,
+    empty_queue,
+    is_new,
+    pop,
+    push,
+    row_hash,
+    same_rows,
+    with_entries,
+    with_rows,
+)
 from tunesmith.decoders.hiero.lm_states import add_phrase, add_word, begin, clear
 from tunesmith.decoders.hiero.parse import Parse
 from tunesmith.decoders.hiero.sentence_rules import SentenceRules
 from tunesmith.decoders.hiero.tables import ModelArrays, Singles
 from tunesmith.inference.derivations import grown, grown_floats, grown_offsets
-from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels import kernel
 
-# Columns of what waits: its bundle, the rank of its rule among those of its option, where its
-# evaluation is (-1 before it has one); then a rank for each tail.
-BUNDLE, RULE, PLACE, RANKS = range(4)
-NONE = -1
 #: As a rule of a hyperedge: the goal's, which says what its tail says.
 GOAL = -1
+#: More than there ever are.
+ALL = 1 << 62
+# What is used: nodes, hyperedges, tails; entries of the queue, places of its heap, evaluations.
+NODES, EDGES, TAILS, ENTRIES, WAITING, EVALUATED = range(6)
 
 
 class Chart(NamedTuple):
@@ -52,6 +68,35 @@ class Chart(NamedTuple):
     vertices: Ids
     scores: Floats
     best: Ids
+    heads: Ids
+    rules: Ids
+    tail_start: Ints
+    tails: Ids
+    probabilities: Floats
+
+
+class Nodes(NamedTuple):
+    """Nodes under way: as in a chart, with their states, and those of each vertex best first.
+
+    Attributes
+    ----------
+    ints : int32[N, M * (3 + 2K)], floats : float32[N, M * K]
+        The states of the language models, one after the other.
+    order : int32[N]
+        The nodes of vertex v from place ``first[v]`` on, by score.
+    """
+
+    vertices: Ids
+    scores: Floats
+    best: Ids
+    ints: Ids
+    floats: Singles
+    order: Ids
+
+
+class Edges(NamedTuple):
+    """Hyperedges under way, as in a chart."""
+
     heads: Ids
     rules: Ids
     tail_start: Ints
@@ -91,246 +136,288 @@ def searched(
     """
     count = model_weights.shape[0]
     context = models.orders.max() - 1 if count else 0
-    width = 3 + 2 * context
-    limit = pop_limit if pop_limit > 0 else 1 << 62
-    few = option_limit if option_limit > 0 else 1 << 62
+    limit = pop_limit if pop_limit > 0 else ALL
+    few = option_limit if option_limit > 0 else ALL
     guesses = rule_scores.copy()
     for m in range(count):
         guesses += model_weights[m] * rules.estimates[:, m]
     ranked = _ranked(rules.option_start, guesses)
     arity = _greatest_arity(parse)
-    # Nodes and hyperedges as they are found.
-    nodes = edges = tail_count = 0
-    vertices, best = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    scores = np.empty(1024)
-    ints, floats = np.empty((1024, count * width), np.int32), np.empty((1024, count * context), np.float32)  # fmt: skip # noqa: E501
-    heads, edge_rules = np.empty(1024, np.int32), np.empty(1024, np.int32)
-    tail_start, tails = np.zeros(1025, np.int64), np.empty(1024, np.int32)
-    probabilities = np.empty((1024, count))
-    # The nodes of a vertex, best first.
+    nodes = _more_nodes(_no_nodes(count, context), 1024)
+    edges = _more_edges(_no_edges(count), 1024, 1024)
     first = np.zeros(parse.goal + 2, np.int64)
-    order = np.empty(1024, np.int32)
-    # What waits, and evaluations of it.
-    entries, priorities = np.empty((256, RANKS + arity), np.int32), np.empty(256)
-    heap = np.empty(256, np.int32)
-    ints_of, floats_of = np.empty((256, count * width), np.int32), np.empty((256, count * context), np.float32)  # fmt: skip # noqa: E501
-    values_of, probabilities_of = np.empty(256), np.empty((256, count))
+    queue, evaluated = empty_queue(arity, count, context)
     seen, found = np.full(512, NONE, np.int32), np.full(512, NONE, np.int32)
+    used = np.zeros(6, np.int64)
     for v in range(parse.goal + 1):
-        first[v] = nodes
-        first[v + 1] = nodes
+        first[v] = used[NODES]
+        first[v + 1] = used[NODES]
         if not parse.needed[v]:
             continue
-        waiting = entered = evaluated = pops = 0
         seen[:] = NONE
         found[:] = NONE
-        for b in range(parse.bundle_start[v], parse.bundle_start[v + 1]):
-            guess = guesses[ranked[rules.option_start[parse.bundle_options[b]]]]
-            for k in range(parse.tail_start[b], parse.tail_start[b + 1]):
-                guess += scores[order[first[parse.tails[k]]]]
-            entries, priorities = _rows(entries, entered + 1), grown_floats(priorities, entered + 1)
-            entries[entered, BUNDLE] = b
-            entries[entered, RULE] = 0
-            entries[entered, PLACE] = NONE
-            entries[entered, RANKS:] = 0
-            priorities[entered] = guess
-            heap = grown(heap, waiting + 1)
-            waiting = _push(heap, priorities, waiting, entered)
-            entered += 1
-        while waiting > 0 and pops < limit:
-            entry, waiting = _pop(heap, priorities, waiting)
-            b = entries[entry, BUNDLE]
-            option = parse.bundle_options[b]
-            lo, hi = parse.tail_start[b], parse.tail_start[b + 1]
-            rule = ranked[rules.option_start[option] + entries[entry, RULE]]
-            if entries[entry, PLACE] == NONE:
-                ints_of, floats_of = _rows(ints_of, evaluated + 1), _rows(floats_of, evaluated + 1)
-                values_of = grown_floats(values_of, evaluated + 1)
-                probabilities_of = _rows(probabilities_of, evaluated + 1)
-                value = rule_scores[rule] + _asked(
-                    models,
-                    rules.target_words[:, rules.target_start[rule] : rules.target_start[rule + 1]],
-                    parse.tails[lo:hi],
-                    entries[entry, RANKS:],
-                    first,
-                    order,
-                    ints,
-                    floats,
-                    model_weights,
-                    ints_of[evaluated],
-                    floats_of[evaluated],
-                    probabilities_of[evaluated],
-                )
-                plain = True
-                for k in range(lo, hi):
-                    rank = entries[entry, RANKS + k - lo]
-                    value += scores[order[first[parse.tails[k]] + rank]]
-                    plain = plain and rank == 0
-                entries[entry, PLACE] = evaluated
-                values_of[evaluated] = value
-                # What it was estimated at may be kept: successors are estimated from both.
-                guess = priorities[entry]
-                priorities[entry] = value
-                waiting = _push(heap, priorities, waiting, entry)
-                evaluated += 1
-                after = rules.option_start[option] + entries[entry, RULE] + 1
-                begun = rules.option_start[option]
-                if plain and after < min(rules.option_start[option + 1], begun + few):
-                    entries = _rows(entries, entered + 1)
-                    priorities = grown_floats(priorities, entered + 1)
-                    entries[entered] = entries[entry]
-                    entries[entered, RULE] += 1
-                    entries[entered, PLACE] = NONE
-                    priorities[entered] = guess - guesses[rule] + guesses[ranked[after]]
-                    heap = grown(heap, waiting + 1)
-                    waiting = _push(heap, priorities, waiting, entered)
-                    entered += 1
+        bundles = parse.bundle_start[v + 1] - parse.bundle_start[v]
+        queue = with_entries(queue, bundles)
+        _begin(parse, rules.option_start, v, guesses, ranked, first, nodes, queue, used)
+        pops = 0
+        while used[WAITING] > 0 and pops < limit:
+            entry, used[WAITING] = pop(queue, used[WAITING])
+            bundle = queue.rows[entry, BUNDLE]
+            option = rules.option_start[parse.bundle_options[bundle]]
+            rule = ranked[option + queue.rows[entry, RULE]]
+            tails = parse.tails[parse.tail_start[bundle] : parse.tail_start[bundle + 1]]
+            queue = with_entries(queue, used[ENTRIES] + 1 + tails.shape[0])
+            if queue.rows[entry, PLACE] == NONE:
+                evaluated = with_rows(evaluated, used[EVALUATED] + 1)
+                side = rules.target_words[
+                    :, rules.target_start[rule] : rules.target_start[rule + 1]
+                ]
+                last = min(rules.option_start[parse.bundle_options[bundle] + 1], option + few)
+                guess = queue.priorities[entry]
+                _evaluate(
+                    models, model_weights, side, tails, entry, rule_scores[rule], first, nodes,
+                    queue, evaluated, used,
+                )  # fmt: skip
+                after = option + queue.rows[entry, RULE] + 1
+                if after < last and _is_plain(queue.rows[entry, RANKS:]):
+                    guess += guesses[ranked[after]] - guesses[rule]
+                    _next_rule(entry, guess, queue, used)
                 continue
             pops += 1
-            place = entries[entry, PLACE]
-            value = values_of[place]
-            node, slot = _node_of(ints_of[place], ints, first[v], found)
-            if node == NONE:
-                node = nodes
-                vertices, best = grown(vertices, node + 1), grown(best, node + 1)
-                scores = grown_floats(scores, node + 1)
-                ints, floats = _rows(ints, node + 1), _rows(floats, node + 1)
-                vertices[node], best[node], scores[node] = v, edges, value
-                ints[node], floats[node] = ints_of[place], floats_of[place]
-                found[slot] = node
-                nodes += 1
-                if 2 * (nodes - first[v]) > found.shape[0]:
-                    found = _with_nodes(ints, first[v], nodes, 4 * found.shape[0])
-            elif value > scores[node]:
-                scores[node], best[node] = value, edges
-            heads, edge_rules = grown(heads, edges + 1), grown(edge_rules, edges + 1)
-            probabilities = _rows(probabilities, edges + 1)
-            tail_start = grown_offsets(tail_start, edges + 2)
-            tails = grown(tails, tail_count + hi - lo)
-            heads[edges], edge_rules[edges] = node, rule
-            probabilities[edges] = probabilities_of[place]
-            for k in range(lo, hi):
-                tails[tail_count] = order[first[parse.tails[k]] + entries[entry, RANKS + k - lo]]
-                tail_count += 1
-            edges += 1
-            tail_start[edges] = tail_count
-            for k in range(lo, hi):
-                column = RANKS + k - lo
-                begun = first[parse.tails[k]]
-                rank = entries[entry, column]
-                if begun + rank + 1 >= first[parse.tails[k] + 1]:
-                    continue
-                entries, priorities = _rows(entries, entered + 1), grown_floats(priorities, entered + 1)  # fmt: skip # noqa: E501
-                entries[entered] = entries[entry]
-                entries[entered, column] += 1
-                entries[entered, PLACE] = NONE
-                if hi - lo > 1:
-                    if 2 * entered > seen.shape[0]:
-                        seen = _with_entries(entries, entered, 4 * seen.shape[0])
-                    if not _is_new(entries, entered, seen):
-                        continue
-                # The language model's opinion of the one before may not be that of this one.
-                guess = guesses[rule]
-                for t in range(lo, hi):
-                    guess += scores[order[first[parse.tails[t]] + entries[entered, RANKS + t - lo]]]
-                step = scores[order[begun + rank + 1]] - scores[order[begun + rank]]
-                priorities[entered] = max(guess, value + step)
-                heap = grown(heap, waiting + 1)
-                waiting = _push(heap, priorities, waiting, entered)
-                entered += 1
-        first[v + 1] = nodes
-        order = grown(order, nodes)
-        by_score = np.argsort(-scores[first[v] : nodes], kind="mergesort")
-        for k in range(nodes - first[v]):
-            order[first[v] + k] = first[v] + by_score[k]
-    last = first[parse.goal]
-    chart = Chart(
-        grown(vertices, nodes + 1)[: nodes + 1].copy(),
-        grown_floats(scores, nodes + 1)[: nodes + 1].copy(),
-        grown(best, nodes + 1)[: nodes + 1].copy(),
-        np.concatenate((heads[:edges], np.full(nodes - last, nodes, np.int32))),
-        np.concatenate((edge_rules[:edges], np.full(nodes - last, GOAL, np.int32))),
-        np.concatenate((tail_start[: edges + 1], tail_count + 1 + np.arange(nodes - last))),
-        np.concatenate((tails[:tail_count], order[last:nodes])),
-        np.concatenate((probabilities[:edges], np.zeros((nodes - last, count)))),
-    )
-    _finish(chart, edges, models, model_weights, has_ends, ints, floats)
-    return chart
+            if used[NODES] == nodes.scores.shape[0]:
+                nodes = _more_nodes(nodes, 2 * used[NODES])
+            edges = _with_room(edges, used[EDGES] + 1, used[TAILS] + tails.shape[0])
+            _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, found, used)
+            if 2 * (used[NODES] - first[v]) > found.shape[0]:
+                found = _with_nodes(nodes.ints, first[v], used[NODES], 4 * found.shape[0])
+            if 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
+                seen = _with_seen(queue.rows, used[ENTRIES], 4 * seen.shape[0])
+            value = evaluated.values[queue.rows[entry, PLACE]]
+            _succeed(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
+        first[v + 1] = used[NODES]
+        by_score = np.argsort(-nodes.scores[first[v] : used[NODES]], kind="mergesort")
+        for k in range(by_score.shape[0]):
+            nodes.order[first[v] + k] = first[v] + by_score[k]
+    return _finished(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
 
 
 @kernel
-def _finish(
-    chart: Chart,
-    edges: int,
+def _begin(
+    parse: Parse,
+    option_start: Ints,
+    v: int,
+    guesses: Floats,
+    ranked: Ids,
+    first: Ints,
+    nodes: Nodes,
+    queue: Queue,
+    used: Ints,
+) -> None:
+    """Let the best rule of each bundle of a vertex wait, with the best of its tails."""
+    used[ENTRIES] = used[WAITING] = used[EVALUATED] = 0
+    for b in range(parse.bundle_start[v], parse.bundle_start[v + 1]):
+        guess = guesses[ranked[option_start[parse.bundle_options[b]]]]
+        for k in range(parse.tail_start[b], parse.tail_start[b + 1]):
+            guess += nodes.scores[nodes.order[first[parse.tails[k]]]]
+        row = queue.rows[used[ENTRIES]]
+        row[:] = 0
+        row[BUNDLE], row[PLACE] = b, NONE
+        _wait(guess, queue, used)
+
+
+@kernel
+def _wait(guess: float, queue: Queue, used: Ints) -> None:
+    """Let the entry wait that was written last."""
+    queue.priorities[used[ENTRIES]] = guess
+    used[WAITING] = push(queue, used[WAITING], used[ENTRIES])
+    used[ENTRIES] += 1
+
+
+@kernel
+def _is_plain(ranks: Ids) -> bool:
+    """Whether all tails are the best."""
+    k = 0
+    while k < ranks.shape[0] and ranks[k] == 0:
+        k += 1
+    return k == ranks.shape[0]
+
+
+@kernel
+def _evaluate(
+    models: ModelArrays,
+    model_weights: Floats,
+    side: Ids,
+    tails: Ids,
+    entry: int,
+    value: float,
+    first: Ints,
+    nodes: Nodes,
+    queue: Queue,
+    evaluated: Evaluated,
+    used: Ints,
+) -> None:
+    """Ask the language models about an entry, and let it wait with what it is worth.
+
+    ``side`` is the target side of its rule for each model, ``value`` the score of the rule.
+    """
+    place = used[EVALUATED]
+    used[EVALUATED] += 1
+    row = queue.rows[entry]
+    row[PLACE] = place
+    count = model_weights.shape[0]
+    context = evaluated.floats.shape[1] // max(1, count)
+    width = 3 + 2 * context
+    for m in range(count):
+        ints = evaluated.ints[place, m * width : (m + 1) * width]
+        floats = evaluated.floats[place, m * context : (m + 1) * context]
+        clear(ints, floats)
+        total = 0.0
+        for k in range(side.shape[1]):
+            word = side[m, k]
+            if word < 0:
+                node = nodes.order[first[tails[-1 - word]] + row[RANKS - 1 - word]]
+                own = nodes.ints[node, m * width : (m + 1) * width]
+                own_floats = nodes.floats[node, m * context : (m + 1) * context]
+                total += add_phrase(models, m, own, own_floats, ints, floats)
+            elif word == models.begins[m]:
+                begin(models, m, ints, floats)
+            else:
+                total += add_word(models, m, word, ints, floats)
+        evaluated.probabilities[place, m] = total
+        value += model_weights[m] * total
+    for k in range(tails.shape[0]):
+        value += nodes.scores[nodes.order[first[tails[k]] + row[RANKS + k]]]
+    evaluated.values[place] = value
+    queue.priorities[entry] = value
+    used[WAITING] = push(queue, used[WAITING], entry)
+
+
+@kernel
+def _next_rule(entry: int, guess: float, queue: Queue, used: Ints) -> None:
+    """Let the next rule of an entry's option wait."""
+    row = queue.rows[used[ENTRIES]]
+    row[:] = queue.rows[entry]
+    row[RULE] += 1
+    row[PLACE] = NONE
+    _wait(guess, queue, used)
+
+
+@kernel
+def _settle(
+    v: int,
+    entry: int,
+    rule: int,
+    tails: Ids,
+    first: Ints,
+    nodes: Nodes,
+    edges: Edges,
+    queue: Queue,
+    evaluated: Evaluated,
+    found: Ids,
+    used: Ints,
+) -> None:
+    """Make an entry a hyperedge, into the node of its states."""
+    place = queue.rows[entry, PLACE]
+    value = evaluated.values[place]
+    edge = used[EDGES]
+    node, slot = _node_of(evaluated.ints[place], nodes.ints, found)
+    if node == NONE:
+        node = used[NODES]
+        used[NODES] += 1
+        found[slot] = node
+        nodes.vertices[node] = v
+        nodes.ints[node] = evaluated.ints[place]
+        nodes.floats[node] = evaluated.floats[place]
+        nodes.best[node], nodes.scores[node] = edge, value
+    elif value > nodes.scores[node]:
+        nodes.best[node], nodes.scores[node] = edge, value
+    edges.heads[edge], edges.rules[edge] = node, rule
+    edges.probabilities[edge] = evaluated.probabilities[place]
+    for k in range(tails.shape[0]):
+        rank = queue.rows[entry, RANKS + k]
+        edges.tails[used[TAILS]] = nodes.order[first[tails[k]] + rank]
+        used[TAILS] += 1
+    used[EDGES] += 1
+    edges.tail_start[used[EDGES]] = used[TAILS]
+
+
+@kernel
+def _succeed(
+    entry: int,
+    tails: Ids,
+    guess: float,
+    value: float,
+    first: Ints,
+    nodes: Nodes,
+    queue: Queue,
+    seen: Ids,
+    used: Ints,
+) -> None:
+    """Let those wait that have the next best node in one of an entry's tails.
+
+    They are estimated by the rule alone, ``guess``, and by the language models' opinion of the
+    entry, ``value``, which may not be that of its successor: the better one counts.
+    """
+    total = guess
+    for k in range(tails.shape[0]):
+        total += nodes.scores[nodes.order[first[tails[k]] + queue.rows[entry, RANKS + k]]]
+    for k in range(tails.shape[0]):
+        place = first[tails[k]] + queue.rows[entry, RANKS + k]
+        if place + 1 >= first[tails[k] + 1]:
+            continue
+        row = queue.rows[used[ENTRIES]]
+        row[:] = queue.rows[entry]
+        row[RANKS + k] += 1
+        row[PLACE] = NONE
+        if tails.shape[0] == 1 or is_new(queue.rows, used[ENTRIES], seen):
+            step = nodes.scores[nodes.order[place + 1]] - nodes.scores[nodes.order[place]]
+            _wait(max(total, value) + step, queue, used)
+
+
+@kernel
+def _finished(
+    nodes: Nodes,
+    edges: Edges,
+    used: Ints,
+    first: int,
     models: ModelArrays,
     model_weights: Floats,
     has_ends: bool,
-    ints: Ids,
-    floats: Singles,
-) -> None:
-    """Fill in the hyperedges into the goal, and the goal."""
-    goal = chart.vertices.shape[0] - 1
+) -> Chart:
+    """Make a chart, with a goal above the nodes of the whole sentence, from the first on."""
+    goal, count = used[NODES], used[EDGES]
+    more = goal - first
+    every = edges.tail_start[: count + 1]
+    chart = Chart(
+        grown(nodes.vertices, goal + 1)[: goal + 1].copy(),
+        grown_floats(nodes.scores, goal + 1)[: goal + 1].copy(),
+        grown(nodes.best, goal + 1)[: goal + 1].copy(),
+        np.concatenate((edges.heads[:count], np.full(more, goal, np.int32))),
+        np.concatenate((edges.rules[:count], np.full(more, GOAL, np.int32))),
+        np.concatenate((every, used[TAILS] + 1 + np.arange(more))),
+        np.concatenate((edges.tails[: used[TAILS]], nodes.order[first:goal])),
+        np.concatenate((edges.probabilities[:count], np.zeros((more, model_weights.shape[0])))),
+    )
     chart.vertices[goal] = chart.vertices[goal - 1]
-    chart.scores[goal] = -np.inf
-    chart.best[goal] = edges
-    count = model_weights.shape[0]
-    context = models.orders.max() - 1 if count else 0
+    chart.scores[goal], chart.best[goal] = -np.inf, count
+    context = models.orders.max() - 1 if model_weights.shape[0] else 0
     width = 3 + 2 * context
-    state, backoffs = np.zeros(width, np.int32), np.zeros(context, np.float32)
-    for e in range(edges, chart.heads.shape[0]):
+    ints, floats = np.zeros(width, np.int32), np.zeros(context, np.float32)
+    for e in range(count, chart.heads.shape[0]):
         node = chart.tails[chart.tail_start[e]]
         score = chart.scores[node]
         if has_ends:
-            for m in range(count):
-                begin(models, m, state, backoffs)
-                own = ints[node, m * width : (m + 1) * width]
-                own_backoffs = floats[node, m * context : (m + 1) * context]
-                total = add_phrase(models, m, own, own_backoffs, state, backoffs)
-                total += add_word(models, m, models.ends[m], state, backoffs)
+            for m in range(model_weights.shape[0]):
+                begin(models, m, ints, floats)
+                own = nodes.ints[node, m * width : (m + 1) * width]
+                own_floats = nodes.floats[node, m * context : (m + 1) * context]
+                total = add_phrase(models, m, own, own_floats, ints, floats)
+                total += add_word(models, m, models.ends[m], ints, floats)
                 chart.probabilities[e, m] = total
                 score += model_weights[m] * total
         if score > chart.scores[goal]:
             chart.scores[goal], chart.best[goal] = score, e
-
-
-@kernel
-def _asked(
-    models: ModelArrays,
-    words: Ids,
-    tails: Ids,
-    ranks: Ids,
-    first: Ints,
-    order: Ids,
-    ints: Ids,
-    floats: Singles,
-    model_weights: Floats,
-    state: Ids,
-    backoffs: Singles,
-    probabilities: Floats,
-) -> float:
-    """Ask the language models what a rule adds to its tails, weighted; write their new states."""
-    count = model_weights.shape[0]
-    context = models.orders.max() - 1 if count else 0
-    width = 3 + 2 * context
-    value = 0.0
-    for m in range(count):
-        own, own_backoffs = state[m * width : (m + 1) * width], backoffs[m * context : (m + 1) * context]  # fmt: skip # noqa: E501
-        clear(own, own_backoffs)
-        total = 0.0
-        for k in range(words.shape[1]):
-            word = words[m, k]
-            if word < 0:
-                node = order[first[tails[-1 - word]] + ranks[-1 - word]]
-                other = ints[node, m * width : (m + 1) * width]
-                other_backoffs = floats[node, m * context : (m + 1) * context]
-                total += add_phrase(models, m, other, other_backoffs, own, own_backoffs)
-            elif word == models.begins[m]:
-                begin(models, m, own, own_backoffs)
-            else:
-                total += add_word(models, m, word, own, own_backoffs)
-        probabilities[m] = total
-        value += model_weights[m] * total
-    return value
+    return chart
 
 
 @kernel
@@ -357,79 +444,68 @@ def _greatest_arity(parse: Parse) -> int:
 
 
 @kernel
-def _rows(rows: Number, room: int) -> Number:
-    """Return rows with room for so many, twice as many where there have to be more."""
-    if room <= rows.shape[0]:
-        return rows
-    larger = np.empty((max(room, 2 * rows.shape[0]), rows.shape[1]), rows.dtype)
-    larger[: rows.shape[0]] = rows
-    return larger
-
-
-@inlined
-def _goes_before(one: Number, other: Number, priorities: Number) -> Number:
-    """Whether an entry comes first: by priority, then as they were made."""
-    return priorities[one] > priorities[other] or (
-        priorities[one] == priorities[other] and one < other
+def _no_nodes(count: int, context: int) -> Nodes:
+    return Nodes(
+        np.empty(0, np.int32),
+        np.empty(0),
+        np.empty(0, np.int32),
+        np.empty((0, count * (3 + 2 * context)), np.int32),
+        np.empty((0, count * context), np.float32),
+        np.empty(0, np.int32),
     )
 
 
 @kernel
-def _push(heap: Ids, priorities: Floats, size: int, entry: int) -> int:
-    """Add an entry to a binary heap, which has room for it; return its new size."""
-    at = size
-    while at > 0:
-        above = (at - 1) // 2
-        if not _goes_before(entry, heap[above], priorities):
-            break
-        heap[at] = heap[above]
-        at = above
-    heap[at] = entry
-    return size + 1
+def _more_nodes(nodes: Nodes, room: int) -> Nodes:
+    """Return nodes with room for more."""
+    before = nodes.scores.shape[0]
+    ints = np.empty((room, nodes.ints.shape[1]), np.int32)
+    floats = np.empty((room, nodes.floats.shape[1]), np.float32)
+    ints[:before], floats[:before] = nodes.ints, nodes.floats
+    return Nodes(
+        grown(nodes.vertices, room),
+        grown_floats(nodes.scores, room),
+        grown(nodes.best, room),
+        ints,
+        floats,
+        grown(nodes.order, room),
+    )
 
 
 @kernel
-def _pop(heap: Ids, priorities: Floats, size: int) -> tuple[int, int]:
-    """Take the first entry out of a heap; return it, and the new size."""
-    top = heap[0]
-    size -= 1
-    moved = heap[size]
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and _goes_before(heap[below + 1], heap[below], priorities):
-            below += 1
-        if not _goes_before(heap[below], moved, priorities):
-            break
-        heap[at] = heap[below]
-        at = below
-    heap[at] = moved
-    return top, size
+def _no_edges(count: int) -> Edges:
+    none = np.empty(0, np.int32)
+    return Edges(none, none, np.zeros(1, np.int64), none, np.empty((0, count)))
 
 
 @kernel
-def _hash(row: Ids) -> Number:
-    total = np.uint64(row.shape[0])
-    for value in row:
-        total = spread_bits(total ^ np.uint64(value)) + STEP
-    return total
+def _more_edges(edges: Edges, room: int, tails: int) -> Edges:
+    """Return hyperedges with room for more, and for more tails."""
+    probabilities = np.empty((room, edges.probabilities.shape[1]))
+    probabilities[: edges.probabilities.shape[0]] = edges.probabilities
+    return Edges(
+        grown(edges.heads, room),
+        grown(edges.rules, room),
+        grown_offsets(edges.tail_start, room + 1),
+        grown(edges.tails, tails),
+        probabilities,
+    )
 
 
 @kernel
-def _same(one: Ids, other: Ids) -> bool:
-    k = 0
-    while k < one.shape[0] and one[k] == other[k]:
-        k += 1
-    return k == one.shape[0]
+def _with_room(edges: Edges, room: int, tails: int) -> Edges:
+    if room <= edges.probabilities.shape[0] and tails <= edges.tails.shape[0]:
+        return edges
+    return _more_edges(edges, 2 * room, 2 * tails)
 
 
 @kernel
-def _node_of(state: Ids, ints: Ids, begun: int, table: Ids) -> tuple[int, int]:
+def _node_of(state: Ids, ints: Ids, table: Ids) -> tuple[int, int]:
     """Return the node of a state, or -1, and its place in the table."""
     mask = np.uint64(table.shape[0] - 1)
-    at = _hash(state) & mask
+    at = row_hash(state) & mask
     while table[at] != NONE:
-        if _same(ints[table[at]], state):
+        if same_rows(ints[table[at]], state):
             return table[at], int(at)
         at = (at + np.uint64(1)) & mask
     return NONE, int(at)
@@ -440,33 +516,15 @@ def _with_nodes(ints: Ids, begun: int, end: int, size: int) -> Ids:
     """Return a larger table of the nodes of a vertex."""
     table = np.full(size, NONE, np.int32)
     for node in range(begun, end):
-        _, at = _node_of(ints[node], ints, begun, table)
+        _, at = _node_of(ints[node], ints, table)
         table[at] = node
     return table
 
 
 @kernel
-def _is_new(entries: Ids, entry: int, table: Ids) -> bool:
-    """Enter a row into the table of those that were met; whether it was not there."""
-    mask = np.uint64(table.shape[0] - 1)
-    place = entries[entry, PLACE]
-    entries[entry, PLACE] = 0
-    at = _hash(entries[entry]) & mask
-    entries[entry, PLACE] = place
-    while table[at] != NONE:
-        other = entries[table[at]]
-        same = other[BUNDLE] == entries[entry, BUNDLE] and other[RULE] == entries[entry, RULE]
-        if same and _same(other[RANKS:], entries[entry, RANKS:]):
-            return False
-        at = (at + np.uint64(1)) & mask
-    table[at] = entry
-    return True
-
-
-@kernel
-def _with_entries(entries: Ids, count: int, size: int) -> Ids:
+def _with_seen(rows: Ids, count: int, size: int) -> Ids:
     """Return a larger table of what was met."""
     table = np.full(size, NONE, np.int32)
     for entry in range(count):
-        _is_new(entries, entry, table)
+        is_new(rows, entry, table)
     return table
