@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 #: Called with the step's name, what is done, what there is in all (None: unknown) and a remark.
@@ -25,6 +26,38 @@ def progress(step: str, done: float, total: float | None, remark: str = "") -> N
     show = _show.get()
     if show is not None:
         show(step, done, total, remark)
+
+
+def is_shown() -> bool:
+    """Tell whether somebody looks."""
+    return _show.get() is not None
+
+
+def shown() -> Show:
+    """Return :func:`progress` for the threads that a step works in, which know nobody who looks."""
+    return _show.get() or _to_nobody
+
+
+def _to_nobody(step: str, done: float, total: float | None, remark: str = "") -> None:
+    pass
+
+
+@contextmanager
+def part_of(before: float, total: float | None) -> Iterator[None]:
+    """Let steps within the block go on from what is done before, of so much in all."""
+    show = _show.get()
+    if show is None:
+        yield
+        return
+
+    def go_on(step: str, done: float, _: float | None, remark: str = "") -> None:
+        show(step, before + done, total, remark)
+
+    token = _show.set(go_on)
+    try:
+        yield
+    finally:
+        _show.reset(token)
 
 
 def tell_with(tell: Tell | None) -> None:

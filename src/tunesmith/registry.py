@@ -249,7 +249,8 @@ def options_of(cls: type[Any]) -> list[Option]:
         several = typing.get_origin(hint) is tuple
         if several:  # tuple[str, ...]
             hint = typing.get_args(hint)[0]
-        if isinstance(hint, types.UnionType):  # int | None: of a text the first is made
+        # int | None, or Literal[...] | None: of a text the first is made
+        if typing.get_origin(hint) in (types.UnionType, typing.Union):
             hint = typing.get_args(hint)[0]
         if typing.get_origin(hint) is typing.Literal:
             choices, hint = typing.get_args(hint), str

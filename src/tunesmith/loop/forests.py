@@ -49,7 +49,7 @@ class Words:
         return arrays._replace(words=words)
 
 
-class _Collected:
+class Collected:
     """Forests as they come, in memory, or on disk from some point on."""
 
     def __init__(self) -> None:
@@ -71,12 +71,16 @@ class _Collected:
         self._parts.clear()
 
     def finish(
-        self, ids: Sequence[GroupId], names: tuple[str, ...], words: tuple[str, ...]
+        self,
+        ids: Sequence[GroupId],
+        names: tuple[str, ...],
+        words: tuple[str, ...],
+        sources: tuple[str, ...] | None = None,
     ) -> Forests:
         """Return the set."""
         if self._on_disk is not None:
-            return self._on_disk.finish(ids, names, words)
-        return ForestSet(tuple(ids), joined(self._parts), names, words)
+            return self._on_disk.finish(ids, names, words, sources=sources)
+        return ForestSet(tuple(ids), joined(self._parts), names, words, sources=sources)
 
 
 def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]) -> Forests:
@@ -84,7 +88,7 @@ def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sent
 
     They are in memory, or on disk if memory does not hold them.
     """
-    names, words, found = decoder.names, Words(), _Collected()
+    names, words, found = decoder.names, Words(), Collected()
     for first in range(0, len(sentences), CHUNK):
         part = sentences[first : first + CHUNK]
         made = decoder.forests(weights, part)
@@ -158,7 +162,7 @@ class ForestsSoFar:
         self.output = TuningSet(outputs(whole, weights.aligned(whole.names)), self.metric)
         before = self.merged.forests if hasattr(self, "merged") else None
         self.new = 0
-        found = _Collected()
+        found = Collected()
         for part in self._united(before, decoded):
             found.add(part)
         self.size += self.new

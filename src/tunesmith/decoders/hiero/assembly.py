@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -32,7 +33,9 @@ from tunesmith.errors import UsageError
 if TYPE_CHECKING:
     from tunesmith.decoders.hiero.decoder import HieroDecoder
 
-#: Grammars of single sentences that are kept.
+T = TypeVar("T")
+
+#: Grammars of single sentences that are kept, and what searches with them.
 KEPT = 64
 #: A language model that is given a name: what comes before is no path.
 NAMED = re.compile(r"([A-Za-z_][\w.-]*)=(.+)", re.DOTALL)
@@ -40,10 +43,18 @@ NAMED = re.compile(r"([A-Za-z_][\w.-]*)=(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Input:
-    """A sentence: its words, and a grammar of its own if it names one."""
+    """A sentence: its text and its words, and a grammar of its own if it names one."""
 
+    text: str
     words: tuple[str, ...]
     grammar: str = ""
+
+
+class Spelled(NamedTuple):
+    """A forest over words of its own, in the order in which they first occur in it."""
+
+    arrays: ForestArrays
+    words: tuple[str, ...]
 
 
 @dataclass(eq=False)
@@ -62,6 +73,11 @@ class Parts:
         What it was made of.
     limit
         The words that a rule may cover.
+    frequent
+        The source and the target words that have lexical features, if there are such.
+    names
+        All features. Those that grammars of single sentences add come last, as they are met, so
+        that a feature keeps its place.
     """
 
     engine: Engine
@@ -69,72 +85,104 @@ class Parts:
     start: Weights | None
     files: tuple[FileDigest, ...]
     limit: int
-    _own: OrderedDict[str, Engine] = field(default_factory=OrderedDict)
+    frequent: tuple[Collection[str], Collection[str]] | None = None
+    names: tuple[str, ...] = field(init=False)
+    _met: set[str] = field(default_factory=set)
+    _grammars: OrderedDict[str, Grammar] = field(default_factory=OrderedDict)
+    _engines: OrderedDict[str, Engine] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.names = self.engine.names
 
     def read(self, text: str) -> Input:
         """Take apart what is to be translated: words, or cdec's ``<seg>`` around them."""
         attributes, text = segment(text)
-        return Input(tuple(self.conventions.escaped(text).split()), attributes.get("grammar", ""))
+        words = tuple(self.conventions.escaped(text).split())
+        return Input(text, words, attributes.get("grammar", ""))
 
-    def engines(self, inputs: Sequence[Input]) -> list[Engine]:
-        """Return what searches each sentence; all of them name their features alike."""
-        files = dict.fromkeys(one.grammar for one in inputs if one.grammar)
-        if not files:
-            return [self.engine] * len(inputs)
-        held = {file: self._engine(file) for file in files}
-        names = tuple(dict.fromkeys(name for engine in held.values() for name in engine.names))
-        for file, engine in held.items():
-            if engine.names != names:
-                held[file] = self._engine(file, names)
+    def learn(self, inputs: Iterable[Input]) -> None:
+        """Add the features of sentences' own grammars, before the sentences are searched."""
+        for file in dict.fromkeys(one.grammar for one in inputs):
+            if file and file not in self._met:
+                new = self._grammar(file).names
+                self.names = tuple(dict.fromkeys([*self.names, *new]))
+                self._met.add(file)
+
+    def engine_of(self, one: Input) -> Engine:
+        """Return what searches a sentence; its features are those of ``names``, or the first."""
+        if not one.grammar:
+            return self.engine
+        with self._lock:
+            kept = self._engines.get(one.grammar)
+        if kept is not None:
+            return kept
         whole = self.engine
-        if whole.names != names:
-            whole = Engine(whole.grammar, whole.models, _with_names(whole.settings, names))
-        return [held[one.grammar] if one.grammar else whole for one in inputs]
+        rules = grammars.joined([whole.grammar, self._grammar(one.grammar)])
+        settings = dataclasses.replace(whole.settings, names=self.names)
+        made = Engine(rules, whole.models, settings)
+        return _kept(self._engines, self._lock, one.grammar, made)
 
-    def _engine(self, file: str, names: tuple[str, ...] = ()) -> Engine:
-        """Return what searches with a sentence's own grammar beside that of all."""
-        kept = self._own.get(file)
-        if kept is not None and (not names or kept.names == names):
-            self._own.move_to_end(file)
+    def forget(self) -> None:
+        """Let go of what is kept of sentences that do not come again."""
+        self.engine.forget()
+        with self._lock:
+            self._grammars.clear()
+            self._engines.clear()
+
+    def _grammar(self, file: str) -> Grammar:
+        """Return a sentence's own grammar."""
+        with self._lock:
+            kept = self._grammars.get(file)
+        if kept is not None:
             return kept
         own = read_grammar(file, self.limit, self.conventions, may_be_empty=True)
-        whole = self.engine
-        made = Engine(
-            grammars.joined([whole.grammar, own]),
-            whole.models,
-            _with_names(whole.settings, names or whole.names),
-        )
-        self._own[file] = made
-        while len(self._own) > KEPT:
-            self._own.popitem(last=False)
-        return made
+        if self.frequent is not None and len(own):
+            own = with_lexical(own, *self.frequent)
+        return _kept(self._grammars, self._lock, file, own)
 
     def forest_set(
-        self,
-        arrays: Sequence[ForestArrays],
-        engines: Sequence[Engine],
-        ids: Sequence[GroupId],
-        texts: Sequence[str],
+        self, forests: Sequence[Spelled], ids: Sequence[GroupId], texts: Sequence[str]
     ) -> ForestSet:
         """Put forests into a set, over the words that occur in them."""
         words: dict[str, int] = {}
         renamed = []
-        for one, engine in zip(arrays, engines, strict=True):
-            said, place = np.unique(one.words, return_inverse=True)
-            own = [
-                w if w < 0 else words.setdefault(engine.word(w), len(words)) for w in said.tolist()
-            ]
-            renamed.append(one._replace(words=np.array(own, np.int32)[place].reshape(-1)))
-        names = engines[0].names
-        return ForestSet(tuple(ids), joined(renamed), names, tuple(words), sources=tuple(texts))
+        for one in forests:
+            own = np.array([words.setdefault(w, len(words)) for w in one.words] or [0], np.int32)
+            side = one.arrays.words
+            here = np.where(side < 0, side, own[np.maximum(side, 0)])
+            renamed.append(one.arrays._replace(words=here))
+        return ForestSet(
+            tuple(ids), joined(renamed), self.names, tuple(words), sources=tuple(texts)
+        )
 
     def digests(self) -> dict[str, str]:
         """Return the digests of all files."""
         return {file.path: file.sha256 for file in self.files}
 
 
-def _with_names(settings: Settings, names: tuple[str, ...]) -> Settings:
-    return dataclasses.replace(settings, names=names)
+def spelled(engine: Engine, arrays: ForestArrays) -> Spelled:
+    """Write out the words of a forest; ids of an engine depend on what it has seen before."""
+    side = arrays.words
+    said, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    words = side.copy()
+    words[side >= 0] = rank[place]
+    return Spelled(
+        arrays._replace(words=words), tuple(engine.word(w) for w in said[order].tolist())
+    )
+
+
+def _kept(held: OrderedDict[str, T], lock: threading.Lock, key: str, made: T) -> T:
+    """Keep what was made last; return what is kept, which may be another thread's."""
+    with lock:
+        found = held.setdefault(key, made)
+        held.move_to_end(key)
+        while len(held) > KEPT:
+            held.popitem(last=False)
+    return found
 
 
 def assembled(options: HieroDecoder) -> Parts:
@@ -165,8 +213,15 @@ def _of_model(options: HieroDecoder) -> Parts:
 def _of_files(options: HieroDecoder) -> Parts:
     limit = options.span_limit or SPAN
     parts = [read_grammar(options.grammar, limit, CDEC)] if options.grammar else []
-    if options.glue and not any(_is_whole(part, CDEC.goal) for part in parts):
+    if options.glue and not any(_makes(part, CDEC.goal) for part in parts):
+        if not all(_makes(part, CDEC.category) for part in parts):
+            raise UsageError(
+                f"no rule of the grammar makes [{CDEC.category}], which our glue rules join; give "
+                f"a file with rules that make [{CDEC.goal}] of its categories"
+            )
         parts.append(glue(CDEC.category, CDEC.goal, CDEC.glue))
+    if not parts:
+        raise UsageError("decoder 'hiero' has neither a grammar nor glue rules; give one of them")
     whole = grammars.joined(parts)
     models = _named_models(options.lm, CDEC)
     top = CDEC.goal if CDEC.goal in whole.categories else CDEC.category
@@ -175,11 +230,11 @@ def _of_files(options: HieroDecoder) -> Parts:
     return _parts(options, whole, models, settings, CDEC, None, files, limit)
 
 
-def _is_whole(grammar: Grammar, top: str) -> bool:
-    """Whether a file has glue rules itself."""
-    if top not in grammar.categories:
+def _makes(grammar: Grammar, category: str) -> bool:
+    """Tell whether a rule makes a category."""
+    if category not in grammar.categories:
         return False
-    return bool((grammar.arrays.heads == grammar.categories.index(top)).any())
+    return bool((grammar.arrays.heads == grammar.categories.index(category)).any())
 
 
 def _of_joshua(options: HieroDecoder) -> Parts:
@@ -250,8 +305,14 @@ def _parts(
         limits = np.where(arrays.limits == FROM_START, FROM_START, options.span_limit)
         limited = arrays._replace(limits=frozen(limits.astype(np.int32)))
         grammar = dataclasses.replace(grammar, arrays=limited)
+    frequent = None
     if options.lexical:
-        grammar = with_lexical(grammar, *frequent_in_rules(grammar, options.lexical))
+        frequent = frequent_in_rules(grammar, options.lexical)
+        if not any(frequent):
+            raise UsageError(
+                "lexical features are of a grammar's words; give one for all sentences"
+            )
+        grammar = with_lexical(grammar, *frequent)
     given: dict[str, Any] = {
         name: getattr(options, name)
         for name in ("pop_limit", "option_limit", "passes")
@@ -260,4 +321,5 @@ def _parts(
     unknown = conventions.unknown_suffix
     names = tuple(f"{name}{unknown}" for name in models.names) if unknown else ()
     settings = dataclasses.replace(settings, unknown=options.unknown, unknown_names=names, **given)
-    return Parts(Engine(grammar, models, settings), conventions, start, files, limit)
+    engine = Engine(grammar, models, settings)
+    return Parts(engine, conventions, start, files, limit, frequent)

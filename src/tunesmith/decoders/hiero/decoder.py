@@ -11,15 +11,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.data.forests import ForestArrays, ForestSet
+from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.decoders.hiero.assembly import Parts, assembled
+from tunesmith.decoders.hiero.assembly import Parts, Spelled, assembled, spelled
 from tunesmith.decoders.hiero.engine import Engine
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.forest_lists import kbest_lists, outputs
 from tunesmith.parallel.local import map_pieces, pieces_of
-from tunesmith.progress import progress
+from tunesmith.progress import shown
 from tunesmith.registry import option
 
 CHOICES = {"passes": ("all", "unknown", "none"), "unknown": ("copy", "drop")}
@@ -36,30 +36,41 @@ class HieroDecoder(Decoder):
     """
 
     model: str = option("", "a folder that `tunesmith train` made", "FOLDER")
-    grammar: tuple[str, ...] = option((), "files of rules, in place of a model", "FILE")
+    grammar: tuple[str, ...] = option((), "rules, in place of a model", "FILE")
     lm: tuple[str, ...] = option(
-        (), "language models, in place of a model's: ARPA files, or NAME=FILE", "FILE"
+        (),
+        "a language model (ARPA), in place of a model's; NAME=FILE gives its feature a name",
+        "FILE",
     )
     joshua: str = option("", "a joshua.config, in place of a model", "FILE")
     nbest_size: int = option(100, "candidates of a sentence")
     pop_limit: int | None = option(
-        None, "hyperedges of a span and category at most, 0 for no limit; 200 if not said elsewhere"
+        None,
+        "hyperedges that are made for each span and category: more take longer and find better "
+        "translations; 0 for no limit [default: the model's, or 200]",
     )
     span_limit: int | None = option(
-        None, "words that a rule may cover, but for glue; 15 if not said elsewhere"
+        None,
+        "source words that a rule may cover at most, but for glue [default: the model's, or 15]",
     )
     option_limit: int | None = option(
-        None, "rules of a source side that are tried, the best first; 0 for all"
+        None,
+        "rules of each source side that are tried, the best first; 0 for all "
+        "[default: a joshua.config's, or 0]",
     )
     passes: Literal["all", "unknown", "none"] | None = option(
-        None, "which words may stay as they are: all, those without a rule of their own, or none"
+        None,
+        "which words may stay as they are: all, those without a rule of their own, or none "
+        "[default: all]",
     )
     unknown: Literal["copy", "drop"] = option(
         "copy", "what becomes of a word without a rule: it stays as it is, or is left out"
     )
     glue: bool = option(True, "join spans by glue rules, where no file has them")
     lexical: int = option(
-        0, "lexical features of so many most frequent words of each side; others are one word"
+        0,
+        "add lexical features of the most frequent words of each side, so many of them; all "
+        "others are as one word",
     )
 
     #: Whole forests can be asked for.
@@ -67,10 +78,10 @@ class HieroDecoder(Decoder):
 
     def __post_init__(self) -> None:
         given = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
-        if not given:
+        if not given and not self.lm:
             raise UsageError(
-                "decoder 'hiero' needs a model; give --model FOLDER, or a grammar and a language "
-                "model"
+                "decoder 'hiero' has no model; give a folder that `tunesmith train` made, or a "
+                "grammar and a language model"
             )
         if len(given) > 1:
             raise UsageError(f"decoder 'hiero' has both {given[0]} and {given[1]}; give one")
@@ -82,8 +93,8 @@ class HieroDecoder(Decoder):
         for name, smallest in least.items():
             value = getattr(self, name)
             if value is not None and value < smallest:
-                shown = name.replace("_", "-")
-                raise UsageError(f"{shown} of decoder 'hiero' is {value}; give {smallest} or more")
+                flag = name.replace("_", "-")
+                raise UsageError(f"{flag} of decoder 'hiero' is {value}; give {smallest} or more")
 
     @cached_property
     def _parts(self) -> Parts:
@@ -96,8 +107,8 @@ class HieroDecoder(Decoder):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All features."""
-        return self.engine.names
+        """All features; those of a sentence's own grammar when it has been met."""
+        return self._parts.names
 
     def start(self) -> Weights | None:
         """Return the weights of the model, or of the configuration."""
@@ -106,9 +117,14 @@ class HieroDecoder(Decoder):
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Translate: the best derivations of each sentence, no text twice."""
         if self.nbest_size == 1:
-            return self._best(weights, sentences)
+            return self.outputs(weights, sentences)
         found = self.forests(weights, sentences)
         return kbest_lists(found, weights.aligned(found.names), self.nbest_size)
+
+    def outputs(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+        """Translate: the best derivation of each sentence alone."""
+        found = self._forests(weights, sentences, best_alone=True)
+        return outputs(found, weights.aligned(found.names))
 
     def forests(self, weights: Weights, sentences: Sequence[Sentence]) -> ForestSet:
         """Translate: all derivations of each sentence that the search has met."""
@@ -116,38 +132,45 @@ class HieroDecoder(Decoder):
 
     def translate(self, weights: Weights, sentences: Sequence[Sentence]) -> list[str]:
         """Return the best translation of each sentence."""
-        found = self._best(weights, sentences)
+        found = self.outputs(weights, sentences)
         return [found.text(k) for k in range(len(found))]
 
-    def _best(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
-        found = self._forests(weights, sentences, best_alone=True)
-        return outputs(found, weights.aligned(found.names))
+    def meet(self, sentences: Sequence[Sentence]) -> None:
+        """Learn the features that the own grammars of sentences have beside those of ``names``."""
+        parts = self._parts
+        parts.learn(parts.read(sentence.text) for sentence in sentences)
+
+    def forget(self) -> None:
+        """Let go of what is kept of sentences: they do not come again."""
+        self._parts.forget()
 
     def _forests(
         self, weights: Weights, sentences: Sequence[Sentence], best_alone: bool
     ) -> ForestSet:
         parts = self._parts
         inputs = [parts.read(sentence.text) for sentence in sentences]
-        engines = parts.engines(inputs)
-        vector = _finite(weights, engines[0].names if engines else self.names)
-        done = [0]
+        parts.learn(inputs)
+        vector = _finite(weights, parts.names)
+        show, done = shown(), [0]
 
-        def search(piece: slice) -> list[ForestArrays]:
+        def search(piece: slice) -> list[Spelled]:
             found = []
             for k in range(piece.start, piece.stop):
                 try:
-                    found.append(engines[k].search(inputs[k].words, vector).forest(best_alone))
+                    engine = parts.engine_of(inputs[k])
+                    arrays = engine.search(inputs[k].words, vector).forest(best_alone)
                 except TunesmithError as error:
                     raise DecoderError(f"sentence {sentences[k].id}: {error}") from None
+                found.append(spelled(engine, arrays))
                 done[0] += 1
-                progress("decoding", done[0], len(sentences))
+                show("decoding", done[0], len(sentences), "")
             return found
 
         lengths = np.array([1 + len(one.words) for one in inputs])
         pieces = pieces_of(len(inputs), lengths, per_thread=8)
-        arrays = [part for held in map_pieces(search, pieces) for part in held]
-        ids, texts = [s.id for s in sentences], [s.text for s in sentences]
-        return parts.forest_set(arrays, engines, ids, texts)
+        forests = [forest for held in map_pieces(search, pieces) for forest in held]
+        ids, texts = [s.id for s in sentences], [one.text for one in inputs]
+        return parts.forest_set(forests, ids, texts)
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and digests of what the model is made of."""

@@ -223,6 +223,12 @@ class Engine:
                 self._kept_bytes -= dropped.bytes
         return prepared
 
+    def forget(self) -> None:
+        """Let go of parses: the sentences do not come again."""
+        with self._lock:
+            self._kept.clear()
+            self._kept_bytes = 0
+
     def _prepared(self, words: Sequence[str]) -> Prepared:
         settings, grammar = self.settings, self.grammar
         self.learn_words([words])

@@ -1,0 +1,354 @@
+"""``tunesmith decode``: translate with the hierarchical decoder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.forest_options import Memory, Pruning, check_size, set_memory
+from tunesmith.cli.options import Strict, names_of, one_standard_input
+from tunesmith.cli.tune_options import Owned, files, files_of, made, with_options
+from tunesmith.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.data.weights import Weights
+    from tunesmith.decoders.base import Sentence
+    from tunesmith.decoders.hiero import HieroDecoder
+    from tunesmith.io.forest_formats import ForestFormat
+    from tunesmith.io.formats import CandidateFormat
+
+DECODER = "hiero"
+#: Sentences that are translated at once; what they become is then written.
+BLOCK = 64
+#: What lists and forests are where no ending and no option says so.
+LISTS, FORESTS = "cdec", "moses-hypergraph"
+
+#: Makes lines of some sentences.
+Translate = Callable[[Sequence["Sentence"]], Iterable[str]]
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command with the options of the decoder."""
+    from tunesmith.decoders.hiero import HieroDecoder
+    from tunesmith.registry import options_of
+
+    options = {o.field: o for o in options_of(HieroDecoder) if o.field != "nbest_size"}
+    decode = with_options(run, Owned("decoder_options", options))
+    decode.__doc__ = run.__doc__
+    return decode
+
+
+def run(
+    *,
+    session: Session,
+    input_path: Annotated[
+        str,
+        typer.Option(
+            "--input",
+            help="Sentences, one a line, split into words (- is standard input); "
+            '<seg id="7" grammar="FILE"> around them, as of cdec, gives a sentence its id and '
+            "rules of its own.",
+            metavar="FILE",
+        ),
+    ],
+    weights: Annotated[
+        str | None,
+        files("Weights, in any format [default: those that the model begins with]."),
+    ] = None,
+    decoder_options: dict[str, Any],
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            help="Write the best so many translations of each sentence, with features and "
+            "scores; without, the best one alone, as text.",
+            metavar="INTEGER",
+            show_default=False,
+        ),
+    ] = None,
+    unique: Annotated[
+        bool | None,
+        typer.Option(
+            "--unique/--no-unique",
+            help="Write no text of a sentence twice in its list; otherwise the best derivations, "
+            "whatever they say. [default: yes]",
+            show_default=False,
+        ),
+    ] = None,
+    forest: Annotated[
+        str | None,
+        files(
+            "Write all derivations that were searched, as forests: a file (.arrow, .jsonl.gz), or "
+            "a new folder with a file a sentence.",
+            "PATH",
+        ),
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(
+            help="Leave out hyperedges of the forests: posterior:P (less likely), beam:X (no "
+            "derivation within X of the best score), density:N (so many for each word at most).",
+            show_default=False,
+            metavar="KIND:VALUE",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format of lists [default: that of the ending of --out, or cdec], or of forests "
+            "[default: that of the ending, or moses-hypergraph for a folder].",
+            metavar="FORMAT",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[str, typer.Option(help="Where texts or lists go.", metavar="FILE")] = "-",
+    memory: Memory = None,
+    strict: Strict = False,
+) -> None:
+    """Translate with a hierarchical model: texts, lists of the best translations, or forests.
+
+    The model is a folder that `tunesmith train` made (--model), or it is put together by hand
+    (--grammar and --lm), or a joshua.config names it.
+    """
+    from tunesmith.decoders.base import DECODERS
+    from tunesmith.io.streams import writing
+
+    _check(nbest, unique, forest, prune, to, out)
+    one_standard_input(input_path, weights, *files_of(DECODERS, DECODER, decoder_options))
+    set_memory(memory)
+    pruning = None if prune is None else Pruning.of(prune)
+    forest_writer = None if forest is None else _forest_writer(forest, to)
+    list_writer = None if nbest is None else _list_writer(out, to)
+    if forest is None:
+        _check_writable(out)
+    options = decoder_options if nbest is None else {**decoder_options, "nbest_size": str(nbest)}
+    decoder: HieroDecoder = made(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
+    blocks = _blocks(input_path)
+    first = next(blocks)
+    decoder.meet(first[1])
+    held = _weights(session, decoder, weights, strict)
+    session.note(f"{len(decoder.names)} features")
+    every = _shown(first, blocks, input_path)
+    if forest_writer is not None and forest is not None:
+        _write_forests(decoder, held, every, forest_writer, forest, pruning)
+        return
+    translate = _texts(decoder, held)
+    if list_writer is not None and nbest is not None:
+        translate = _lists(decoder, held, list_writer, nbest, unique is not False)
+    with writing(out) as file:
+        for block in every:
+            for line in translate(block):
+                file.write(line.encode() + b"\n")
+            decoder.forget()
+            if out == "-":
+                file.flush()
+
+
+def _check(
+    nbest: int | None,
+    unique: bool | None,
+    forest: str | None,
+    prune: str | None,
+    to: str | None,
+    out: str,
+) -> None:
+    """Raise an error if options do not go together."""
+    if nbest is not None and forest is not None:
+        raise UsageError("--nbest and --forest are both given; give one of them")
+    if nbest is not None:
+        check_size(nbest)
+    if unique is not None and nbest is None:
+        raise UsageError("--unique goes with --nbest; give it, or drop both")
+    if prune is not None and forest is None:
+        raise UsageError("--prune goes with --forest; give it, or drop both")
+    if to is not None and nbest is None and forest is None:
+        raise UsageError("--to goes with --nbest or --forest; translations are plain text")
+    if forest is not None and out != "-":
+        raise UsageError("--out is for texts and lists; forests go where --forest says")
+
+
+def _check_writable(out: str) -> None:
+    from tunesmith.io.streams import check_writable
+
+    check_writable(out)
+
+
+def _list_writer(out: str, to: str | None) -> CandidateFormat:
+    """Return who writes lists, part by part."""
+    from tunesmith.io.formats import FORMATS, CandidateFormat
+    from tunesmith.io.write import format_of
+
+    name = to
+    if name is None:
+        try:
+            name = format_of(out)
+        except UsageError:
+            name = LISTS
+    writer = FORMATS.create(name)
+    kind = type(writer)
+    if kind.lines is CandidateFormat.lines or kind.write is not CandidateFormat.write:
+        raise UsageError(
+            f"lists are written line by line, and format '{writer.name}' is none of lines; write "
+            "cdec, moses or jsonl, and convert it"
+        )
+    return writer
+
+
+def _forest_writer(path: str, to: str | None) -> ForestFormat:
+    """Return who writes forests, if they can go where they shall."""
+    from tunesmith.io.forest_formats import FOREST_FORMATS
+    from tunesmith.io.write_forests import forest_format_of
+
+    if to is None:
+        try:
+            to = forest_format_of(path)
+        except UsageError:
+            if path == "-" or "." in os.path.basename(path):
+                raise UsageError(
+                    f"the ending of '{path}' is of no format of forests; name one with --to"
+                ) from None
+            to = FORESTS
+    writer = FOREST_FORMATS.create(to)
+    if not os.path.isdir(path):  # one that is empty is fine where forests are a file each
+        _check_writable(path.rstrip("/") or path)
+    return writer
+
+
+def _weights(session: Session, decoder: HieroDecoder, path: str | None, strict: bool) -> Weights:
+    """Return the weights that are given, or the model's own, and say what does not fit."""
+    from tunesmith.io.weights import read_weights
+
+    if path is not None:
+        held = read_weights(path).weights
+    else:
+        own = decoder.start()
+        if own is None:
+            raise UsageError("a grammar and a language model have no weights; give --weights")
+        session.say(f"weights: those that {decoder.model or decoder.joshua} begins with")
+        held = own
+    with names_of(path):
+        held.matched(decoder.names, strict, unused_are="not used")
+    return held
+
+
+def _blocks(path: str) -> Iterator[tuple[int, list[Sentence]]]:
+    """Yield sentences, some at a time, with how many came before; blank lines are sentences."""
+    from tunesmith.decoders.base import Sentence
+    from tunesmith.decoders.hiero.grammar_text import segment
+    from tunesmith.io.streams import Source
+
+    source = Source(path)
+    names: set[int | str] | None = None
+    held: list[Sentence] = []
+    count = 0
+    for count, line in enumerate(_lines(source)):
+        own = segment(line)[0].get("id", "")
+        if count == 0 and own:
+            names = set()
+        name: int | str = int(own) if own.isascii() and own.isdigit() else own or count
+        problem = ""
+        if (names is not None) != bool(own):
+            problem = "some sentences have an id and others have none"
+        elif names is not None:
+            problem = f"two sentences have the id {name}" if name in names else ""
+            names.add(name)
+        if problem:
+            raise FormatError(source.name, count + 1, problem, "give each one of its own, or none")
+        held.append(Sentence(name, line))
+        if len(held) == BLOCK:
+            yield count + 1 - BLOCK, held
+            held = []
+    if held:
+        yield count + 1 - len(held), held
+
+
+def _lines(source: Any) -> Iterator[str]:
+    """Yield all lines, blank ones too."""
+    from tunesmith.io.utf8 import check_utf8
+
+    source.check_line_ends()
+    number = 1
+    for block in source.blocks():
+        check_utf8(block, source.name, number)
+        lines = block.decode().split("\n")
+        if not lines[-1]:
+            lines.pop()
+        number += len(lines)
+        yield from (line.removesuffix("\r") for line in lines)
+
+
+def _shown(
+    first: tuple[int, list[Sentence]],
+    rest: Iterator[tuple[int, list[Sentence]]],
+    path: str,
+) -> Iterator[list[Sentence]]:
+    """Yield the sentences of all blocks, and let progress count through them."""
+    from itertools import chain
+
+    from tunesmith.io.streams import Source
+    from tunesmith.progress import is_shown, part_of
+
+    total = None
+    if is_shown() and os.path.isfile(path):
+        total = sum(1 for _ in _lines(Source(path)))
+    for before, sentences in chain([first], rest):
+        with part_of(before, total):
+            yield sentences
+
+
+def _texts(decoder: HieroDecoder, weights: Weights) -> Translate:
+    """Return what makes the best translation of each sentence."""
+    return lambda sentences: decoder.translate(weights, sentences)
+
+
+def _lists(
+    decoder: HieroDecoder, weights: Weights, writer: CandidateFormat, size: int, unique: bool
+) -> Translate:
+    """Return what makes the lines of lists."""
+    import numpy as np
+
+    from tunesmith.inference.forest_lists import kbest_lists
+
+    def lines(sentences: Sequence[Sentence]) -> Iterator[str]:
+        if unique:
+            found = decoder.decode(weights, sentences)
+        else:
+            forests = decoder.forests(weights, sentences)
+            found = kbest_lists(forests, weights.aligned(forests.names), size, unique=False)
+        scores = found.features.dot(weights.aligned(found.features.names))
+        try:
+            yield from writer.lines(found, np.arange(len(found)), scores)
+        except UsageError as error:  # of what the format has no place for
+            raise UsageError(str(error).replace("; write jsonl", "; give --to jsonl")) from None
+
+    return lines
+
+
+def _write_forests(
+    decoder: HieroDecoder,
+    weights: Weights,
+    blocks: Iterator[list[Sentence]],
+    writer: ForestFormat,
+    path: str,
+    pruning: Pruning | None,
+) -> None:
+    """Write the forests of all sentences; what memory does not hold waits on disk."""
+    from tunesmith.data.forests import Forests
+    from tunesmith.loop.forests import Collected, Words
+
+    words, collected = Words(), Collected()
+    ids: list[int | str] = []
+    texts: list[str] = []
+    for block in blocks:
+        found: Forests = decoder.forests(weights, block)
+        if pruning is not None:
+            found = pruning.pruned(found, weights.aligned(found.names))
+        whole = found.in_memory()
+        collected.add(words.renumbered(whole.arrays, whole.vocabulary))
+        ids += whole.ids
+        texts += whole.sources or ()
+        decoder.forget()
+    writer.write(collected.finish(ids, decoder.names, words.all, tuple(texts)), path)
