@@ -53,7 +53,8 @@ START = {
     "WordPenalty": -2.0,
     "RuleCount": 0.0,
     "PassThrough": -5.0,
-    **dict.fromkeys(NAMES[:4], 0.5),
+    **dict.fromkeys(NAMES[:2], 0.5),
+    **dict.fromkeys(NAMES[2:4], 0.25),
     "Singleton": 0.0,
     "Glue": 0.0,
 }
