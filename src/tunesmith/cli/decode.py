@@ -115,6 +115,7 @@ def run(
     """
     from tunesmith.decoders.base import DECODERS
     from tunesmith.io.streams import writing
+    from tunesmith.io.weights import read_weights
 
     _check(nbest, unique, forest, prune, to, out)
     one_standard_input(input_path, weights, *files_of(DECODERS, DECODER, decoder_options))
@@ -126,10 +127,15 @@ def run(
         _check_writable(out)
     options = decoder_options if nbest is None else {**decoder_options, "nbest_size": str(nbest)}
     decoder: HieroDecoder = made(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
+    if weights is None and not (decoder.model or decoder.joshua):
+        raise UsageError("a grammar and a language model have no weights; give --weights")
+    given = None if weights is None else read_weights(weights).weights
     blocks = _blocks(input_path)
     first = next(blocks)
     decoder.meet(first[1])
-    held = _weights(session, decoder, weights, strict)
+    held = _begun(session, decoder) if given is None else given
+    with names_of(weights):
+        held.matched(decoder.names, strict, unused_are="not used")
     session.note(f"{len(decoder.names)} features")
     every = _shown(first, blocks, input_path)
     if forest_writer is not None and forest is not None:
@@ -217,21 +223,14 @@ def _forest_writer(path: str, to: str | None) -> ForestFormat:
     return writer
 
 
-def _weights(session: Session, decoder: HieroDecoder, path: str | None, strict: bool) -> Weights:
-    """Return the weights that are given, or the model's own, and say what does not fit."""
-    from tunesmith.io.weights import read_weights
-
-    if path is not None:
-        held = read_weights(path).weights
-    else:
-        own = decoder.start()
-        if own is None:
-            raise UsageError("a grammar and a language model have no weights; give --weights")
-        session.say(f"weights: those that {decoder.model or decoder.joshua} begins with")
-        held = own
-    with names_of(path):
-        held.matched(decoder.names, strict, unused_are="not used")
-    return held
+def _begun(session: Session, decoder: HieroDecoder) -> Weights:
+    """Return the weights that a model has, and say so."""
+    own = decoder.start()
+    where = decoder.model or decoder.joshua
+    if not own:
+        raise UsageError(f"{where} has no weights; give --weights")
+    session.say(f"weights: those that {where} begins with")
+    return own
 
 
 def _blocks(path: str) -> Iterator[tuple[int, list[Sentence]]]:

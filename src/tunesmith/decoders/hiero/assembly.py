@@ -309,9 +309,7 @@ def _parts(
     if options.lexical:
         frequent = frequent_in_rules(grammar, options.lexical)
         if not any(frequent):
-            raise UsageError(
-                "lexical features are of a grammar's words; give one for all sentences"
-            )
+            raise UsageError("there are no words for lexical features; give a grammar for all")
         grammar = with_lexical(grammar, *frequent)
     given: dict[str, Any] = {
         name: getattr(options, name)
