@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 import pytest
 import sacrebleu
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, vector
+from tests.forests import derivations, drawn_forest, forest_set, vector
 from tests.loop.forest_toy import ForestToy
 from tests.loop.test_loop import plain
 from tests.loop.toy import NAMES, Toy, sentences
@@ -20,6 +20,8 @@ from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DecoderError, Sentence, check_forests
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.forest_hypotheses import ForestHypotheses
+from tunesmith.inference.hypotheses import Direction
 from tunesmith.io.forest_store import StoredForests
 from tunesmith.loop.forests import ForestsSoFar, Words, decoded_forests, united
 from tunesmith.loop.inputs import Inputs
@@ -299,3 +301,24 @@ def test_the_output_alone():
     best, lists = ForestToy().outputs(START, asked), ForestToy().decode(START, asked)
     assert len(best) == len(asked)
     assert [best.text(k) for k in range(len(best))] == [lists.text(k) for k in lists.start[:-1]]
+
+
+@settings(max_examples=30)
+@given(drawn_forest(whole=True), drawn_forest(whole=True), st.integers(0, 2**32 - 1))
+def test_derivations_that_are_there_twice_change_nothing_along_a_line(one, other, seed):
+    rng = np.random.default_rng(seed)
+    weights, values = rng.integers(-3, 4, (2, 3)).astype(float)
+    assume(values.any())
+    once = united(one, other)
+    found = []
+    for arrays in (once, united(once, one), united(once, other)):
+        forests = forest_set([arrays], 3, 4, [[[0, 1, 2]]])
+        hypotheses = ForestHypotheses(ForestTuning(forests, "bleu"))
+        point = hypotheses.point(weights)
+        line = hypotheses.envelope(point, Direction.of(values, "some way"))
+        order = np.argsort(line.at, kind="stable")
+        at, change = line.at[order], line.change[order]
+        # What changes nothing is no step of the metric.
+        steps = [(x, c) for x, c in zip(at.tolist(), change.tolist(), strict=True) if any(c)]
+        found.append((point.total.tolist(), line.total.tolist(), steps))
+    assert found[0] == found[1] == found[2]
