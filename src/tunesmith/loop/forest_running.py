@@ -124,11 +124,17 @@ class LiveRun(ForestRun):
     def _begun(self) -> Learning:
         """Return a learner that has learnt nothing yet."""
         task = self._task
-        assert isinstance(task.tuning, LiveTuning)
-        begun = self.tuner.begun_learning(task.tuning, task.first, generator_of(self.seed))
+        tuning = task.tuning
+        assert isinstance(tuning, LiveTuning)
+        if task.first is None:
+            # Under weights that are all 0 anything is usual.
+            own = Weights(task.names, self.tuner.own_start(tuning))
+            tuning = tuning.with_start(own)
+        begun = self.tuner.begun_learning(tuning, task.first, generator_of(self.seed))
         # What is usual is known now; the forests that told it may go.
-        task.tuning.forget()
-        self._tuning.forget()
+        for held in (tuning, task.tuning, task.whole):
+            assert isinstance(held, LiveTuning)
+            held.forget()
         return begun
 
     def _learnt(
@@ -138,7 +144,10 @@ class LiveRun(ForestRun):
         begun = time.perf_counter()
         number = len(rounds) - 1
         learning = self._learner(rounds)
-        done = learning.epoch(number)
+        try:
+            done = learning.epoch(number)
+        except DecoderError as error:
+            raise DecoderError(f"epoch {number + 1}: {error}") from error
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
         task = self._task

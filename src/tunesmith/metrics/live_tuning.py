@@ -141,6 +141,10 @@ class LiveTuning(Tunable):
         """Let go of the forests under the starting weights; they are made again if need be."""
         self.__dict__.pop("usual", None)
 
+    def with_start(self, start: Weights) -> LiveTuning:
+        """Return the same with other weights to begin with."""
+        return LiveTuning(self.source, start, self.metric, self.options, self.kept)
+
     def with_features(
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
     ) -> LiveTuning:
