@@ -30,11 +30,17 @@ class Pair:
 
 
 @st.composite
-def pairs(draw: st.DrawFn, longest: int = 6, words: int = 5) -> Pair:
+def pairs(draw: st.DrawFn, longest: int = 6, words: int = 3) -> Pair:
+    """Draw any links, or about one for each word: with those there are many rules."""
     source = draw(st.lists(st.integers(0, words - 1), min_size=1, max_size=longest))
     target = draw(st.lists(st.integers(0, words - 1), min_size=1, max_size=longest))
     link = st.tuples(st.integers(0, len(source) - 1), st.integers(0, len(target) - 1))
-    return Pair(tuple(source), tuple(target), draw(st.frozensets(link, max_size=longest + 2)))
+    links = draw(st.frozensets(link, max_size=longest + 2))
+    if draw(st.booleans()):
+        order = draw(st.permutations(range(len(target))))
+        one_each = [(i, j) for i, j in enumerate(order) if i < len(source)]
+        links = frozenset(one_each) - links
+    return Pair(tuple(source), tuple(target), links)
 
 
 extractions = st.builds(
@@ -60,7 +66,7 @@ def arrays_of(several: Sequence[Pair]) -> PairArrays:
     )
 
 
-def text_of(several: Sequence[Pair], words: int = 5) -> tuple[ParallelText, Links]:
+def text_of(several: Sequence[Pair], words: int = 8) -> tuple[ParallelText, Links]:
     source = pack_texts([np.array(p.source, np.int32) for p in several])
     target = pack_texts([np.array(p.target, np.int32) for p in several])
     places = [link for p in several for link in sorted(p.links)]

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tunesmith.decoders.hiero.training.extract import (
@@ -56,6 +56,10 @@ def extracted(several: list[Pair], limits: Extraction, room: int) -> dict[Rule, 
     return {rule: (counts[rule], times[rule]) for rule in counts}
 
 
+#: The second target word has no link, and may belong to either neighbour.
+SHARED = Pair((0, 1, 2), (0, 1, 2, 1), frozenset({(0, 0), (1, 3), (2, 2)}))
+
+
 @given(pair=pairs(), limits=extractions)
 def test_initial_phrases(pair: Pair, limits: Extraction) -> None:
     links = np.array(sorted(pair.links), np.int32).reshape(-1, 2)
@@ -66,6 +70,7 @@ def test_initial_phrases(pair: Pair, limits: Extraction) -> None:
 @given(
     several=st.lists(pairs(), min_size=1, max_size=3), limits=extractions, room=st.integers(1, 60)
 )
+@example(several=[SHARED], limits=Extraction(max_phrase=4, tight=False), room=500)
 def test_rules(several: list[Pair], limits: Extraction, room: int) -> None:
     found, expected = extracted(several, limits, room), counted(several, limits)
     assert found.keys() == expected.keys()

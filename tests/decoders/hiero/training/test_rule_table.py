@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tunesmith.decoders.hiero.grammar import Grammar, Nonterminal
@@ -24,7 +24,12 @@ from tunesmith.parallel.local import threads
 from .aligned_text import Pair, Rule, counted, extractions, pairs, text_of
 
 Sides = tuple[tuple[object, ...], tuple[object, ...]]
-WORDS = 5
+WORDS = 8
+#: Nonterminals around a word, in either order: their target sides count together.
+BOTH_ORDERS = [
+    Pair((0, 1, 2), (0, 1, 2), frozenset({(0, 0), (1, 1), (2, 2)})),
+    Pair((0, 1, 2), (2, 1, 0), frozenset({(0, 2), (1, 1), (2, 0)})),
+]
 texts = st.lists(pairs(longest=5), min_size=1, max_size=4)
 
 
@@ -101,6 +106,7 @@ def rules_in(grammar: Grammar) -> dict[Sides, tuple[dict[str, float], frozenset[
 
 @settings(deadline=None)
 @given(several=texts, limits=extractions)
+@example(several=BOTH_ORDERS, limits=Extraction(max_phrase=3))
 def test_all_scores(several: list[Pair], limits: Extraction) -> None:
     expected = expected_rules(several, limits)
     assume(expected)
@@ -138,12 +144,17 @@ def begins_with(source: tuple[object, ...], sentence: Sequence[int]) -> bool:
 @settings(deadline=None)
 @given(
     several=texts,
-    sentences=st.lists(st.lists(st.integers(-1, WORDS - 1), max_size=6), min_size=1, max_size=4),
+    sentences=st.lists(st.lists(st.integers(-1, 3), max_size=6), min_size=1, max_size=4),
+    is_filtered=st.booleans(),
     keep_best=st.integers(1, 3),
     min_count=st.integers(1, 2),
 )
 def test_what_is_kept(
-    several: list[Pair], sentences: list[list[int]], keep_best: int, min_count: int
+    several: list[Pair],
+    sentences: list[list[int]],
+    is_filtered: bool,
+    keep_best: int,
+    min_count: int,
 ) -> None:
     limits = Extraction(max_phrase=5)
     text, links = text_of(several)
@@ -156,12 +167,13 @@ def test_what_is_kept(
     fitting = {
         sides
         for sides in whole
-        if times[sides] >= min_count and any(applies(sides[0], s) for s in sentences)
+        if times[sides] >= min_count
+        and (not is_filtered or any(applies(sides[0], s) for s in sentences))
     }
     table = RuleTable(limits, keep_best, min_count)
     lengths = np.array([len(s) for s in sentences])
     words = np.array([w for s in sentences for w in s], np.int32)
-    index = sentence_arrays(lengths, words, WORDS)
+    index = sentence_arrays(lengths, words, WORDS) if is_filtered else None
     if not fitting:
         with pytest.raises(TunesmithError, match="no rule is left"):
             table.grammar(text, links, index)
