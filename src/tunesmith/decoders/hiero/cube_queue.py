@@ -152,7 +152,7 @@ def same_rows(one: Ids, other: Ids) -> bool:
     k = 0
     while k < one.shape[0] and one[k] == other[k]:
         k += 1
-    return k == one.shape[0]
+    return bool(k == one.shape[0])
 
 
 @kernel

@@ -239,7 +239,7 @@ def _is_plain(ranks: Ids) -> bool:
     k = 0
     while k < ranks.shape[0] and ranks[k] == 0:
         k += 1
-    return k == ranks.shape[0]
+    return bool(k == ranks.shape[0])
 
 
 @kernel
