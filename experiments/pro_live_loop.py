@@ -21,7 +21,7 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.tuners.base import TUNERS
 
-DATA = Path(__file__).parents[1] / "examples" / "thot" / "data"
+DATA = Path(__file__).parents[1] / "examples" / "catalogs"
 
 
 @dataclass(frozen=True)

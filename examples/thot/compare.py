@@ -69,7 +69,7 @@ def bootstrap(first: np.ndarray, second: np.ndarray, samples: int = 1000) -> np.
 def main() -> None:
     """Tune twice, evaluate on the sentences to tune on and to test on."""
     parser = argparse.ArgumentParser(description="Compare with sil-machine's own tuner.")
-    parser.add_argument("--data", type=Path, default=HERE / "data")
+    parser.add_argument("--data", type=Path, default=HERE.parent / "catalogs")
     parser.add_argument("--model", type=Path, default=HERE / "model")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)

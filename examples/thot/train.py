@@ -116,7 +116,7 @@ def filtered(model: Path, phrases: set[str]) -> tuple[int, int]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Train a small Thot model.")
-    parser.add_argument("--data", type=Path, default=HERE / "data")
+    parser.add_argument("--data", type=Path, default=HERE.parent / "catalogs")
     parser.add_argument("--model", type=Path, default=HERE / "model")
     parser.add_argument("--alignment", default="hmm", help="hmm, ibm1, ibm2 or fast_align")
     parser.add_argument("--iterations", type=int, default=5, help="of each alignment model")

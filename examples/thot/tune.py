@@ -35,7 +35,7 @@ def tuner_of(name: str) -> Tuner:
 def main() -> None:
     """Tune, print a table, write what came out."""
     parser = argparse.ArgumentParser(description="Tune a Thot model with a decoder in the loop.")
-    parser.add_argument("--data", type=Path, default=HERE / "data")
+    parser.add_argument("--data", type=Path, default=HERE.parent / "catalogs")
     parser.add_argument("--model", type=Path, default=HERE / "model")
     parser.add_argument("--tuner", default="mert")
     parser.add_argument("--rounds", type=int, default=5)

@@ -22,7 +22,7 @@ from tunesmith.decoders.hiero.training.kneser_ney import FALLBACK, estimate, est
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.progress import show_with
 
-TEXT = Path(__file__).parents[4] / "examples" / "thot" / "data"
+TEXT = Path(__file__).parents[4] / "examples" / "catalogs"
 #: Perplexities of dev.en under lmplz's models of train.en, with and without unknown words.
 LMPLZ = {3: (69.534, 61.185), 4: (62.876, 55.275), 5: (61.125, 53.729)}
 FEW = 5 if numba.config.DISABLE_JIT else 60
