@@ -82,6 +82,16 @@ def test_any_bracketing_gives_the_probability_of_the_sentence(arpa, phrase):
 
 
 @settings(max_examples=100)
+@given(arpas(), phrases, st.booleans())
+def test_any_bracketing_gives_the_same_state(arpa, phrase, begins):
+    chart = Chart(arpa)
+    ints, floats, total = chart.said(0, phrase, begins)
+    flat_ints, flat_floats, flat_total = chart.said(0, leaves(phrase), begins)
+    assert (ints.tolist(), floats.tolist()) == (flat_ints.tolist(), flat_floats.tolist())
+    assert total == pytest.approx(flat_total, abs=1e-6)
+
+
+@settings(max_examples=100)
 @given(arpas(), phrases)
 def test_the_end_of_the_sentence_may_be_within_a_phrase(arpa, phrase):
     *_, total = Chart(arpa).said(0, [[*phrase, "</s>"], []], begins=True)
