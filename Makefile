@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: example-thot compare-thot demo test lint types unit docs bench kenlm kernels clean
+.PHONY: example-thot compare-thot example-hiero demo test lint types unit docs bench kenlm kernels clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: pyproject.toml
@@ -31,6 +31,23 @@ example-thot: $(VENV)/.thot  ## train a small phrase-based decoder, tune it, tra
 compare-thot: $(VENV)/.thot  ## the same model tuned by sil-machine's own tuner (after example-thot)
 	test -e examples/thot/model/filtered/smt.cfg || $(BIN)/python examples/thot/train.py
 	$(BIN)/python examples/thot/compare.py
+
+TEXT  := examples/catalogs
+HIERO := examples/hiero
+example-hiero: $(VENV)/.thot  ## train a hierarchical model, tune it on forests, translate with it
+	$(BIN)/tunesmith train --source $(TEXT)/train.de.gz --target $(TEXT)/train.en.gz \
+		--filter $(TEXT)/tune.de --filter $(TEXT)/dev.de --filter $(TEXT)/test.de \
+		--out $(HIERO)/model
+	$(BIN)/python $(HIERO)/perplexity.py
+	$(BIN)/tunesmith tune --decoder hiero --model $(HIERO)/model --decoder-pop-limit 30 \
+		--source $(TEXT)/tune.de --references $(TEXT)/tune.en \
+		--dev-source $(TEXT)/dev.de --dev-references $(TEXT)/dev.en \
+		--test-source $(TEXT)/test.de --test-references $(TEXT)/test.en \
+		--tuner mira --epochs 5 --out $(HIERO)/tuned.json
+	$(BIN)/tunesmith decode --model $(HIERO)/model --weights $(HIERO)/tuned.json \
+		--input $(TEXT)/test.de --out $(HIERO)/test.out
+	$(BIN)/tunesmith evaluate --hypotheses $(HIERO)/test.out --references $(TEXT)/test.en
+	@paste -d '\n' $(TEXT)/test.de $(HIERO)/test.out /dev/null | head -9
 
 test: lint types docs unit  ## everything that must hold: lint, types, docs, tests
 
@@ -61,6 +78,7 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/batch_mira.py
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/forest.py
+	$(BIN)/python benchmarks/decode.py
 
 kenlm: $(VENV)/.dev  ## compile KenLM, which tests compare with; they do without where that fails
 	$(BIN)/python -c 'import kenlm' 2> /dev/null || \

@@ -253,6 +253,7 @@ def _of_joshua(options: HieroDecoder) -> Parts:
             )
         )
     )
+    whole = config.grammar()
     settings = Settings(
         pop_limit=rules.pops,
         option_limit=rules.options,
@@ -263,10 +264,10 @@ def _of_joshua(options: HieroDecoder) -> Parts:
         word_unit=rules.word_unit,
         rule_name="",
         passed_name=rules.passed,
-        passed=config.passed,
+        # As what no rule has, a word is of no use; Joshua says nothing of it.
+        passed=tuple(one for one in config.passed if one[0] in whole.categories),
         passed_suffix="_OOV" if config.marks_passed else "",
     )
-    whole = config.grammar()
     file = FileDigest(config.path, digest_of(config.path), "joshua.config")
     files = (file, *whole.files, *models.files)
     limit = options.span_limit or rules.span
