@@ -163,6 +163,16 @@ def test_a_back_off_counts_where_nothing_follows_but_it():
         assert total == pytest.approx(-1.0 - 0.5 - 0.75 - 1.0 - 1.0)
 
 
+def test_a_back_off_is_not_due_before_another_word_comes():
+    # Of "b" and "</s>" alone nothing would have to be remembered.
+    for last in ("b", "</s>"):
+        chart = Chart(small(3, {f"a {last}": (-0.5, -0.75)}))
+        ints, floats, total = chart.said(0, ["a", [last]])
+        assert total == pytest.approx(-1.5)
+        assert ints.tolist()[:3] == [0, 1, 2]
+        assert floats.tolist() == [0.0, -0.75]
+
+
 def test_nothing_said_is_the_empty_state():
     ints, floats, total = Chart(small(3, {"a b": (-0.5, 0.0)})).said(0, [[], [[]]])
     assert (total, ints.any(), floats.any()) == (0.0, False, False)
