@@ -242,6 +242,18 @@ def test_long_sentences(models):
     assert len(words) == 500
 
 
+def test_rules_of_many_nonterminals(models):
+    from tunesmith.decoders.hiero.grammar import Nonterminal, Rule
+
+    wide = Rule("X", (Nonterminal("X"),) * 6, (6, 5, 4, 3, 2, 1), {"p": 1.0})
+    rules = [*grammar_rules("a", ["A", "B", "C"]), wide]
+    engine = engine_of(rules, models, pop_limit=0, passes="none")
+    weights = np.array([1.0 if name == "LanguageModel" else 0.1 for name in engine.names])
+    every = everything(rules, tuple("aaaaaaa"), 15, "none")
+    assert len(every) == 3**7 * 3
+    assert rounded(said_by(engine, tuple("aaaaaaa"), weights)) == rounded(expected(engine, every))
+
+
 def test_the_same_search_again_is_the_same(models):
     rules = grammar_rules("a", ["A", "B", "C D"])
     engine = engine_of(rules, models, pop_limit=3)

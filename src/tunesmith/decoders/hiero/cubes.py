@@ -480,9 +480,10 @@ def _no_edges(count: int) -> Edges:
 
 @kernel
 def _more_edges(edges: Edges, room: int, tails: int) -> Edges:
-    """Return hyperedges with room for more, and for more tails."""
-    probabilities = np.empty((room, edges.probabilities.shape[1]))
-    probabilities[: edges.probabilities.shape[0]] = edges.probabilities
+    """Return hyperedges with room for so many, and for so many tails, at least."""
+    before = edges.probabilities.shape[0]
+    probabilities = np.empty((max(room, before), edges.probabilities.shape[1]))
+    probabilities[:before] = edges.probabilities
     return Edges(
         grown(edges.heads, room),
         grown(edges.rules, room),

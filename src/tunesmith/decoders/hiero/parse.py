@@ -20,6 +20,10 @@ from tunesmith.kernels import inlined, kernel
 # vertex that filled the last nonterminal, or -1 if the last symbol is a word; which part of the
 # grammar it is of; how many nonterminals it has.
 NODE, BEFORE, TAIL, PART, ARITY = range(5)
+# Columns of a span: where its dotted rules and its vertices begin and end.
+FIRST_ITEM, LAST_ITEM, FIRST_VERTEX, LAST_VERTEX = range(4)
+# What is used: dotted rules, options, rules that are complete, vertices, bundles, tails.
+ITEMS, OPTIONS, COMPLETE, VERTICES, BUNDLES, TAILS = range(6)
 NONE = -1
 
 
@@ -57,6 +61,26 @@ class Parse(NamedTuple):
     option_nodes: Ids
     option_heads: Ids
     goal: int
+
+
+class Options(NamedTuple):
+    """Options under way, and a table of them by their nodes; see :class:`Parse`."""
+
+    nodes: Ids
+    heads: Ids
+    table: Ids
+
+
+class Made(NamedTuple):
+    """Vertices and bundles under way; see :class:`Parse`."""
+
+    begins: Ids
+    ends: Ids
+    categories: Ids
+    bundle_start: Ints
+    bundle_options: Ids
+    tail_start: Ints
+    tails: Ids
 
 
 def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
@@ -112,135 +136,77 @@ def parsed(
         The category of the whole.
     """
     size = words.shape[0]
-    rank = np.empty(order.shape[0], np.int32)
-    for k in range(order.shape[0]):
-        rank[order[k]] = k
-    items = np.empty((256, 5), np.int32)
-    item_count = 0
-    item_begin = np.zeros(size * (size + 1) + size + 1, np.int64)
-    item_end = item_begin.copy()
-    vertex_begin, vertex_end = item_begin.copy(), item_begin.copy()
-    begins, ends, categories = (
-        np.empty(64, np.int32),
-        np.empty(64, np.int32),
-        np.empty(64, np.int32),
-    )
-    vertices = 0
-    bundle_start, bundle_options = np.zeros(65, np.int64), np.empty(64, np.int32)
-    tail_start, tails = np.zeros(65, np.int64), np.empty(64, np.int32)
-    bundles = tail_count = 0
-    option_nodes, option_heads = np.empty(64, np.int32), np.empty(64, np.int32)
-    table = np.full(256, NONE, np.int32)
-    options = 0
-    present = np.zeros(order.shape[0], np.bool_)
-    vertex_of = np.zeros(order.shape[0], np.int32)
-    pending = np.empty((64, 2), np.int32)
-    longest = 0
+    longest = 1
     for limit in grammar.limits:
-        longest = max(longest, limit)
+        longest = max(longest, min(limit, size))
+    cells = np.zeros((size * (longest + 1) + size + 1, 4), np.int64)
+    items, complete = np.empty((256, 5), np.int32), np.empty((64, 2), np.int32)
+    options, made = _nothing()
+    present = np.zeros(order.shape[0], np.bool_)
+    used = np.zeros(6, np.int64)
     for width in range(1, size + 1):
-        for i in range(size - width + 1):
-            if i > 0 and width > longest and width > 1:
-                break
-            j = i + width
-            cell = i * (size + 1) + j
-            item_begin[cell] = item_count
-            items, item_count = _advance(
-                grammar, words, i, j, item_begin, item_end, items, item_count,
-                vertex_begin, vertex_end, categories,
-            )  # fmt: skip
+        for i in range(size - width + 1 if width <= longest else 1):
+            cell = cells[_cell(i, i + width, size, longest)]
+            cell[FIRST_ITEM] = used[ITEMS]
+            items = _advance(grammar, words, i, i + width, longest, cells, items, made, used)
             present[:] = False
-            waiting = 0
+            used[COMPLETE] = 0
             if width == 1 and passed[i]:
-                for category in passed_categories:
-                    option_nodes = grown(option_nodes, options + 1)
-                    option_heads = grown(option_heads, options + 1)
-                    option_nodes[options] = -1 - i
-                    option_heads[options] = category
-                    present[category] = True
-                    if waiting == pending.shape[0]:
-                        pending = _doubled(pending)
-                    pending[waiting, 0], pending[waiting, 1] = options, NONE
-                    options += 1
-                    waiting += 1
-            first = item_begin[cell]
-            turn = 0
-            # Items of words and narrower vertices first, then those of this very span's vertices.
-            while True:
-                for item in range(first, item_count):
-                    node = items[item, NODE]
-                    if grammar.rule_start[node] == grammar.rule_start[node + 1]:
-                        continue
-                    option, option_nodes, option_heads, table, options = _options(
-                        grammar, node, option_nodes, option_heads, table, options
-                    )
-                    while option < options and option_nodes[option] == node:
-                        if waiting == pending.shape[0]:
-                            pending = _doubled(pending)
-                        pending[waiting, 0], pending[waiting, 1] = option, item
-                        waiting += 1
-                        present[option_heads[option]] = True
-                        option += 1
-                first = item_count
-                while turn < order.shape[0] and not present[order[turn]]:
-                    turn += 1
-                if turn == order.shape[0]:
-                    break
-                items, item_count = _begin(grammar, i, width, order[turn], items, item_count)
-                turn += 1
-            item_end[cell] = item_count
-            vertex_begin[cell] = vertices
-            for k in range(order.shape[0]):
-                if present[order[k]]:
-                    begins, ends = grown(begins, vertices + 1), grown(ends, vertices + 1)
-                    categories = grown(categories, vertices + 1)
-                    begins[vertices], ends[vertices], categories[vertices] = i, j, order[k]
-                    vertex_of[order[k]] = vertices
-                    vertices += 1
-            vertex_end[cell] = vertices
-            for item in range(item_begin[cell], item_count):
-                if items[item, TAIL] < NONE:
-                    items[item, TAIL] = vertex_of[-2 - items[item, TAIL]]
-            ranks = np.empty(waiting, np.int32)
-            for k in range(waiting):
-                ranks[k] = rank[option_heads[pending[k, 0]]]
-            bundle_start = grown_offsets(bundle_start, vertices + 1)
-            at = vertex_begin[cell]
-            for k in np.argsort(ranks, kind="mergesort"):
-                option, item = pending[k, 0], pending[k, 1]
-                while categories[at] != option_heads[option]:
-                    at += 1
-                    bundle_start[at] = bundles
-                bundle_options = grown(bundle_options, bundles + 1)
-                tail_start = grown_offsets(tail_start, bundles + 2)
-                arity = items[item, ARITY] if item >= 0 else 0
-                tails = grown(tails, tail_count + arity)
-                bundle_options[bundles] = option
-                _unroll(items, item, tails[tail_count : tail_count + arity])
-                tail_count += arity
-                bundles += 1
-                tail_start[bundles] = tail_count
-            if vertices > vertex_begin[cell]:
-                bundle_start[vertices] = bundles
-    goal = NONE
-    for v in range(vertex_begin[size], vertex_end[size]):
-        if categories[v] == top:
+                options, complete = _pass(i, passed_categories, options, complete, present, used)
+            items, options, complete = _complete(
+                grammar, order, i, width, cell[FIRST_ITEM], items, options, complete, present, used
+            )
+            cell[LAST_ITEM] = used[ITEMS]
+            cell[FIRST_VERTEX] = used[VERTICES]
+            here = items[cell[FIRST_ITEM] : used[ITEMS]]
+            made = _number(i, i + width, order, present, here, made, used)
+            cell[LAST_VERTEX] = used[VERTICES]
+            if used[COMPLETE] > 0:
+                made = _bundle(cell[FIRST_VERTEX], order, items, options, complete, made, used)
+    goal, whole = NONE, cells[_cell(0, size, size, longest)]
+    for v in range(whole[FIRST_VERTEX], whole[LAST_VERTEX]):
+        if made.categories[v] == top:
             goal = v
     found = Parse(
-        begins[:vertices].copy(),
-        ends[:vertices].copy(),
-        categories[:vertices].copy(),
-        np.zeros(vertices, np.bool_),
-        bundle_start[: vertices + 1].copy(),
-        bundle_options[:bundles].copy(),
-        tail_start[: bundles + 1].copy(),
-        tails[:tail_count].copy(),
-        option_nodes[:options].copy(),
-        option_heads[:options].copy(),
+        made.begins[: used[VERTICES]].copy(),
+        made.ends[: used[VERTICES]].copy(),
+        made.categories[: used[VERTICES]].copy(),
+        np.zeros(used[VERTICES], np.bool_),
+        made.bundle_start[: used[VERTICES] + 1].copy(),
+        made.bundle_options[: used[BUNDLES]].copy(),
+        made.tail_start[: used[BUNDLES] + 1].copy(),
+        made.tails[: used[TAILS]].copy(),
+        options.nodes[: used[OPTIONS]].copy(),
+        options.heads[: used[OPTIONS]].copy(),
         goal,
     )
     _mark_needed(found)
     return found
+
+
+@kernel
+def _nothing() -> tuple[Options, Made]:
+    """Return room for options, vertices and bundles."""
+    size = 64
+    table = np.full(4 * size, NONE, np.int32)
+    return (
+        Options(np.empty(size, np.int32), np.empty(size, np.int32), table),
+        Made(
+            np.empty(size, np.int32),
+            np.empty(size, np.int32),
+            np.empty(size, np.int32),
+            np.zeros(size + 1, np.int64),
+            np.empty(size, np.int32),
+            np.zeros(size + 1, np.int64),
+            np.empty(size, np.int32),
+        ),
+    )
+
+
+@inlined
+def _cell(i: Number, j: Number, size: Number, longest: Number) -> Number:
+    """Return the place of a span: wide ones all begin with the sentence."""
+    return i * (longest + 1) + j - i if j - i <= longest else size * (longest + 1) + j
 
 
 @kernel
@@ -265,15 +231,15 @@ def _may(limit: Number, i: Number, width: Number) -> Number:
 
 @kernel
 def _with_item(
-    items: Ids, count: int, node: int, before: int, tail: int, part: int, arity: int
+    items: Ids, used: Ints, node: int, before: int, tail: int, part: int, arity: int
 ) -> Ids:
+    """Add a dotted rule."""
+    count = used[ITEMS]
+    used[ITEMS] += 1
     if count == items.shape[0]:
         items = _doubled(items)
-    items[count, NODE] = node
-    items[count, BEFORE] = before
-    items[count, TAIL] = tail
-    items[count, PART] = part
-    items[count, ARITY] = arity
+    row = items[count]
+    row[NODE], row[BEFORE], row[TAIL], row[PART], row[ARITY] = node, before, tail, part, arity
     return items
 
 
@@ -290,105 +256,240 @@ def _advance(
     words: Ids,
     i: int,
     j: int,
-    item_begin: Ints,
-    item_end: Ints,
+    longest: int,
+    cells: Ints,
     items: Ids,
-    count: int,
-    vertex_begin: Ints,
-    vertex_end: Ints,
-    categories: Ids,
-) -> tuple[Ids, int]:
+    made: Made,
+    used: Ints,
+) -> Ids:
     """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
     start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
-    size = words.shape[0]
-    width = j - i
-    word = words[j - 1]
+    limits, size, width, word = grammar.limits, words.shape[0], j - i, words[j - 1]
     if width == 1:
         for part in range(grammar.roots.shape[0]):
-            if _may(grammar.limits[part], i, width):
+            if _may(limits[part], i, width):
                 node = _child(start, symbols, nodes, grammar.roots[part], word)
                 if node >= 0:
-                    items = _with_item(items, count, node, NONE, NONE, part, 0)
-                    count += 1
-        return items, count
-    before = i * (size + 1) + j - 1
-    for item in range(item_begin[before], item_end[before]):
-        if _may(grammar.limits[items[item, PART]], i, width):
+                    items = _with_item(items, used, node, NONE, NONE, part, 0)
+        return items
+    left = cells[_cell(i, j - 1, size, longest)]
+    for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
+        part = items[item, PART]
+        if _may(limits[part], i, width):
             node = _child(start, symbols, nodes, items[item, NODE], word)
             if node >= 0:
-                part, arity = items[item, PART], items[item, ARITY]
-                items = _with_item(items, count, node, item, NONE, part, arity)
-                count += 1
-    for k in range(i + 1, j):
-        right = k * (size + 1) + j
-        if vertex_begin[right] == vertex_end[right]:
+                items = _with_item(items, used, node, item, NONE, part, items[item, ARITY])
+    for k in range(max(i + 1, j - longest), j):
+        right = cells[_cell(k, j, size, longest)]
+        left = cells[_cell(i, k, size, longest)]
+        if right[FIRST_VERTEX] == right[LAST_VERTEX]:
             continue
-        left = i * (size + 1) + k
-        for item in range(item_begin[left], item_end[left]):
-            first = start[items[item, NODE]]
+        for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
+            before, part = items[item, NODE], items[item, PART]
             # Nonterminals come first among the children.
-            if (
-                first == start[items[item, NODE] + 1]
-                or symbols[first] >= 0
-                or not _may(grammar.limits[items[item, PART]], i, width)
-            ):
+            has_some = start[before] < start[before + 1] and symbols[start[before]] < 0
+            if not has_some or not _may(limits[part], i, width):
                 continue
-            for v in range(vertex_begin[right], vertex_end[right]):
-                node = _child(start, symbols, nodes, items[item, NODE], -1 - categories[v])
+            for v in range(right[FIRST_VERTEX], right[LAST_VERTEX]):
+                node = _child(start, symbols, nodes, before, -1 - made.categories[v])
                 if node >= 0:
-                    part, arity = items[item, PART], items[item, ARITY] + 1
-                    items = _with_item(items, count, node, item, v, part, arity)
-                    count += 1
-    return items, count
+                    items = _with_item(items, used, node, item, v, part, items[item, ARITY] + 1)
+    return items
+
+
+@kernel
+def _pass(
+    i: int, categories: Ids, options: Options, complete: Ids, present: Flags, used: Ints
+) -> tuple[Options, Ids]:
+    """Let a word pass through as some categories."""
+    for category in categories:
+        options = _with_option(options, -1 - i, category, used)
+        complete = _with_complete(complete, used[OPTIONS] - 1, NONE, used)
+        present[category] = True
+    return options, complete
+
+
+@kernel
+def _with_complete(complete: Ids, option: int, item: int, used: Ints) -> Ids:
+    count = used[COMPLETE]
+    used[COMPLETE] += 1
+    if count == complete.shape[0]:
+        complete = _doubled(complete)
+    complete[count, 0], complete[count, 1] = option, item
+    return complete
+
+
+@kernel
+def _complete(
+    grammar: GrammarArrays,
+    order: Ids,
+    i: int,
+    width: int,
+    first: int,
+    items: Ids,
+    options: Options,
+    complete: Ids,
+    present: Flags,
+    used: Ints,
+) -> tuple[Ids, Options, Ids]:
+    """Find the rules that are complete, and begin others with what they make of this very span.
+
+    A category that rules of one nonterminal make comes later in the order than what they make it
+    of, so that one pass over the order is enough.
+    """
+    turn = 0
+    while True:
+        for item in range(first, used[ITEMS]):
+            node = items[item, NODE]
+            if grammar.rule_start[node] < grammar.rule_start[node + 1]:
+                option, options = _options(grammar, node, options, used)
+                while option < used[OPTIONS] and options.nodes[option] == node:
+                    complete = _with_complete(complete, option, item, used)
+                    present[options.heads[option]] = True
+                    option += 1
+        first = used[ITEMS]
+        while turn < order.shape[0] and not present[order[turn]]:
+            turn += 1
+        if turn == order.shape[0]:
+            return items, options, complete
+        items = _begin(grammar, i, width, order[turn], items, used)
+        turn += 1
 
 
 @kernel
 def _begin(
-    grammar: GrammarArrays, i: int, width: int, category: int, items: Ids, count: int
-) -> tuple[Ids, int]:
+    grammar: GrammarArrays, i: int, width: int, category: int, items: Ids, used: Ints
+) -> Ids:
     """Add the dotted rules that begin with a vertex of this very span, not yet numbered."""
     start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
     for part in range(grammar.roots.shape[0]):
         if _may(grammar.limits[part], i, width):
             node = _child(start, symbols, nodes, grammar.roots[part], -1 - category)
             if node >= 0:
-                items = _with_item(items, count, node, NONE, -2 - category, part, 1)
-                count += 1
-    return items, count
+                items = _with_item(items, used, node, NONE, -2 - category, part, 1)
+    return items
 
 
 @kernel
 def _options(
-    grammar: GrammarArrays, node: int, nodes: Ids, heads: Ids, table: Ids, count: int
-) -> tuple[int, Ids, Ids, Ids, int]:
+    grammar: GrammarArrays, node: int, options: Options, used: Ints
+) -> tuple[int, Options]:
     """Return the first option of a trie node, one for each category that its rules make."""
-    mask = table.shape[0] - 1
-    at = spread_bits(np.uint64(node)) & np.uint64(mask)
+    table = options.table
+    mask = np.uint64(table.shape[0] - 1)
+    at = spread_bits(np.uint64(node)) & mask
     while table[at] >= 0:
-        if nodes[table[at]] == node:
-            return table[at], nodes, heads, table, count
-        at = (at + np.uint64(1)) & np.uint64(mask)
-    first = count
+        if options.nodes[table[at]] == node:
+            return table[at], options
+        at = (at + np.uint64(1)) & mask
+    first = used[OPTIONS]
     table[at] = first
     for rule in range(grammar.rule_start[node], grammar.rule_start[node + 1]):
         head = grammar.heads[rule]
         is_new = True
-        for k in range(first, count):
-            is_new = is_new and heads[k] != head
+        for k in range(first, used[OPTIONS]):
+            is_new = is_new and options.heads[k] != head
         if is_new:
-            nodes, heads = grown(nodes, count + 1), grown(heads, count + 1)
-            nodes[count], heads[count] = node, head
-            count += 1
-    if 2 * count > mask:
-        table = np.full(4 * table.shape[0], NONE, np.int32)
-        mask = table.shape[0] - 1
-        for k in range(count):
-            if nodes[k] >= 0 and (k == 0 or nodes[k - 1] != nodes[k]):
-                at = spread_bits(np.uint64(nodes[k])) & np.uint64(mask)
-                while table[at] >= 0:
-                    at = (at + np.uint64(1)) & np.uint64(mask)
-                table[at] = k
-    return first, nodes, heads, table, count
+            options = _with_option(options, node, head, used)
+    if 2 * used[OPTIONS] > table.shape[0]:
+        options = _with_larger_table(options, used[OPTIONS])
+    return first, options
+
+
+@kernel
+def _with_option(options: Options, node: int, head: int, used: Ints) -> Options:
+    count = used[OPTIONS]
+    used[OPTIONS] += 1
+    if count == options.nodes.shape[0]:
+        nodes, heads = grown(options.nodes, count + 1), grown(options.heads, count + 1)
+        options = Options(nodes, heads, options.table)
+    options.nodes[count], options.heads[count] = node, head
+    return options
+
+
+@kernel
+def _with_larger_table(options: Options, count: int) -> Options:
+    nodes = options.nodes
+    table = np.full(4 * options.table.shape[0], NONE, np.int32)
+    mask = np.uint64(table.shape[0] - 1)
+    for k in range(count):
+        if nodes[k] >= 0 and (k == 0 or nodes[k - 1] != nodes[k]):
+            at = spread_bits(np.uint64(nodes[k])) & mask
+            while table[at] >= 0:
+                at = (at + np.uint64(1)) & mask
+            table[at] = k
+    return Options(nodes, options.heads, table)
+
+
+@kernel
+def _number(i: int, j: int, order: Ids, present: Flags, items: Ids, made: Made, used: Ints) -> Made:
+    """Give the vertices of a span their numbers, and fill them into its dotted rules."""
+    room = used[VERTICES] + order.shape[0]
+    made = Made(
+        grown(made.begins, room),
+        grown(made.ends, room),
+        grown(made.categories, room),
+        grown_offsets(made.bundle_start, room + 1),
+        made.bundle_options,
+        made.tail_start,
+        made.tails,
+    )
+    vertex_of = np.empty(order.shape[0], np.int32)
+    for category in order:
+        if present[category]:
+            v = used[VERTICES]
+            used[VERTICES] += 1
+            made.begins[v], made.ends[v], made.categories[v] = i, j, category
+            vertex_of[category] = v
+    for k in range(items.shape[0]):
+        if items[k, TAIL] < NONE:
+            items[k, TAIL] = vertex_of[-2 - items[k, TAIL]]
+    return made
+
+
+@kernel
+def _bundle(
+    first: int,
+    order: Ids,
+    items: Ids,
+    options: Options,
+    complete: Ids,
+    made: Made,
+    used: Ints,
+) -> Made:
+    """Add the bundles of a span, from its first vertex on, in the order of the vertices."""
+    rank = np.empty(order.shape[0], np.int32)
+    for k in range(order.shape[0]):
+        rank[order[k]] = k
+    ranks = np.empty(used[COMPLETE], np.int32)
+    tails = used[TAILS]
+    for k in range(used[COMPLETE]):
+        ranks[k] = rank[options.heads[complete[k, 0]]]
+        tails += items[complete[k, 1], ARITY] if complete[k, 1] >= 0 else 0
+    bundles = used[BUNDLES] + used[COMPLETE]
+    made = Made(
+        made.begins,
+        made.ends,
+        made.categories,
+        made.bundle_start,
+        grown(made.bundle_options, bundles),
+        grown_offsets(made.tail_start, bundles + 1),
+        grown(made.tails, tails),
+    )
+    v = first
+    for k in np.argsort(ranks, kind="mergesort"):
+        option, item = complete[k, 0], complete[k, 1]
+        while made.categories[v] != options.heads[option]:
+            v += 1
+            made.bundle_start[v] = used[BUNDLES]
+        arity = items[item, ARITY] if item >= 0 else 0
+        _unroll(items, item, made.tails[used[TAILS] : used[TAILS] + arity])
+        made.bundle_options[used[BUNDLES]] = option
+        used[BUNDLES] += 1
+        used[TAILS] += arity
+        made.tail_start[used[BUNDLES]] = used[TAILS]
+    made.bundle_start[used[VERTICES]] = used[BUNDLES]
+    return made
 
 
 @kernel
