@@ -22,6 +22,7 @@ from tunesmith.decoders.hiero.training.align import (
 from tunesmith.decoders.hiero.training.parallel_text import LONGEST, ParallelText
 from tunesmith.decoders.hiero.training.symmetrise import WAYS, symmetrised
 from tunesmith.errors import TunesmithError
+from tunesmith.parallel.local import threads
 
 from .aligned_text import Pair, pairs, text_of
 
@@ -45,7 +46,11 @@ def test_words_that_always_go_together(aligner: str, tmp_path: Path) -> None:
         target.append(" ".join(f"t{words[k]}" for k in order))
         expected.append(sorted([order[j], j] for j in range(len(order))))
     text = written(tmp_path, "\n".join(source) + "\n", "\n".join(target) + "\n")
-    to_source, to_target = aligned(text, aligner)
+    with threads(2):
+        to_source, to_target = aligned(text, aligner)
+    with threads(1):
+        again = aligned(text, aligner)
+    assert (again[0].tolist(), again[1].tolist()) == (to_source.tolist(), to_target.tolist())
     assert len(to_source) == len(text.target.ids)
     assert len(to_target) == len(text.source.ids)
     links = symmetrised(to_source, to_target, text.source.start, text.target.start, WAYS[0])
