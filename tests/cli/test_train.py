@@ -75,7 +75,7 @@ def test_long_lines_are_told_of(cli: Run, make: Make, tmp_path: Path) -> None:
         (["--max-phrase", "0"], "--max-phrase is 0; give a number from 1 to 50"),
         (["--keep-best", "0"], "--keep-best is 0; give 1 or more"),
         (["--span-limit", "0"], "--span-limit is 0; give 1 or more"),
-        (["--order", "0"], "--order is 0; give 1 to 20"),
+        (["--order", "0"], "--order is 0; give 1 to 16"),
         (["--memory", "much"], "--memory is 'much'; give bytes"),
         (["--target", "-"], "the target side is read twice; give a file"),
         (["--lm", "x", "--lm-text", "y"], "a language model and text for one are given"),

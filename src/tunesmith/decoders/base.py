@@ -85,6 +85,12 @@ class Decoder(ABC):
         """
         raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
+    def meet(self, sentences: Sequence[Sentence]) -> None:  # noqa: B027
+        """Learn of sentences whatever has to be known before any is decoded, as new features.
+
+        A loop calls it first, with the sentences of all sets.
+        """
+
     @property
     def names(self) -> tuple[str, ...]:
         """The features of its forests."""

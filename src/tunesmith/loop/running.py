@@ -116,6 +116,8 @@ class Run:
         self.fit_options = fit_options
         self.columns = list(columns)
         self.forest_options = forest_options or ForestOptions()
+        # In one order, whatever is decoded first: a run that is taken up again reads from disk.
+        decoder.meet([sentence for inputs in sets.values() for sentence in inputs.sentences])
         self.lists = {name: self._so_far(name, inputs) for name, inputs in sets.items()}
         self.said = Said()
         self._expected: Expected | None = None

@@ -112,7 +112,7 @@ class OurRules:
 
     def __init__(self, engine: Engine, prepared: Prepared) -> None:
         self.engine = engine
-        self.parse, self.rules = prepared
+        self.prepared, self.parse, self.rules = prepared, prepared.parse, prepared.rules
         categories = engine.grammar.categories
         parse = self.parse
         self.places = [
@@ -134,7 +134,7 @@ class OurRules:
             option = parse.bundle_options[bundle]
             for rule in range(rules.option_start[option], rules.option_start[option + 1]):
                 side = rules.targets[rules.target_start[rule] : rules.target_start[rule + 1]]
-                said = tuple(self.engine.word(w) if w >= 0 else -w - 1 for w in side.tolist())
+                said = tuple(self.prepared.word(w) if w >= 0 else -w - 1 for w in side.tolist())
                 if said == step.target:
                     own = slice(rules.feature_start[rule], rules.feature_start[rule + 1])
                     names = (self.engine.names[k] for k in rules.feature_ids[own])

@@ -15,6 +15,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
 from tunesmith.decoders.hiero import HieroDecoder
 from tunesmith.decoders.hiero.assembly import KEPT, assembled, spelled
+from tunesmith.decoders.hiero.conventions import CDEC
 from tunesmith.decoders.hiero.grammar import FROM_START, glue, grammar_of, joined
 from tunesmith.decoders.hiero.language_model import LanguageModel
 from tunesmith.decoders.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writing_model
@@ -136,15 +137,15 @@ def test_a_category_that_is_not_there(files, tmp_path) -> None:
 def test_words_are_numbered_as_they_come(files) -> None:
     made = decoder_of(files)
     engine = made.engine
-    engine.learn_words([["zz"], ["yy"]])
     vector = HELD.aligned(made.names)
-    arrays = engine.search(("yy", "das", "zz", "yy"), vector).forest(best_alone=True)
-    found = spelled(engine, arrays)
+    chart = engine.search(("yy", "das", "zz", "yy"), vector)
+    arrays = chart.forest(best_alone=True)
+    found = spelled(chart, best_alone=True, rules=CDEC)
     side = found.arrays.words[found.arrays.words >= 0]
     first = list(dict.fromkeys(side.tolist()))
     assert first == list(range(len(found.words)))
     assert sorted(found.words) == ["the", "yy", "zz"]
-    before = [engine.word(w) for w in arrays.words if w >= 0]
+    before = [chart.prepared.word(w) for w in arrays.words if w >= 0]
     assert [found.words[w] for w in side] == before
 
 

@@ -234,5 +234,5 @@ def test_what_means_something_in_a_grammar(tmp_path: Path, text: str) -> None:
     decoder = made(tmp_path)
     weights = decoder.start()
     assert weights is not None
-    wanted = text.replace("[", "-lsb-").replace("]", "-rsb-").replace("|", "-pipe-")
-    assert decoder.translate(weights, [Sentence(0, text)]) == [wanted]
+    # Within it stands -lsb- for [ and so on, as in Joshua; what comes out has it again.
+    assert decoder.translate(weights, [Sentence(0, text)]) == [text]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from itertools import pairwise
 
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.decoders.hiero.toy import drawn_rules, everything
+from tests.decoders.hiero.toy import GLUE, UNIT, drawn_rules, everything
 from tests.forests import derivations, vector
 from tunesmith.decoders.hiero.engine import Engine, Settings
-from tunesmith.decoders.hiero.grammar import glue, grammar_of, joined
+from tunesmith.decoders.hiero.grammar import Nonterminal, Rule, glue, grammar_of, joined
 from tunesmith.decoders.hiero.language_model import LanguageModel, LanguageModels
 from tunesmith.errors import TunesmithError
 
@@ -70,6 +71,14 @@ def models(tmp_path_factory) -> LanguageModels:
     )
 
 
+@pytest.fixture(scope="module")
+def unigrams(tmp_path_factory) -> LanguageModels:
+    path = tmp_path_factory.mktemp("unigrams") / "one.arpa"
+    path.write_text(UNIGRAMS)
+    return LanguageModels({"Other": LanguageModel.read(path)})
+
+
+@functools.cache
 def entries(text: str) -> dict[tuple[str, ...], tuple[float, float]]:
     found = {}
     for line in text.splitlines():
@@ -101,8 +110,6 @@ def log10_of(text: str, words: tuple[str, ...]) -> float:
 
 def engine_of(rules, models, limit=15, **changes) -> Engine:
     whole = joined([grammar_of(rules, limit), glue()])
-    if "X" not in whole.categories:
-        whole = joined([grammar_of(rules, limit), glue()])
     return Engine(whole, models, Settings(**changes))
 
 
@@ -110,10 +117,11 @@ SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size
 
 
 def said_by(engine: Engine, sentence, weights) -> Counter:
-    arrays = engine.search(sentence, weights).forest()
+    found = engine.search(sentence, weights)
+    arrays = found.forest()
     return Counter(
         (
-            tuple(engine.word(w) for w in tree.words),
+            tuple(found.prepared.word(w) for w in tree.words),
             tuple(np.round(vector(arrays, tree, len(engine.names)), 5).tolist()),
         )
         for tree in derivations(arrays)
@@ -205,9 +213,128 @@ def test_more_pops_do_not_find_less(models):
     assert best[0] < best[-1]
 
 
-def grammar_rules(word: str, targets: list[str]):
-    from tunesmith.decoders.hiero.grammar import Rule
+def counted(arrays) -> int:
+    """Return how many derivations a forest has, by adding up over its nodes."""
+    ways: list[int] = []
+    for node in range(len(arrays.edge_start) - 1):
+        total = 0
+        for e in range(arrays.edge_start[node], arrays.edge_start[node + 1]):
+            own = 1
+            for tail in arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]].tolist():
+                own *= ways[tail]
+            total += own
+        ways.append(total)
+    return ways[-1]
 
+
+def plain_cky(rules, sentence, limit, weights) -> tuple[int, float]:
+    """Return the number of derivations, and the best score without contexts, by recursion."""
+    words = entries(UNIGRAMS)
+
+    def own(rule) -> float:
+        features = {**rule.features}
+        said = [symbol for symbol in rule.target if isinstance(symbol, str)]
+        features["WordPenalty"] = UNIT * len(said)
+        features["RuleCount"] = 0.0 if rule.head == "S" else 1.0
+        known = [word if (word,) in words else "<unk>" for word in said]
+        features["Other"] = sum(words[(word,)][0] for word in known)
+        return sum(weights.get(name, 0.0) * value for name, value in features.items())
+
+    passed = {
+        word: Rule("X", (word,), (word,), {"PassThrough": 1.0, "RuleCount": 0.0})
+        for word in sentence
+    }
+
+    @functools.cache
+    def of(i: int, j: int, category: str) -> tuple[int, float]:
+        total, best = 0, -np.inf
+        if category == "X" and j == i + 1:
+            free = own(passed[sentence[i]]) - weights.get("RuleCount", 0.0)
+            total, best = 1, free
+        for rule in [*rules, *GLUE]:
+            is_glue = rule.head == "S"
+            if rule.head == category and (i == 0 if is_glue else j - i <= limit):
+                count, score = filled(rule.source, i, j)
+                if count:
+                    total, best = total + count, max(best, own(rule) + score)
+        return total, best
+
+    @functools.cache
+    def filled(source, i: int, j: int) -> tuple[int, float]:
+        if not source:
+            return (1, 0.0) if i == j else (0, -np.inf)
+        symbol, rest = source[0], source[1:]
+        if isinstance(symbol, str):
+            fits = i < j and sentence[i] == symbol
+            return filled(rest, i + 1, j) if fits else (0, -np.inf)
+        total, best = 0, -np.inf
+        for k in range(i + 1, j + 1 - len(rest)):
+            others, rest_score = filled(rest, k, j)
+            if others:
+                count, score = of(i, k, symbol.category)
+                total, best = total + count * others, max(best, score + rest_score)
+        return total, best
+
+    return of(0, len(sentence), "S")
+
+
+@settings(deadline=None, max_examples=25)
+@given(data=st.data())
+def test_longer_sentences_have_as_many_derivations(data, unigrams):
+    categories = data.draw(st.sampled_from([("X",), ("X", "Y"), ("X", "Y", "Z", "V", "W")]))
+    rules = data.draw(drawn_rules(categories))
+    rules += [rule for _ in range(3) for rule in data.draw(drawn_rules(categories))]
+    size = data.draw(st.integers(5, 14))
+    letters = st.sampled_from(["a", "b", "c", "d"])
+    sentence = tuple(data.draw(st.lists(letters, min_size=size, max_size=size)))
+    limit = data.draw(st.sampled_from([2, 5, 15]))
+    engine = engine_of(rules, unigrams, limit, pop_limit=0)
+    values = data.draw(st.lists(st.integers(-2, 2), min_size=9, max_size=9))
+    weights = dict(zip(engine.names, map(float, values), strict=False))
+    found = engine.search(sentence, np.array([weights.get(n, 0.0) for n in engine.names]))
+    count, best = plain_cky(rules, sentence, limit, weights)
+    assert counted(found.forest()) == count
+    end = weights["Other"] * entries(UNIGRAMS)[("</s>",)][0]
+    assert float(found.chart.scores[-1]) == pytest.approx(best + end, abs=1e-4)
+
+
+@pytest.mark.parametrize("pops", [0, 200])
+def test_many_rules_and_many_bundles(models, pops):
+    # More entries wait at once than tables have places to begin with.
+    words = [f"w{k}" for k in range(4000 if pops else 300)]
+    source = (Nonterminal("X"), "a", Nonterminal("X"))
+    many = [Rule("X", source, (2, word, 1), {"p": -k / 1e4}) for k, word in enumerate(words)]
+    engine = engine_of([*many, *grammar_rules("b", ["B", "A"])], models, pop_limit=pops)
+    weights = np.array([1.0 if name == "LanguageModel" else 0.5 for name in engine.names])
+    found = engine.search(("b", "a", "b"), weights).forest()
+    if not pops:
+        # b in two ways or passed, a passed or part of a rule
+        assert counted(found) == 9 * (len(words) + 1)
+    wide = Rule("X", (Nonterminal("X"),) * 6, (6, 5, 4, 3, 2, 1))
+    engine = engine_of([wide, *grammar_rules("a", ["A"])], models, 18, pop_limit=3, passes="none")
+    found = engine.search(("a",) * 18, np.ones(len(engine.names))).forest(best_alone=True)
+    assert len([w for w in found.words.tolist() if w >= 0]) == 18
+
+
+def test_names_of_language_models_are_theirs_alone(models):
+    (first, second) = models.models.values()
+    for name in ("WordPenalty", "p", "PassThrough"):
+        both = LanguageModels({"LanguageModel": first, name: second})
+        with pytest.raises(TunesmithError, match=f"the name of another feature, {name}; rename"):
+            engine_of(grammar_rules("a", ["A"]), both)
+
+
+def test_rules_count_where_phrases_are_the_whole(models):
+    rules = [*grammar_rules("a", ["A"]), Rule("X", (Nonterminal("X"),) * 2, (1, 2))]
+    whole = Settings(top="X", passes="none")
+    engine = Engine(grammar_of(rules), models, whole)
+    arrays = engine.search(("a", "a"), np.zeros(len(engine.names))).forest()
+    (tree,) = derivations(arrays)
+    own = dict(zip(engine.names, vector(arrays, tree, len(engine.names)), strict=True))
+    assert own["RuleCount"] == 3.0
+
+
+def grammar_rules(word: str, targets: list[str]):
     return [Rule("X", (word,), tuple(t.split()), {"p": -k / 7}) for k, t in enumerate(targets)]
 
 
@@ -227,11 +354,12 @@ def test_a_sentence_without_words_becomes_one_without_words(models):
 def test_ends_of_sentences_in_a_text_are_words(models):
     engine = engine_of(grammar_rules("a", ["A"]), models)
     weights = np.ones(len(engine.names))
-    found = engine.search(("<s>", "a", "</s>"), weights).forest(best_alone=True)
-    (tree,) = derivations(found)
-    assert [engine.word(w) for w in tree.words] == ["<s>", "A", "</s>"]
+    found = engine.search(("<s>", "a", "</s>"), weights)
+    arrays = found.forest(best_alone=True)
+    (tree,) = derivations(arrays)
+    assert [found.prepared.word(w) for w in tree.words] == ["<s>", "A", "</s>"]
     wanted = log10_of(BIGRAMS, ("?", "A", "?"))
-    assert vector(found, tree, len(engine.names))[0] == pytest.approx(wanted, abs=1e-5)
+    assert vector(arrays, tree, len(engine.names))[0] == pytest.approx(wanted, abs=1e-5)
 
 
 def test_long_sentences(models):
@@ -243,8 +371,6 @@ def test_long_sentences(models):
 
 
 def test_rules_of_many_nonterminals(models):
-    from tunesmith.decoders.hiero.grammar import Nonterminal, Rule
-
     wide = Rule("X", (Nonterminal("X"),) * 6, (6, 5, 4, 3, 2, 1), {"p": 1.0})
     rules = [*grammar_rules("a", ["A", "B"]), wide]
     engine = engine_of(rules, models, pop_limit=0, passes="none")

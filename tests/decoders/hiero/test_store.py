@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +21,35 @@ def test_words_have_their_places(words, asked):
     assert [vocabulary[k] for k in range(len(words))] == words
     wanted = [words.index(word) if word in words else -1 for word in asked]
     assert vocabulary.ids_of(asked).tolist() == wanted
+
+
+@given(*[st.lists(st.text("abcäß", max_size=3), unique=True)] * 2)
+def test_words_of_one_vocabulary_in_another(words, others):
+    one, other = Vocabulary.of(words), Vocabulary.of(others)
+    assert one.ids_in(other).tolist() == other.ids_of(words).tolist()
+
+
+def test_equal_hashes_of_two_vocabularies_are_told_apart():
+    one, other = (
+        Vocabulary(held.start, held.letters, np.zeros(3, np.uint64), held.order)
+        for held in (Vocabulary.of(["a", "b", "c"]), Vocabulary.of(["c", "x", "b"]))
+    )
+    assert one.ids_in(other).tolist() == [-1, 2, 0]
+
+
+def test_damaged_vocabularies():
+    fine = Vocabulary.of(["ä", "b"])
+    assert fine.is_sound()
+    assert Vocabulary.of([]).is_sound()
+    for change in (
+        {"letters": np.array([0xC3, 0x28, 98], np.uint8)},
+        {"start": np.array([0, 1, 3])},
+        {"start": np.array([0, 4, 3])},
+        {"start": np.array([0, 3])},
+        {"order": np.array([0, 2], np.int32)},
+        {"hashes": fine.hashes[:1]},
+    ):
+        assert not dataclasses.replace(fine, **change).is_sound()
 
 
 def test_equal_hashes_are_told_apart():

@@ -8,6 +8,7 @@ n-gram as a context; ``\end\``.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -45,6 +46,8 @@ from tunesmith.io.utf8 import check_utf8
 
 #: The longest n-grams that are read.
 MAX_ORDER = 16
+#: The logarithm of 0, as many write it.
+NOTHING = -99.0
 
 _COUNT = re.compile(r"ngram\s+(\d+)\s*=\s*(\d+)")
 _SECTION = re.compile(r"\\(\d+)-grams:")
@@ -104,6 +107,7 @@ class ArpaReader:
         """Read all of it."""
         self._counts: list[int] = []
         self._place, self._line = _BEFORE, 0
+        self._has_nothing = False
         self._pieces: list[tuple[Ids, Singles, Singles]] = []
         self._runs: list[tuple[int, int]] = []
         self.source.check_line_ends()
@@ -211,11 +215,22 @@ class ArpaReader:
             self._end_section()
         return int(info[POSITION])
 
+    def _nothing(self, shown: str) -> float:
+        """Return what stands for the logarithm of 0, as lmplz may write it."""
+        if not self._has_nothing:
+            self._has_nothing = True
+            warnings.warn(
+                f"{self.source.name}:{self._line + 1}: a logarithm is {shown}; it counts as "
+                f"{NOTHING:g}, here and further on",
+                stacklevel=2,
+            )
+        return NOTHING
+
     def _stumbled(self, status: int, token: bytes, given: Floats) -> None:
         """Raise an error, unless it is a number that Python can read."""
         order, shown = self._place, token.decode("utf-8", "replace")
         if status in (BAD_PROBABILITY, BAD_BACKOFF):
-            value = parse_slowly(token)
+            value = self._nothing(shown) if shown.lower() == "-inf" else parse_slowly(token)
             if not np.isnan(value):
                 given[0 if status == BAD_PROBABILITY else 1] = value
                 return

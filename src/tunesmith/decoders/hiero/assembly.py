@@ -16,11 +16,12 @@ import numpy as np
 
 from tunesmith.data.candidates import FileDigest, GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
+from tunesmith.data.memory import budget
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import digest_of
 from tunesmith.decoders.hiero import grammar as grammars
 from tunesmith.decoders.hiero.conventions import CDEC, Conventions
-from tunesmith.decoders.hiero.engine import Engine, Settings
+from tunesmith.decoders.hiero.engine import Engine, Found, Settings
 from tunesmith.decoders.hiero.grammar import FROM_START, SPAN, Grammar, glue
 from tunesmith.decoders.hiero.grammar_text import read_grammar, segment
 from tunesmith.decoders.hiero.joshua_config import JoshuaConfig
@@ -33,10 +34,11 @@ from tunesmith.errors import UsageError
 if TYPE_CHECKING:
     from tunesmith.decoders.hiero.decoder import HieroDecoder
 
-T = TypeVar("T")
+T = TypeVar("T", "Grammar", "Engine")
 
-#: Grammars of single sentences that are kept, and what searches with them.
-KEPT = 64
+#: How many grammars of single sentences are kept, and what searches with them; each of both takes
+#: at most this share of the memory.
+KEPT, SHARE = 64, 0.25
 #: A language model that is given a name: what comes before is no path.
 NAMED = re.compile(r"([A-Za-z_][\w.-]*)=(.+)", re.DOTALL)
 
@@ -161,8 +163,9 @@ class Parts:
         return {file.path: file.sha256 for file in self.files}
 
 
-def spelled(engine: Engine, arrays: ForestArrays) -> Spelled:
-    """Write out the words of a forest; ids of an engine depend on what it has seen before."""
+def spelled(found: Found, best_alone: bool, rules: Conventions) -> Spelled:
+    """Write out the words of a forest: ids depend on the grammar, and on the sentence."""
+    arrays = found.forest(best_alone)
     side = arrays.words
     said, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -170,9 +173,8 @@ def spelled(engine: Engine, arrays: ForestArrays) -> Spelled:
     rank[order] = np.arange(len(order), dtype=np.int32)
     words = side.copy()
     words[side >= 0] = rank[place]
-    return Spelled(
-        arrays._replace(words=words), tuple(engine.word(w) for w in said[order].tolist())
-    )
+    texts = [rules.unescaped(found.prepared.word(w)) for w in said[order].tolist()]
+    return Spelled(arrays._replace(words=words), tuple(texts))
 
 
 def _kept(held: OrderedDict[str, T], lock: threading.Lock, key: str, made: T) -> T:
@@ -180,7 +182,10 @@ def _kept(held: OrderedDict[str, T], lock: threading.Lock, key: str, made: T) ->
     with lock:
         found = held.setdefault(key, made)
         held.move_to_end(key)
-        while len(held) > KEPT:
+        most = SHARE * budget()
+        while len(held) > 1 and (
+            len(held) > KEPT or sum(one.bytes for one in held.values()) > most
+        ):
             held.popitem(last=False)
     return found
 

@@ -91,6 +91,12 @@ class Conventions:
             sentence = sentence.replace(text, instead)
         return sentence
 
+    def unescaped(self, word: str) -> str:
+        """Return a word of a translation with those texts in it."""
+        for text, instead in self.escapes:
+            word = word.replace(instead, text)
+        return word
+
 
 #: cdec, as of 2014 and later. It gives all language models the same name where none is told.
 CDEC = Conventions(

@@ -190,8 +190,8 @@ def searched(
             _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, found, used)
             if 2 * (used[NODES] - first[v]) > found.shape[0]:
                 found = _with_nodes(nodes.ints, first[v], used[NODES], 4 * found.shape[0])
-            if 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
-                seen = _with_seen(queue.rows, used[ENTRIES], 4 * seen.shape[0])
+            if tails.shape[0] > 1 and 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
+                seen = _with_seen(queue.rows, used[ENTRIES], used[ENTRIES] + tails.shape[0])
             value = evaluated.values[queue.rows[entry, PLACE]]
             _succeed(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
         first[v + 1] = used[NODES]
@@ -523,8 +523,11 @@ def _with_nodes(ints: Ids, begun: int, end: int, size: int) -> Ids:
 
 
 @kernel
-def _with_seen(rows: Ids, count: int, size: int) -> Ids:
-    """Return a larger table of what was met."""
+def _with_seen(rows: Ids, count: int, room: int) -> Ids:
+    """Return a larger table of what was met, with room for so many."""
+    size = 512
+    while size < 4 * room:
+        size *= 2
     table = np.full(size, NONE, np.int32)
     for entry in range(count):
         is_new(rows, entry, table)

@@ -22,6 +22,8 @@ from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.progress import shown
 from tunesmith.registry import option
 
+#: No limit is greater.
+MOST = 1_000_000_000
 CHOICES = {"passes": ("all", "unknown", "none"), "unknown": ("copy", "drop")}
 
 
@@ -88,13 +90,14 @@ class HieroDecoder(Decoder):
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
-                raise UnknownNameError(name, str(value), known)
+                raise UnknownNameError(f"value of {name}", str(value), known)
         least = {"nbest_size": 1, "pop_limit": 0, "span_limit": 1, "option_limit": 0, "lexical": 0}
         for name, smallest in least.items():
             value = getattr(self, name)
-            if value is not None and value < smallest:
+            if value is not None and not smallest <= value <= MOST:
                 flag = name.replace("_", "-")
-                raise UsageError(f"{flag} of decoder 'hiero' is {value}; give {smallest} or more")
+                wanted = f"{smallest} or more" if value < smallest else f"at most {MOST}"
+                raise UsageError(f"{flag} of decoder 'hiero' is {value}; give {wanted}")
 
     @cached_property
     def _parts(self) -> Parts:
@@ -158,10 +161,10 @@ class HieroDecoder(Decoder):
             for k in range(piece.start, piece.stop):
                 try:
                     engine = parts.engine_of(inputs[k])
-                    arrays = engine.search(inputs[k].words, vector).forest(best_alone)
+                    chart = engine.search(inputs[k].words, vector)
                 except TunesmithError as error:
                     raise DecoderError(f"sentence {sentences[k].id}: {error}") from None
-                found.append(spelled(engine, arrays))
+                found.append(spelled(chart, best_alone, parts.conventions))
                 done[0] += 1
                 show("decoding", done[0], len(sentences), "")
             return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,7 @@ from tunesmith.decoders.hiero.sentence_rules import (
     rules_of,
 )
 from tunesmith.decoders.hiero.store import frozen
+from tunesmith.decoders.hiero.vocabulary import Vocabulary
 from tunesmith.errors import TunesmithError
 
 #: The ends of a sentence, as language models and some grammars write them.
@@ -83,32 +84,46 @@ class Settings:
 
 
 class Prepared(NamedTuple):
-    """What is known of a sentence before there are weights."""
+    """What is known of a sentence before there are weights.
+
+    Attributes
+    ----------
+    parse, rules
+        Its derivations, and what they are made of.
+    vocabulary, strange
+        The grammar's words, and those that it does not have: their ids come after the grammar's.
+    hidden
+        Words that are none of the output.
+    """
 
     parse: Parse
     rules: SentenceRules
+    vocabulary: Vocabulary
+    strange: tuple[str, ...]
+    hidden: Ids
+
+    def word(self, number: int) -> str:
+        """Return the word of an id."""
+        known = len(self.vocabulary)
+        return self.strange[number - known] if number >= known else self.vocabulary[number]
 
     @property
     def bytes(self) -> int:
         """What it takes in memory."""
-        arrays = [part for held in self for part in held if isinstance(part, np.ndarray)]
+        arrays = [part for held in self[:2] for part in held if isinstance(part, np.ndarray)]
         return sum(array.nbytes for array in arrays)
 
 
 class Found(NamedTuple):
-    """What was found for a sentence; ``parse`` and ``rules`` say what its numbers mean.
-
-    Words that are ``hidden`` are none of the output.
-    """
+    """What was found for a sentence."""
 
     chart: Chart
-    parse: Parse
-    rules: SentenceRules
-    hidden: Ids
+    prepared: Prepared
 
     def forest(self, best_alone: bool = False) -> ForestArrays:
-        """Return all derivations, packed, or the best alone; words are ids of the engine."""
-        return chart_forest(*self[:3], best_alone, self.hidden)
+        """Return all derivations, packed, or the best alone."""
+        held = self.prepared
+        return chart_forest(self.chart, held.parse, held.rules, best_alone, held.hidden)
 
 
 class Engine:
@@ -135,8 +150,10 @@ class Engine:
             own.append(settings.passed_name)
         names = dict.fromkeys([*models.names, *filter(None, own), *settings.names, *grammar.names])
         self.names = tuple(names)
-        if len(models.names) != len(set(models.names)) or set(models.names) & set(grammar.names):
-            raise TunesmithError("a language model has the name of another feature; rename it")
+        if taken := set(models.names).intersection([*own, *grammar.names]):
+            raise TunesmithError(
+                f"a language model has the name of another feature, {min(taken)}; rename it"
+            )
         number = {name: k for k, name in enumerate(self.names)}
         self._renamed = frozen(np.array([number[name] for name in grammar.names], np.int32))
         self._own = OwnFeatures(
@@ -144,62 +161,27 @@ class Engine:
             number.get(settings.word_name, -1),
             settings.word_unit,
             number.get(settings.rule_name, -1),
-            grammar.categories.index(settings.top),
+            # Where phrases are the whole, there is no glue.
+            -1 if settings.top in passed else grammar.categories.index(settings.top),
             number.get(settings.passed_name, -1),
             np.array([passed.get(category, 0.0) for category in grammar.categories]),
         )
         self._order = unary_order(grammar.arrays, len(grammar.categories))
         self._passed = np.array([grammar.categories.index(c) for c in passed], np.int32)
         self._top = grammar.categories.index(settings.top)
-        self._strange: dict[str, int] = {}
-        self._strange_words: list[str] = []
-        self._nodes = self._lookup(grammar.vocabulary.words)
+        self._nodes = self._with_ends(
+            models.lookup_all(grammar.vocabulary), grammar.vocabulary.ids_of([BEGIN, END])
+        )
         self._kept: OrderedDict[str, Prepared] = OrderedDict()
         self._kept_bytes = 0
         self._lock = threading.Lock()
-        if settings.has_end_words:
-            self.learn_words([[BEGIN, END]])
-        self._hidden = self._ids([BEGIN, END] if settings.has_end_words else [])
 
-    def _lookup(self, words: Sequence[str]) -> Ids:
-        """Return the nodes of words in each language model [M, n]."""
-        nodes = np.array(self.models.lookup(words), np.int32)
+    def _with_ends(self, nodes: Ids, ends: Ids) -> Ids:
+        """Return the nodes of words, where the ends of sentences may be words like any other."""
         if not self.settings.has_end_words:
-            # In a text they are words like any other.
-            ends = [k for k, word in enumerate(words) if word in (BEGIN, END)]
-            nodes[:, ends] = self.models.arrays.unknowns[:, None]
-        return nodes
-
-    def word(self, number: int) -> str:
-        """Return the word of an id."""
-        known = len(self.grammar.vocabulary)
-        return self._strange_words[number - known] if number >= known else self._words[number]
-
-    @property
-    def _words(self) -> tuple[str, ...]:
-        return self.grammar.vocabulary.words
-
-    def learn_words(self, texts: Iterable[Sequence[str]]) -> None:
-        """Give ids to words that the grammar does not have, before sentences are searched."""
-        with self._lock:
-            every = dict.fromkeys(word for text in texts for word in text)
-            fresh = [word for word in every if word not in self._strange]
-            ids = self.grammar.vocabulary.ids_of(fresh)
-            fresh = [word for word, k in zip(fresh, ids.tolist(), strict=True) if k < 0]
-            if not fresh:
-                return
-            size = len(self.grammar.vocabulary) + len(self._strange)
-            self._nodes = np.concatenate([self._nodes, self._lookup(fresh)], axis=1)
-            self._strange_words += fresh
-            self._strange |= {word: size + k for k, word in enumerate(fresh)}
-
-    def _ids(self, words: Sequence[str]) -> Ids:
-        """Return the ids of words that have been learnt."""
-        ids = self.grammar.vocabulary.ids_of(words)
-        return np.array(
-            [self._strange[w] if k < 0 else k for w, k in zip(words, ids.tolist(), strict=True)],
-            np.int32,
-        )
+            nodes = nodes.copy()
+            nodes[:, ends[ends >= 0]] = self.models.arrays.unknowns[:, None]
+        return frozen(nodes)
 
     def prepare(self, words: Sequence[str]) -> Prepared | None:
         """Parse a sentence, or remember how it was parsed; None if it has no words."""
@@ -223,6 +205,11 @@ class Engine:
                 self._kept_bytes -= dropped.bytes
         return prepared
 
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory: the grammar, its words in the models, and parses."""
+        return self.grammar.bytes + self._nodes.nbytes + self._kept_bytes
+
     def forget(self) -> None:
         """Let go of parses: the sentences do not come again."""
         with self._lock:
@@ -231,14 +218,14 @@ class Engine:
 
     def _prepared(self, words: Sequence[str]) -> Prepared:
         settings, grammar = self.settings, self.grammar
-        self.learn_words([words])
-        ids = self._ids(words)
         is_end = np.array([settings.has_end_words and word in (BEGIN, END) for word in words])
-        if settings.passes == "all":
-            passed = ~is_end
-        else:
-            passed = ~is_end & ~self._has_rule(ids) & (settings.passes == "unknown")
-        drops = np.full(len(ids), settings.unknown == "drop") & ~self._has_rule(ids)
+        copied = [f"{word}{settings.passed_suffix}" for word in words]
+        strange, (ids, copies) = self._numbered(words, copied)
+        has_rule = self._has_rule(ids)
+        passed = ~is_end & (settings.passes != "none")
+        if settings.passes == "unknown":
+            passed &= ~has_rule
+        drops = ~has_rule & (settings.unknown == "drop")
         parse = parsed(grammar.arrays, self._order, ids, passed, self._passed, self._top)
         if parse.goal < 0:
             text = " ".join(words[:8])
@@ -246,22 +233,29 @@ class Engine:
                 f"no derivation of the grammar covers '{text}'; let words pass through, and give "
                 "glue rules"
             )
-        copies = ids
-        if settings.passed_suffix:
-            copied = [f"{word}{settings.passed_suffix}" for word in words]
-            self.learn_words([copied])
-            copies = self._ids(copied)
+        ends = np.array([k for k, word in enumerate(strange) if word in (BEGIN, END)], np.int32)
         rules = rules_of(
             parse,
             grammar.arrays,
             self._renamed,
             self._nodes,
+            self._with_ends(self.models.lookup(strange), ends),
             copies,
             drops,
             self.models.arrays,
             self._own,
         )
-        return Prepared(parse, rules)
+        return Prepared(parse, rules, grammar.vocabulary, strange, np.unique(ids[is_end]))
+
+    def _numbered(self, *texts: Sequence[str]) -> tuple[tuple[str, ...], list[Ids]]:
+        """Return the words that the grammar does not have, and the ids of all words of texts."""
+        every = list(dict.fromkeys(word for text in texts for word in text))
+        known = self.grammar.vocabulary.ids_of(every)
+        strange = [word for word, k in zip(every, known.tolist(), strict=True) if k < 0]
+        number = dict(zip(every, known.tolist(), strict=True))
+        size = len(self.grammar.vocabulary)
+        number |= {word: size + k for k, word in enumerate(strange)}
+        return tuple(strange), [np.array([number[w] for w in text], np.int32) for text in texts]
 
     def _has_rule(self, ids: Ids) -> Flags:
         """Return which words occur in a source side by themselves."""
@@ -285,14 +279,20 @@ class Engine:
         prepared = self.prepare(words)
         has_ends = not self.settings.has_end_words
         if prepared is None:
-            return Found(
-                chart_of_nothing(self.models.arrays, own, has_ends), *NOTHING, self._hidden
-            )
-        parse, rules = prepared
-        scores = rule_scores(rules, weights)
-        limits = self.settings.pop_limit, self.settings.option_limit
-        chart = searched(parse, rules, scores, self.models.arrays, own, *limits, has_ends)
-        return Found(chart, parse, rules, self._hidden)
+            chart = chart_of_nothing(self.models.arrays, own, has_ends)
+            return Found(chart, NOTHING)
+        scores = rule_scores(prepared.rules, weights)
+        chart = searched(
+            prepared.parse,
+            prepared.rules,
+            scores,
+            self.models.arrays,
+            own,
+            self.settings.pop_limit,
+            self.settings.option_limit,
+            has_ends,
+        )
+        return Found(chart, prepared)
 
 
 def _nothing() -> Prepared:
@@ -304,7 +304,7 @@ def _nothing() -> Prepared:
     rules = SentenceRules(
         ints, ints, ids, np.zeros((0, 0), np.int32), ints, ids, floats, np.zeros((0, 0))
     )
-    return Prepared(parse, rules)
+    return Prepared(parse, rules, Vocabulary.of(()), (), ids)
 
 
 NOTHING = _nothing()

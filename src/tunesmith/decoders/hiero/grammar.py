@@ -95,6 +95,11 @@ class Grammar:
     def __len__(self) -> int:
         return len(self.arrays.heads)
 
+    @property
+    def bytes(self) -> int:
+        """What its rules take in memory, or on disk."""
+        return sum(array.nbytes for array in self.arrays)
+
     def rule(self, rule: int) -> Rule:
         """Return one rule as words and names."""
         arrays = self.arrays
@@ -154,7 +159,9 @@ class Grammar:
             problem = "it does not say what the grammar has"
             raise FormatError(os.fspath(folder), None, problem, "make the folder again") from None
         new = cls(arrays, words, categories, names, files)
-        _check_vocabulary(words, os.fspath(folder))
+        if not words.is_sound():
+            problem = "the vocabulary is damaged"
+            raise FormatError(os.fspath(folder), None, problem, "make the folder again")
         new.check(os.fspath(folder))
         return new
 
@@ -354,11 +361,3 @@ def _offsets(parts: Sequence[GrammarArrays], name: str) -> NDArray[np.int64]:
     """Return the offsets of rows of all parts, one after the other."""
     sizes = [np.diff(getattr(part, name)) for part in parts]
     return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
-
-
-def _check_vocabulary(words: Vocabulary, path: str) -> None:
-    size, start = len(words.order), words.start
-    fine = len(words.hashes) == size and start.shape == (size + 1,) and start[0] == 0
-    fine = fine and start[-1] == len(words.letters) and not (start[1:] < start[:-1]).any()
-    if not fine or (size > 0 and (words.order.min() < 0 or words.order.max() >= size)):
-        raise FormatError(path, None, "the vocabulary is damaged", "make the folder again")

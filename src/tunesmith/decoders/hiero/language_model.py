@@ -136,6 +136,11 @@ class LanguageModel:
         ids = self.vocabulary.ids_of(words)
         return np.where(ids < 0, self.arrays.unknowns[0], ids).astype(np.int32)
 
+    def lookup_all(self, vocabulary: Vocabulary) -> Ids:
+        """Return the nodes of all words of a vocabulary, as :meth:`lookup` does."""
+        ids = vocabulary.ids_in(self.vocabulary)
+        return np.where(ids < 0, self.arrays.unknowns[0], ids).astype(np.int32)
+
     def score(self, words: Sequence[str], bos: bool = True, eos: bool = True) -> list[WordScore]:
         """Return what the model says of each word, and of the end of the sentence.
 
@@ -218,6 +223,10 @@ class LanguageModels:
         """Return the nodes of words in each model: int32[M, n]; ``<unk>`` for unknown ones."""
         return frozen(np.stack([model.lookup(words) for model in self.models.values()]))
 
+    def lookup_all(self, vocabulary: Vocabulary) -> Ids:
+        """Return the nodes of all words of a vocabulary, as :meth:`lookup` does."""
+        return frozen(np.stack([model.lookup_all(vocabulary) for model in self.models.values()]))
+
     @cached_property
     def _joined(self) -> ModelArrays:
         return joined([model.arrays for model in self.models.values()])
@@ -266,17 +275,11 @@ def _files(folder: str | os.PathLike[str], about: Mapping[str, Any]) -> tuple[Fi
 
 def _sound(arrays: ModelArrays, vocabulary: Vocabulary) -> bool:
     """Tell whether no search leaves the arrays or goes on for ever."""
-    start, order, entries = vocabulary.start, vocabulary.order, arrays.entries
-    words, size = len(order), len(entries) - len(order)
-    if any(array.ndim != 1 for array in (entries, start, order, vocabulary.letters)):
+    entries, words = arrays.entries, len(vocabulary)
+    size = len(entries) - words
+    if entries.ndim != 1 or not vocabulary.is_sound():
         return False
     if words == 0 or size < 1 or size & (size - 1):
-        return False
-    if vocabulary.hashes.shape != (words,) or start.shape != (words + 1,):
-        return False
-    if start[0] != 0 or start[-1] != len(vocabulary.letters) or np.any(np.diff(start) < 0):
-        return False
-    if order.min() < 0 or order.max() >= words:
         return False
     if max(arrays.begins[0], arrays.ends[0], arrays.unknowns[0]) >= words:
         return False

@@ -6,6 +6,7 @@ Rules have any number of nonterminals: a chart of dotted rules walks the trie of
 
 from __future__ import annotations
 
+from collections import deque
 from typing import NamedTuple
 
 import numpy as np
@@ -97,10 +98,13 @@ def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
                 heads = grammar.heads[grammar.rule_start[node] : grammar.rule_start[node + 1]]
                 after[-1 - symbol] |= set(heads.tolist())
     order: list[int] = []
-    waiting = [sum(c in others for others in after) for c in range(categories)]
-    ready = [c for c in range(categories) if waiting[c] == 0]
+    waiting = [0] * categories
+    for others in after:
+        for c in others:
+            waiting[c] += 1
+    ready = deque(c for c in range(categories) if waiting[c] == 0)
     while ready:
-        category = ready.pop(0)
+        category = ready.popleft()
         order.append(category)
         for c in sorted(after[category]):
             waiting[c] -= 1

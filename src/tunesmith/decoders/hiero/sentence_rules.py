@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Floats, Ids, Ints
+from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.decoders.hiero.lm_states import add_word, begin, clear
 from tunesmith.decoders.hiero.parse import Parse
 from tunesmith.decoders.hiero.tables import GrammarArrays, ModelArrays
@@ -71,6 +71,7 @@ def rules_of(
     grammar: GrammarArrays,
     renamed: Ids,
     word_nodes: Ids,
+    strange_nodes: Ids,
     passed_words: Ids,
     drops: Flags,
     models: ModelArrays,
@@ -84,8 +85,8 @@ def rules_of(
         Which rules they are, and the rules.
     renamed : int32[D]
         The ids that the grammar's features have here.
-    word_nodes : int32[M, W]
-        The nodes in each model of all words, those of the grammar and those of sentences.
+    word_nodes : int32[M, W], strange_nodes : int32[M, ...]
+        The nodes in each model of the grammar's words, and of further words from the id W on.
     passed_words : int32[n]
         What each word of the sentence becomes when it is passed through.
     drops : bool[n]
@@ -140,7 +141,7 @@ def rules_of(
             if own.passed >= 0 and node < 0:
                 ids[begun], values[begun] = own.passed, own.passed_values[parse.option_heads[o]]
                 begun += 1
-            end = _own_features(own, side, word_nodes, models, ids, values, begun)
+            end = _own_features(own, side, word_nodes, strange_nodes, models, ids, values, begun)
             for k in range(lo, hi):
                 ids[end] = renamed[grammar.feature_ids[k]]
                 values[end] = grammar.feature_values[k]
@@ -152,7 +153,8 @@ def rules_of(
     nodes = np.empty((count, targets.shape[0]), np.int32)
     for m in range(count):
         for k in range(targets.shape[0]):
-            nodes[m, k] = word_nodes[m, targets[k]] if targets[k] >= 0 else targets[k]
+            word = targets[k]
+            nodes[m, k] = _node(word_nodes, strange_nodes, m, word) if word >= 0 else word
     return SentenceRules(
         option_start,
         target_start,
@@ -166,10 +168,18 @@ def rules_of(
 
 
 @kernel
+def _node(word_nodes: Ids, strange_nodes: Ids, m: int, word: int) -> Number:
+    """Return the node of a word in a model."""
+    known = word_nodes.shape[1]
+    return word_nodes[m, word] if word < known else strange_nodes[m, word - known]
+
+
+@kernel
 def _own_features(
     own: OwnFeatures,
     side: Ids,
     word_nodes: Ids,
+    strange_nodes: Ids,
     models: ModelArrays,
     ids: Ids,
     values: Floats,
@@ -182,8 +192,9 @@ def _own_features(
     for m in range(own.unknown.shape[0]):
         strange = 0
         for symbol in side:
-            if symbol >= 0 and word_nodes[m, symbol] == models.unknowns[m]:
-                strange += 1
+            if symbol >= 0:
+                node = _node(word_nodes, strange_nodes, m, symbol)
+                strange += 1 if node == models.unknowns[m] else 0
         if strange and own.unknown[m] >= 0:
             ids[end], values[end] = own.unknown[m], strange
             end += 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Bytes, Ids, Ints, Words
 from tunesmith.decoders.hiero.store import frozen
+from tunesmith.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,68 @@ class Vocabulary:
                     break
                 at += 1
         return ids
+
+    def ids_in(self, other: Vocabulary) -> Ids:
+        """Return the id that each word has in another vocabulary, -1 for those it lacks."""
+        places = np.searchsorted(other.hashes, self.hashes)
+        return _matched(
+            self.start, self.letters, self.hashes, self.order,
+            other.start, other.letters, other.hashes, other.order,
+            places,
+        )  # fmt: skip
+
+    def is_sound(self) -> bool:
+        """Tell whether its arrays go together, and every word is text."""
+        size, start, letters = len(self.order), self.start, self.letters
+        if any(array.ndim != 1 for array in (start, letters, self.hashes, self.order)):
+            return False
+        if self.hashes.shape != (size,) or start.shape != (size + 1,):
+            return False
+        if start[0] != 0 or start[-1] != len(letters) or bool((start[1:] < start[:-1]).any()):
+            return False
+        if size and (self.order.min() < 0 or self.order.max() >= size):
+            return False
+        # No word begins within a character, and all of them together are UTF-8.
+        begins = start[:-1][start[:-1] < len(letters)]
+        if bool(((letters[begins] & 0xC0) == 0x80).any()):
+            return False
+        try:
+            letters.tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return False
+        return True
+
+
+@kernel
+def _matched(
+    start: Ints,
+    letters: Bytes,
+    hashes: Words,
+    order: Ids,
+    other_start: Ints,
+    other_letters: Bytes,
+    other_hashes: Words,
+    other_order: Ids,
+    places: Ints,
+) -> Ids:
+    """Return the ids in the other vocabulary of words whose hashes may be at some places."""
+    ids = np.full(order.shape[0], -1, np.int32)
+    for k in range(order.shape[0]):
+        word = order[k]
+        lo, size = start[word], start[word + 1] - start[word]
+        at = places[k]
+        while at < other_hashes.shape[0] and other_hashes[at] == hashes[k] and ids[word] < 0:
+            other = other_order[at]
+            first = other_start[other]
+            same = other_start[other + 1] - first == size
+            place = 0
+            while same and place < size:
+                same = letters[lo + place] == other_letters[first + place]
+                place += 1
+            if same:
+                ids[word] = other
+            at += 1
+    return ids
 
 
 def _hashes(words: Iterable[bytes]) -> Words:

@@ -306,8 +306,8 @@ def test_wrong_text_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"order": 0}, "order is 0; give 1 to 20"),
-        ({"order": 21}, "order is 21; give"),
+        ({"order": 0}, "order is 0; give 1 to 16"),
+        ({"order": 17}, "order is 17; give"),
         ({"order": 2, "prune": (0, 0, 1)}, "prune has 3 numbers for 2 orders"),
         ({"prune": (1,)}, "prune is 1; begin with 0"),
         ({"prune": (0, 2, 1)}, "prune is 0,2,1; .* less than before"),

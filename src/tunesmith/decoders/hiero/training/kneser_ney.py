@@ -35,6 +35,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.data.memory import own_pages
+from tunesmith.decoders.hiero.arpa import MAX_ORDER
 from tunesmith.decoders.hiero.tables import Singles
 from tunesmith.decoders.hiero.training.ngram_counts import NgramCounter
 from tunesmith.decoders.hiero.training.ngram_text import BEGIN, NO_FILE, NumberedText, check_words
@@ -52,8 +53,6 @@ FALLBACK = (0.5, 1.0, 1.5)
 LOG_ZERO = -99.0
 #: Bytes that sorting may take unless told otherwise.
 MEMORY = 1 << 28
-#: Orders beyond are a mistake.
-HIGHEST = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +159,8 @@ def _estimated(
     prune: Sequence[int],
     memory: int,
 ) -> EstimatedModel:
-    if not 1 <= order <= HIGHEST:
-        raise UsageError(f"order is {order}; give 1 to {HIGHEST}")
+    if not 1 <= order <= MAX_ORDER:
+        raise UsageError(f"order is {order}; give 1 to {MAX_ORDER}")
     thresholds = _thresholds(prune, order)
     counter = NgramCounter(order, memory)
     sentences = 0

@@ -14,6 +14,7 @@ import numpy as np
 
 from tunesmith._version import __version__
 from tunesmith.data.candidates import FileDigest
+from tunesmith.decoders.hiero.arpa import MAX_ORDER
 from tunesmith.decoders.hiero.grammar import Grammar, glue, joined
 from tunesmith.decoders.hiero.language_model import LanguageModel
 from tunesmith.decoders.hiero.model import (
@@ -209,8 +210,8 @@ def _check(
     if alignment is None:
         check_way(recipe.symmetrise)
         check_aligner(recipe.aligner, recipe.iterations)
-    if not 1 <= recipe.order <= 20:
-        raise UsageError(f"--order is {recipe.order}; give 1 to 20")
+    if not 1 <= recipe.order <= MAX_ORDER:
+        raise UsageError(f"--order is {recipe.order}; give 1 to {MAX_ORDER}")
 
 
 class _Clock:
