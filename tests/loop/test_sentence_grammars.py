@@ -9,7 +9,7 @@ from tunesmith import Inputs, Loop
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.mira import MIRA
 
-START = {**WEIGHTS, "Own0": 0.0, "Own1": 0.0, "Own2": 0.0, "Both": -5.0}
+START = {**WEIGHTS, "Own0": 0.0, "Own1": 0.0, "Own2": 0.0, "Both": -0.125}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_live_and_taken_up_again(sets, tmp_path):
     def run(epochs: int, folder=None):
         return Loop(final="last").run(
             decoder_of(files, pop_limit=20),
-            MIRA(epochs=epochs, rate=1.0),
+            MIRA(epochs=epochs),
             tune,
             dev=test,
             start=START,
