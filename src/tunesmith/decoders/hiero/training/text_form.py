@@ -20,8 +20,9 @@ _SPECIAL = re.compile(r"\|\|\||\[.*\]")
 def write_grammar_text(grammar: Grammar, path: str | os.PathLike[str]) -> int:
     """Write a rule a line: ``[X] ||| [X,1] haus ||| house [X,1] ||| Name=value ||| 1-0``.
 
-    Rules with a word that means something else in this form (``|||``, ``[X]``) are left out; how
-    many is returned.
+    Values have all their digits, rules keep their order, and the first has all features, so that
+    what is read from there searches as the grammar itself does, to the last bit. Rules with a word
+    that means something else in this form (``|||``, ``[X]``) are left out; how many is returned.
     """
     words = tuple("" if _SPECIAL.fullmatch(word) else word for word in grammar.vocabulary.words)
     left_out = 0
@@ -44,6 +45,7 @@ def write_grammar_text(grammar: Grammar, path: str | os.PathLike[str]) -> int:
 def _lines(grammar: Grammar, words: tuple[str, ...]) -> Iterator[str | None]:
     """Yield the line of each rule, None for those that cannot be written."""
     arrays = grammar.arrays
+    is_first = True
     for node in range(len(arrays.parents)):
         first, last = int(arrays.rule_start[node]), int(arrays.rule_start[node + 1])
         if first == last:
@@ -60,9 +62,11 @@ def _lines(grammar: Grammar, words: tuple[str, ...]) -> Iterator[str | None]:
                 continue
             own = slice(*starts["feature"][k : k + 2])
             ids, values = arrays.feature_ids[own].tolist(), arrays.feature_values[own].tolist()
-            features = " ".join(
-                f"{grammar.names[i]}={v:.6g}" for i, v in zip(ids, values, strict=True)
-            )
+            found = dict(zip(ids, values, strict=True))
+            if is_first:  # names have their order from where they come first
+                found = {i: found.get(i, 0.0) for i in range(len(grammar.names))}
+                is_first = False
+            features = " ".join(f"{grammar.names[i]}={v!r}" for i, v in found.items())
             links = arrays.links[slice(*starts["link"][k : k + 2])].tolist()
             head = grammar.categories[arrays.heads[first + k]]
             pairs = " ".join(f"{i}-{j}" for i, j in links)
