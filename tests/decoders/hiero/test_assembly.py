@@ -168,3 +168,17 @@ def test_what_a_text_is_made_of(files) -> None:
     assert parts.read("das\u00a0haus <seg>").words == ("das", "haus", "<seg>")
     assert parts.read("").words == ()
     assert MODEL.order == parts.engine.models.arrays.orders[0]
+
+
+def test_glue_in_a_file_has_no_limit(files, tmp_path) -> None:
+    (tmp_path / "g").write_text(
+        "[S] ||| [S,1] [X,2] ||| [1] [2] ||| Glue=1\n[S] ||| [X,1] ||| [1]\n"
+    )
+    given = (str(files["grammar"]), str(tmp_path / "g"))
+    asked = [Sentence(0, " ".join(["das haus ist klein"] * 12))]
+    wanted = decoder_of(files, pop_limit=10).decode(HELD, asked)
+    for paths in (given, given[::-1]):
+        found = decoder_of(files, grammar=paths, pop_limit=10).decode(HELD, asked)
+        assert [found.text(k) for k in range(len(found))] == [
+            wanted.text(k) for k in range(len(wanted))
+        ]

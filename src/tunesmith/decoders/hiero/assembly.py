@@ -138,7 +138,9 @@ class Parts:
             kept = self._grammars.get(file)
         if kept is not None:
             return kept
-        own = read_grammar(file, self.limit, self.conventions, may_be_empty=True)
+        settings = self.engine.settings
+        whole = None if settings.top in dict(settings.passed) else settings.top
+        own = read_grammar(file, self.limit, self.conventions, may_be_empty=True, whole=whole)
         if self.frequent is not None and len(own):
             own = with_lexical(own, *self.frequent)
         return _kept(self._grammars, self._lock, file, own)
@@ -217,7 +219,7 @@ def _of_model(options: HieroDecoder) -> Parts:
 
 def _of_files(options: HieroDecoder) -> Parts:
     limit = options.span_limit or SPAN
-    parts = [read_grammar(options.grammar, limit, CDEC)] if options.grammar else []
+    parts = [read_grammar(options.grammar, limit, CDEC, whole=CDEC.goal)] if options.grammar else []
     if options.glue and not any(_makes(part, CDEC.goal) for part in parts):
         if not all(_makes(part, CDEC.category) for part in parts):
             raise UsageError(

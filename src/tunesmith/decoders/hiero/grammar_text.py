@@ -8,12 +8,13 @@ import math
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from tunesmith.arrays import Ids, Ints
+from tunesmith.arrays import Flags, Ids, Ints
 from tunesmith.decoders.hiero.conventions import CDEC, Conventions
-from tunesmith.decoders.hiero.grammar import Grammar
+from tunesmith.decoders.hiero.grammar import FROM_START, Grammar, joined
 from tunesmith.decoders.hiero.rule_checks import FAULTS, MANY_NONTERMINALS, MOST_NONTERMINALS
 from tunesmith.decoders.hiero.rule_lines import (
     BAD_INDEX,
@@ -45,7 +46,7 @@ from tunesmith.decoders.hiero.rule_lines import (
     Table,
     parse_rules,
 )
-from tunesmith.decoders.hiero.rule_trie import RuleRows, arranged
+from tunesmith.decoders.hiero.rule_trie import RuleRows, arranged, some_rows
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
 from tunesmith.errors import FormatError, shortened
 from tunesmith.io.numbers import number_error, parse_slowly
@@ -96,6 +97,7 @@ def read_grammar(
     conventions: Conventions = CDEC,
     owner: str = "pt",
     may_be_empty: bool = False,
+    whole: str | None = None,
 ) -> Grammar:
     """Read a grammar, of one file or of several.
 
@@ -112,6 +114,8 @@ def read_grammar(
         What Joshua calls the grammar in those names.
     may_be_empty
         Whether there may be no rule at all, as in the grammar of a single sentence.
+    whole
+        Rules that make this category, and begin with it, are glue: they have the limit -1.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     reader = _Reader(conventions)
@@ -124,16 +128,32 @@ def read_grammar(
     if reader.rules == 0 and not may_be_empty:
         raise FormatError(names, None, "there is no rule in it", "give a grammar")
     rows, features = reader.rows(owner)
-    arrays, order = arranged(rows, limit)
-    new = Grammar(
-        arrays,
-        Vocabulary.of(reader.words.words()),
-        tuple(reader.categories.words()),
-        features,
-        tuple(files),
-    )
-    new.check(names, lambda rule: reader.place(int(order[rule])))
-    return new
+    categories = tuple(reader.categories.words())
+    is_glue = _is_glue(rows, categories.index(whole)) if whole in categories else rows.heads < 0
+    about = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
+    parts: list[Grammar] = []
+    for which, own_limit in ((~is_glue, limit), (is_glue, FROM_START)):
+        if not which.any() and (parts or is_glue.any()):
+            continue
+        own = np.flatnonzero(which)
+        arrays, order = arranged(rows if which.all() else some_rows(rows, own), own_limit)
+        part = Grammar(arrays, *about)
+        part.check(names, partial(_place, reader, own[order]))
+        parts.append(part)
+    return joined(parts)
+
+
+def _place(reader: _Reader, rows: Ints, rule: int) -> tuple[str, int | None]:
+    return reader.place(int(rows[rule]))
+
+
+def _is_glue(rows: RuleRows, category: int) -> Flags:
+    """Return which rules add something to what has the category already."""
+    begins = rows.source_start[:-1]
+    has_some = begins < rows.source_start[1:]
+    first = rows.sources[np.minimum(begins, max(0, len(rows.sources) - 1))]
+    found: Flags = (rows.heads == category) & has_some & (first == -1 - category)
+    return found
 
 
 def segment(line: str) -> tuple[dict[str, str], str]:

@@ -74,6 +74,27 @@ def arranged(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
     return GrammarArrays(*(frozen(array) for array in arrays)), order
 
 
+def some_rows(rows: RuleRows, which: Ints) -> RuleRows:
+    """Return some of the rules, in the order given."""
+    source_start, sources = _chosen(rows.source_start, rows.sources, None, which)
+    target_start, targets = _chosen(rows.target_start, rows.targets, None, which)
+    feature_start, feature_ids = _chosen(rows.feature_start, rows.feature_ids, None, which)
+    _, feature_values = _chosen(rows.feature_start, rows.feature_values, None, which)
+    link_start, links = _chosen(rows.link_start, rows.links, None, which)
+    return RuleRows(
+        rows.heads[which],
+        source_start,
+        sources,
+        target_start,
+        targets,
+        feature_start,
+        feature_ids,
+        feature_values,
+        link_start,
+        links,
+    )
+
+
 def children(parents: Ids, symbols: Ids) -> dict[str, NDArray[Any]]:
     """Return the children of each node of a trie, or of several: ``child_...``."""
     inner = np.flatnonzero(parents >= 0)
@@ -173,7 +194,7 @@ def _mark_words(rows: RuleRows, kept: Flags) -> None:
 def _chosen(
     start: Ints, values: NDArray[Any], kept: Flags | None, order: Ints
 ) -> tuple[Ints, NDArray[Any]]:
-    """Return rows in another order, without the values that are not kept."""
+    """Return some rows, in the order given, without the values that are not kept."""
     if values.ndim == 2:
         twice = None if kept is None else np.repeat(kept, 2)
         offsets, flat = _chosen(2 * start, values.reshape(-1), twice, order)
@@ -182,7 +203,7 @@ def _chosen(
         before = np.concatenate([[0], np.cumsum(kept)])
         start, values = before[start], values[kept]
     offsets = np.concatenate([[0], np.cumsum(np.diff(start)[order])]).astype(np.int64)
-    out = np.empty_like(values)
+    out = np.empty(offsets[-1], values.dtype)
     _gather(start, values, order, offsets, out)
     return offsets, out
 
