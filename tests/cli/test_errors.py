@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -633,6 +634,36 @@ def test_output_below_a_file(writing: Refused, lists: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_output_is_full(writing: Refused) -> None:
     assert "space" in writing("/dev/full", file="/dev/full")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["list", "tuners"], ["--help"]])
+def test_standard_output_is_full(arguments: list[str], unbuffered: str) -> None:
+    with open("/dev/full", "wb") as full:
+        found = python(
+            *("-m", "tunesmith", *arguments),
+            capture_output=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONDEVMODE": "1"},
+        )
+    assert found.returncode == 2
+    assert found.stderr == (
+        f"{PREFIX}standard output: no space left on device; send it where it can be written\n"
+    )
+
+
+def test_the_end_of_a_file_is_no_interruption(
+    cli: Run, lists: Path, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object, **__: object) -> None:
+        raise EOFError("no data left")
+
+    monkeypatch.setattr("tunesmith.cli.rerank.read_candidates", ended)
+    found = cli("rerank", "--candidates", lists, "--weights", weights)
+    assert found.code == 1
+    assert found.err.startswith(f"{PREFIX}EOFError: no data left; this is our fault")
 
 
 @pytest.mark.skipif(

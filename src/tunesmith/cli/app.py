@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import io
 import itertools
 import os
 import signal
@@ -58,6 +59,29 @@ class _OutputClosed(Exception):  # noqa: N818
     """Carries a closed pipe through typer, which would call it a failure."""
 
 
+class _EndOfFileError(Exception):
+    """Carries an EOFError through typer, which would take it for Ctrl-D; it is a mistake."""
+
+
+class _OutputError(TunesmithError):
+    """Standard output cannot be written."""
+
+
+class _Output(io.FileIO):
+    """Standard output that says so itself if it cannot be written: the error names no file."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            problem = (error.strerror or "it cannot be written").lower()
+            raise _OutputError(
+                f"standard output: {problem}; send it where it can be written"
+            ) from None
+
+
 class Session:
     """What a command has beside its own options.
 
@@ -94,6 +118,11 @@ class Session:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with _standard_output():
+        return _main(arguments)
+
+
+def _main(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
             stream.reconfigure(errors="backslashreplace")
@@ -109,8 +138,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except (_OutputClosed, BrokenPipeError):
         # Whoever read our output has seen enough; nothing more can be flushed.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return DONE
+    except _OutputError as error:
+        _drop_output()
+        return _failed(str(error), WRONG_INPUT, arguments)
     except TunesmithError as error:
         return _failed(str(error), WRONG_INPUT, arguments)
     except MemoryError:
@@ -122,10 +154,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(_usage(error, message, arguments), WRONG_INPUT, arguments)
         from tunesmith.registry import place_in_file
 
+        if isinstance(error, _EndOfFileError) and isinstance(error.__cause__, EOFError):
+            error = error.__cause__
         what = f"{type(error).__name__}: {error}"
         if (place := place_in_file(error)) is not None:
             return _failed(f"{place}: {shortened(what)}; mend the file", WRONG_INPUT, arguments)
         return _failed(f"{what}; this is our fault, please report it", OUR_FAULT, arguments)
+
+
+@contextlib.contextmanager
+def _standard_output() -> Iterator[None]:
+    """Write through :class:`_Output`, where standard output is a plain file, pipe or device."""
+    before = sys.stdout
+    buffer = getattr(before, "buffer", None)
+    if type(getattr(buffer, "raw", buffer)) is not io.FileIO:
+        yield
+        return
+    before.flush()
+    raw = _Output(before.fileno(), "w", closefd=False)
+    is_buffered = buffer is not getattr(buffer, "raw", buffer)
+    output = io.TextIOWrapper(
+        io.BufferedWriter(raw) if is_buffered else cast(Any, raw),
+        encoding=before.encoding,
+        line_buffering=before.isatty(),
+        write_through=not is_buffered,
+    )
+    with contextlib.redirect_stdout(output):
+        yield
+
+
+def _drop_output() -> None:
+    """Let what is left to be written go nowhere: it would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
@@ -220,6 +280,8 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
             raise _Interrupted from None
         except BrokenPipeError:
             raise _OutputClosed from None
+        except EOFError as error:
+            raise _EndOfFileError from error
         except SystemExit as error:  # of a user's file
             raise TunesmithError("a class of yours ended the program; let it raise") from error
 

@@ -85,12 +85,24 @@ def test_wrong_folders_are_told(tmp_path):
         read_about(tmp_path / "x", "other/1")
     with pytest.raises(FormatError, match="float64, not int32"):
         load_array(tmp_path / "x", "a", np.int32)
-    (tmp_path / "x" / "a.npy").write_bytes(b"nothing")
+    with open(tmp_path / "archive", "wb") as file:
+        np.savez(file, a=np.zeros(1))
+    archive = (tmp_path / "archive").read_bytes()
+    plain = (tmp_path / "x" / "a.npy").read_bytes()
+    huge = plain.replace(b"(1,), }" + b" " * 30, b"(%d,), }" % 10**30)
+    assert huge != plain
+    objects = tmp_path / "objects.npy"
+    np.save(objects, np.array([{}]), allow_pickle=True)
     with pytest.raises(FormatError, match="no array"):
-        load_array(tmp_path / "x", "a", np.float64)
-    (tmp_path / "x" / "about.json").write_text("{")
-    with pytest.raises(FormatError, match="no JSON"):
-        read_about(tmp_path / "x", "test/1")
+        load_array(tmp_path, "objects", np.float64)
+    for content in (b"nothing", b"", b"PK\x03\x04", archive, plain[:-1], huge):
+        (tmp_path / "x" / "a.npy").write_bytes(content)
+        with pytest.raises(FormatError, match="no array"):
+            load_array(tmp_path / "x", "a", np.float64)
+    for text in ("{", "", "[" * 100_000):
+        (tmp_path / "x" / "about.json").write_text(text)
+        with pytest.raises(FormatError, match="no JSON"):
+            read_about(tmp_path / "x", "test/1")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     with pytest.raises(TunesmithError, match="something else is there"):

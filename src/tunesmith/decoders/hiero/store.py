@@ -66,7 +66,7 @@ def read_about(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(str(path), None, problem, "name a folder that was made here") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FormatError(str(path), None, "it is no JSON", "make the folder again") from None
     if not isinstance(about, dict) or about.get("schema") != schema:
         raise FormatError(str(path), None, f"its schema is not {schema}", "make the folder again")
@@ -77,11 +77,11 @@ def load_array(folder: str | os.PathLike[str], name: str, dtype: Any) -> NDArray
     """Return an array of a folder, mapped and read-only."""
     path = Path(folder) / f"{name}.npy"
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")  # no pickle, no archive
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(str(path), None, problem, "make the folder again") from None
-    except ValueError:
+    except (ValueError, EOFError, OverflowError, TypeError):
         raise FormatError(str(path), None, "it is no array", "make the folder again") from None
     if array.dtype != np.dtype(dtype):
         problem = f"its numbers are {array.dtype}, not {np.dtype(dtype)}"
