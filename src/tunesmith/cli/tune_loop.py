@@ -245,6 +245,11 @@ def run(
                 "--forest-search, --list-size and --forest-lists are for forests, and lists are "
                 "tuned on; drop them"
             )
+        if is_searched and "nbest_size" in decoder_options:
+            raise UsageError(
+                "--nbest-size is for lists, and forests are tuned on; drop it, or give --tune-on "
+                "lists"
+            )
         if begun is None and who.start() is None:
             raise UsageError(f"the decoder '{decoder}' has no weights of its own; give --start")
         inputs = _read(source, references, who, metrics, "")

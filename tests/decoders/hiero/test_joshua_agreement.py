@@ -236,3 +236,24 @@ def test_what_means_something_in_a_grammar(tmp_path: Path, text: str) -> None:
     assert weights is not None
     # Within it stands -lsb- for [ and so on, as in Joshua; what comes out has it again.
     assert decoder.translate(weights, [Sentence(0, text)]) == [text]
+
+
+def test_long_sentences_are_cut_off(tmp_path: Path) -> None:
+    decoder = made(tmp_path, more="max-len = 3\n")
+    weights = decoder.start()
+    assert weights is not None
+    with pytest.warns(UserWarning, match="cut off after 3 words, as the joshua.config says"):
+        found = decoder.translate(weights, [Sentence(0, "q r s t u")])
+    assert found == ["q r s"]
+
+
+def test_the_configuration_with_other_weights(tmp_path: Path) -> None:
+    decoder = made(tmp_path)
+    weights = decoder.start()
+    assert weights is not None
+    text = decoder.rewritten(weights.updated(Weights.from_dict({"lm_0": 0.625})))
+    assert text is not None
+    (tmp_path / "joshua.config").write_bytes(text)
+    again = HieroDecoder(joshua=str(tmp_path / "joshua.config")).start()
+    assert again is not None
+    assert dict(again) == {**weights, "lm_0": 0.625}

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from tunesmith.decoders.hiero.language_model import LanguageModel, LanguageModel
 from tunesmith.decoders.hiero.lexical import frequent_in_rules, with_lexical
 from tunesmith.decoders.hiero.model import ABOUT, HieroModel
 from tunesmith.decoders.hiero.store import frozen
-from tunesmith.errors import UsageError
+from tunesmith.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from tunesmith.decoders.hiero.decoder import HieroDecoder
@@ -75,6 +76,8 @@ class Parts:
         What it was made of.
     limit
         The words that a rule may cover.
+    longest
+        Words of a sentence that are read; 0 for all.
     frequent
         The source and the target words that have lexical features, if there are such.
     names
@@ -88,6 +91,7 @@ class Parts:
     files: tuple[FileDigest, ...]
     limit: int
     frequent: tuple[Collection[str], Collection[str]] | None = None
+    longest: int = 0
     names: tuple[str, ...] = field(init=False)
     _met: set[str] = field(default_factory=set)
     _grammars: OrderedDict[str, Grammar] = field(default_factory=OrderedDict)
@@ -101,6 +105,12 @@ class Parts:
         """Take apart what is to be translated: words, or cdec's ``<seg>`` around them."""
         attributes, text = segment(text)
         words = tuple(self.conventions.escaped(text).split())
+        if self.longest and len(words) > self.longest:
+            warnings.warn(
+                f"sentences are cut off after {self.longest} words, as the joshua.config says",
+                stacklevel=2,
+            )
+            words = words[: self.longest]
         return Input(text, words, attributes.get("grammar", ""))
 
     def learn(self, inputs: Iterable[Input]) -> None:
@@ -247,6 +257,9 @@ def _makes(grammar: Grammar, category: str) -> bool:
 def _of_joshua(options: HieroDecoder) -> Parts:
     config = JoshuaConfig.read(options.joshua)
     rules = config.conventions
+    if not config.models and not options.lm:
+        problem = "it names no language model"
+        raise FormatError(config.path, None, problem, "name one, or give --lm FILE")
     models = (
         _named_models(options.lm, rules)
         if options.lm
@@ -278,7 +291,9 @@ def _of_joshua(options: HieroDecoder) -> Parts:
     file = FileDigest(config.path, digest_of(config.path), "joshua.config")
     files = (file, *whole.files, *models.files)
     limit = options.span_limit or rules.span
-    return _parts(options, whole, models, settings, rules, config.weights, files, limit)
+    found = _parts(options, whole, models, settings, rules, config.weights, files, limit)
+    found.longest = config.longest
+    return found
 
 
 def _named_models(given: Sequence[str], rules: Conventions) -> LanguageModels:

@@ -179,6 +179,12 @@ class HieroDecoder(Decoder):
         """Return the options, and digests of what the model is made of."""
         return {**super().configuration(), "files": self._parts.digests()}
 
+    def rewritten(self, weights: Weights) -> bytes | None:
+        """Return the joshua.config, or its weights file, with other weights, if there is one."""
+        from tunesmith.decoders.joshua import JoshuaDecoder
+
+        return JoshuaDecoder(config=self.joshua).rewritten(weights) if self.joshua else None
+
     def close(self) -> None:
         """Let go of the model."""
         self.__dict__.pop("_parts", None)
