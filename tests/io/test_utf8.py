@@ -28,3 +28,5 @@ def test_refuses_what_python_refuses_at_the_same_line(data):
         with pytest.raises(FormatError) as caught:
             check_utf8(data, "f", 1)
         assert caught.value.line == 1 + data.count(b"\n", 0, bad)
+        said = "a NUL byte; is it" if data[bad] == 0 else f"byte 0x{data[bad]:02x} is not UTF-8; "
+        assert said in str(caught.value)

@@ -13,6 +13,9 @@ from tunesmith.kernels import kernel
 
 _DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+#: Characters of what is no number that a message shows.
+SHOWN = 60
+
 # 10^0 to 10^22 are exact in binary64.
 _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
@@ -124,6 +127,7 @@ def shortest(value: float) -> str:
 def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:
     """Say why ``text`` is not accepted as a number."""
     shown = text.decode("utf-8", "replace")
+    shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]} ..."
     unsigned = text.lstrip(b"+-").lower()
     if _DECIMAL.fullmatch(text) or unsigned in {b"nan", b"inf", b"infinity"}:
         problem = f"{what} is {shown}, which is not finite"

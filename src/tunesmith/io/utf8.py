@@ -20,6 +20,8 @@ def check_utf8(block: bytes, name: str, first_line: int) -> None:
     at = _first_error(np.frombuffer(block, np.uint8))
     if at >= 0:
         line = first_line + block.count(b"\n", 0, at)
+        if block[at] == 0:
+            raise FormatError(name, line, "a NUL byte", "is it a text file, in UTF-8?")
         problem = f"byte 0x{block[at]:02x} is not UTF-8"
         raise FormatError(name, line, problem, "convert the file to UTF-8")
 

@@ -176,7 +176,7 @@ def broken(old: str, new: str) -> str:
         (broken("-99\t<s>\t-0.5\n", "").replace("1=5", "1=4"), 12, "'<s>' is no 1-gram"),
         ("\\data\\\nngram 1=1\n\\1-grams:\n-1 <s>\n\\end\\\n", None, "no 1-gram </s>"),
         ("\\data\\\nngram 1=1\n\\1-grams:\n-1 </s>\n\\end\\\n", None, "no 1-gram <s>"),
-        (broken("ngram 2=2", "ngram 2=2\0"), 3, "0x00 is not UTF-8"),
+        (broken("ngram 2=2", "ngram 2=2\0"), 3, "a NUL byte; is it a text file"),
         (GOOD.replace("\n", "\r"), 1, "CR alone"),
     ],
 )
