@@ -127,7 +127,7 @@ def test_glue_in_a_file_stands_in_the_place_of_ours(files, tmp_path) -> None:
 
 def test_a_category_that_is_not_there(files, tmp_path) -> None:
     (tmp_path / "g").write_text("[S] ||| das ||| the\n")
-    with pytest.raises(TunesmithError, match=r"no rule of the grammar has \[X\]; give"):
+    with pytest.raises(TunesmithError, match=r"\[X\], which no rule of the grammar has; add"):
         _ = decoder_of(files, grammar=(str(tmp_path / "g"),)).names
 
 

@@ -63,6 +63,8 @@ def decoder(files) -> HieroDecoder:
         ({"grammar": (), "lm": ()}, UsageError, "has no model; give"),
         ({"model": "m"}, UsageError, "both model and grammar; give one"),
         ({"joshua": "j"}, UsageError, "both grammar and joshua; give one"),
+        ({"grammar": (), "model": "m", "glue": False}, UsageError, "; drop no-glue"),
+        ({"grammar": (), "joshua": "j", "glue": False}, UsageError, "; drop no-glue"),
         ({"passes": "some"}, UnknownNameError, "passes"),
         ({"unknown": "keep"}, UnknownNameError, "unknown"),
         ({"nbest_size": 0}, UsageError, "nbest-size of decoder 'hiero' is 0; give 1 or more"),
@@ -115,6 +117,45 @@ def test_without_glue_a_rule_must_cover_the_whole(files) -> None:
     assert made.translate(HELD, sentences("das haus")) == ["the house"]
     with pytest.raises(TunesmithError, match="no derivation"):
         made.translate(HELD, sentences("klein das"))
+
+
+def test_nothing_joins_words_that_pass(files, tmp_path) -> None:
+    (tmp_path / "g").write_text("[S] ||| das ||| the ||| p=1\n")
+    said = (
+        r"a word that passes is \[X\].*; add rules with it, as \[S\] \|\|\| \[X,1\] \|\|\| \[1\]$"
+    )
+    with pytest.raises(TunesmithError, match=said):
+        _ = decoder_of(files, grammar=(str(tmp_path / "g"),)).names
+    # What it says can be done.
+    (tmp_path / "more").write_text("[S] ||| [X,1] ||| [1]\n")
+    both = (str(tmp_path / "g"), str(tmp_path / "more"))
+    assert decoder_of(files, grammar=both).translate(HELD, sentences("neu")) == ["neu"]
+
+
+def test_plain_texts_and_weights(decoder) -> None:
+    wanted = decoder.translate(HELD, ALL)
+    assert decoder.translate(WEIGHTS, SENTENCES) == wanted
+    found = decoder.decode(WEIGHTS, SENTENCES)
+    assert found.ids == tuple(range(len(SENTENCES)))
+    assert [found.text(int(k)) for k in found.start[:-1]] == wanted
+    assert decoder.forests(WEIGHTS, SENTENCES).ids == found.ids
+    assert decoder.outputs(WEIGHTS, SENTENCES).ids == found.ids
+    with pytest.raises(UsageError, match=r"one text is no list of sentences; give \[text\]"):
+        decoder.translate(WEIGHTS, "das haus")
+
+
+def test_no_sentences(decoder) -> None:
+    assert decoder.translate(HELD, []) == []
+    for call in (decoder.decode, decoder.forests, decoder.outputs):
+        with pytest.raises(UsageError, match="no sentences to translate; give at least one"):
+            call(HELD, [])
+
+
+def test_a_damaged_segment_is_told_with_its_sentence(decoder) -> None:
+    given = [Sentence("doc", '<seg id="1">das')]
+    for call in (lambda: decoder.meet(given), lambda: decoder.decode(HELD, given)):
+        with pytest.raises(DecoderError, match="sentence doc: <seg> is not as it should be; write"):
+            call()
 
 
 # Lists

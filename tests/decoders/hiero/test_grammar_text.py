@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.rules import by_source, drawn_rule, rules_below
+from tunesmith.decoders.base import DecoderError
 from tunesmith.decoders.hiero import grammar_text
 from tunesmith.decoders.hiero.conventions import CDEC, JOSHUA
 from tunesmith.decoders.hiero.grammar import Nonterminal, Rule
@@ -229,6 +230,8 @@ FAULTS = {
     "[X] ||| a [X,1] [X,1] ||| [1] [1]": "on the source side twice",
     "[X] ||| a [X] [X] ||| [1] [1]": "the same index",
     "[X] ||| a [X,1] ||| [Y,1]": r"'\[Y,1\]' has another category",
+    "[X] ||| a [1] ||| [1] b": r"'\[1\]' of the source side has a number.*; write \[X,1\]",
+    "[X] ||| a [1,1] ||| [1,1] b": r"'\[1,1\]' of the source side has a number",
     "[X] ||| a [X,0] ||| [0]": "cannot be",
     "[X] ||| a [X,256] ||| [256]": "cannot be",
     "[X] ||| a [X,99999999999999999999] ||| b": "cannot be",
@@ -236,6 +239,7 @@ FAULTS = {
     "[X] ||| a ||| b ||| f=": "'f=' has no value",
     "[X] ||| a ||| b ||| =1": "'=1' has no name",
     "[X] ||| a ||| b ||| f=x": "'x', not a number",
+    "[X] ||| a ||| b ||| f=" + 500 * "x": "'x{60} ...', not a number",
     "[X] ||| a ||| b ||| f=1=2": "'1=2', not a number",
     "[X] ||| a ||| b ||| 0-0": "'0-0', not a number",
     "[X] ||| a ||| b ||| nan": "nan, which is not finite",
@@ -284,6 +288,34 @@ def test_segments_have_attributes():
     assert segment("<seg>a</seg>") == ({}, "a")
     assert segment('<seg id="1"></seg>') == ({"id": "1"}, "")
     assert segment("<segment>a</segment>") == ({}, "<segment>a</segment>")
+    assert segment("a <seg> b") == ({}, "a <seg> b")
+    assert segment("<seg id='1' grammar=g/1.gz>a</seg>") == ({"id": "1", "grammar": "g/1.gz"}, "a")
+    assert segment("""<seg id=1 a='x > "y"' b = "it's">a</seg>""") == (
+        {"id": "1", "a": 'x > "y"', "b": "it's"},
+        "a",
+    )
+    assert segment(f'<seg id="{"1" * 5000}">a</seg>')[0] == {"id": "1" * 5000}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<seg>a",
+        '<seg id="1">a',
+        ' <seg id="1" > a </seg> b',
+        '<seg id="1>a</seg>',
+        "<seg id>a</seg>",
+        "<seg 1>a</seg>",
+        '<seg id="1" a',
+        '<seg id="1"grammar="g">a</seg>',
+        '<seg id="1">a</seg> <seg id="2">b</seg>',
+        "<seg " + "a=b " * 5000,
+    ],
+    ids=lambda line: line[:30],
+)
+def test_segments_that_are_damaged(line):
+    with pytest.raises(DecoderError, match="<seg> is not as it should be; write"):
+        segment(line)
 
 
 def test_a_real_grammar_is_read_as_a_plain_reader_does(shared_data):

@@ -163,6 +163,8 @@ def test_folders_of_other_things_are_refused(tmp_path):
     with pytest.raises(TunesmithError, match="no such file"):
         LanguageModel.read(tmp_path)
     model_of(bigrams("a b").text()).save(tmp_path / "lm")
+    with pytest.raises(FormatError, match=f"{tmp_path}: this is a whole model.*; name .*/lm$"):
+        LanguageModel.read(tmp_path)
     (tmp_path / "lm" / "entries.npy").unlink()
     with pytest.raises(FormatError, match="no such file"):
         LanguageModel.read(tmp_path / "lm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.decoders.hiero.assembly import Parts, Spelled, assembled, spelled
+from tunesmith.decoders.hiero.assembly import Input, Parts, Spelled, assembled, spelled
 from tunesmith.decoders.hiero.engine import Engine
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.forest_lists import kbest_lists, outputs
@@ -87,6 +87,11 @@ class HieroDecoder(Decoder):
             )
         if len(given) > 1:
             raise UsageError(f"decoder 'hiero' has both {given[0]} and {given[1]}; give one")
+        if not self.glue and (self.model or self.joshua):
+            raise UsageError(
+                "without glue is for a grammar alone: a model and a joshua.config have glue rules "
+                "of their own; drop no-glue"
+            )
         for name, known in CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in known:
@@ -117,41 +122,67 @@ class HieroDecoder(Decoder):
         """Return the weights of the model, or of the configuration."""
         return self._parts.start
 
-    def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+    # Sentences may be plain texts, whose ids are their places, and weights any mapping.
+
+    def decode(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> CandidateSet:
         """Translate: the best derivations of each sentence, no text twice."""
+        weights = Weights.from_dict(weights)
         if self.nbest_size == 1:
             return self.outputs(weights, sentences)
         found = self.forests(weights, sentences)
         return kbest_lists(found, weights.aligned(found.names), self.nbest_size)
 
-    def outputs(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
+    def outputs(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> CandidateSet:
         """Translate: the best derivation of each sentence alone."""
+        weights = Weights.from_dict(weights)
         found = self._forests(weights, sentences, best_alone=True)
         return outputs(found, weights.aligned(found.names))
 
-    def forests(self, weights: Weights, sentences: Sequence[Sentence]) -> ForestSet:
+    def forests(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> ForestSet:
         """Translate: all derivations of each sentence that the search has met."""
-        return self._forests(weights, sentences, best_alone=False)
+        return self._forests(Weights.from_dict(weights), sentences, best_alone=False)
 
-    def translate(self, weights: Weights, sentences: Sequence[Sentence]) -> list[str]:
+    def translate(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> list[str]:
         """Return the best translation of each sentence."""
+        if not sentences:
+            return []
         found = self.outputs(weights, sentences)
         return [found.text(k) for k in range(len(found))]
 
-    def meet(self, sentences: Sequence[Sentence]) -> None:
+    def meet(self, sentences: Sequence[Sentence | str]) -> None:
         """Learn the features that the own grammars of sentences have beside those of ``names``."""
-        parts = self._parts
-        parts.learn(parts.read(sentence.text) for sentence in sentences)
+        self._parts.learn(self._inputs(_numbered(sentences)))
 
     def forget(self) -> None:
         """Let go of what is kept of sentences: they do not come again."""
         self._parts.forget()
 
+    def _inputs(self, sentences: Sequence[Sentence]) -> list[Input]:
+        """Take sentences apart; an error says which it is of."""
+        found = []
+        for sentence in sentences:
+            try:
+                found.append(self._parts.read(sentence.text))
+            except DecoderError as error:
+                raise DecoderError(f"sentence {sentence.id}: {error}") from None
+        return found
+
     def _forests(
-        self, weights: Weights, sentences: Sequence[Sentence], best_alone: bool
+        self, weights: Weights, given: Sequence[Sentence | str], best_alone: bool
     ) -> ForestSet:
         parts = self._parts
-        inputs = [parts.read(sentence.text) for sentence in sentences]
+        sentences = _numbered(given)
+        if not sentences:
+            raise UsageError("there are no sentences to translate; give at least one")
+        inputs = self._inputs(sentences)
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
         show, done = shown(), [0]
@@ -188,6 +219,13 @@ class HieroDecoder(Decoder):
     def close(self) -> None:
         """Let go of the model."""
         self.__dict__.pop("_parts", None)
+
+
+def _numbered(sentences: Sequence[Sentence | str]) -> list[Sentence]:
+    """Return sentences; plain texts are numbered by their places."""
+    if isinstance(sentences, str):
+        raise UsageError("one text is no list of sentences; give [text]")
+    return [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
 
 
 def _finite(weights: Weights, names: tuple[str, ...]) -> Floats:

@@ -142,8 +142,11 @@ class Engine:
         passed = dict(settings.passed)
         for category in (settings.top, *passed):
             if category not in grammar.categories:
+                whole = "a sentence" if category == settings.top else "a word that passes"
+                rule = f"[{settings.top}] ||| [{category},1] ||| [1]"
+                remedy = "that make it" if category == settings.top else f"with it, as {rule}"
                 raise TunesmithError(
-                    f"no rule of the grammar has [{category}]; give the name that it uses"
+                    f"{whole} is [{category}], which no rule of the grammar has; add rules {remedy}"
                 )
         own = [*settings.unknown_names, settings.word_name, settings.rule_name]
         if settings.passes != "none":

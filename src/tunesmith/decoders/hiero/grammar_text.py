@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints
+from tunesmith.decoders.base import DecoderError
 from tunesmith.decoders.hiero.conventions import CDEC, Conventions
 from tunesmith.decoders.hiero.grammar import FROM_START, Grammar, joined
 from tunesmith.decoders.hiero.rule_checks import FAULTS, MANY_NONTERMINALS, MOST_NONTERMINALS
@@ -32,6 +33,7 @@ from tunesmith.decoders.hiero.rule_lines import (
     NO_INDEX,
     NO_NAME,
     NO_VALUE,
+    NUMBER,
     OTHER_CATEGORY,
     PAIRS,
     RULES,
@@ -57,8 +59,11 @@ from tunesmith.io.utf8 import check_utf8
 #: Numbers for the slow way before the kernel hands them over.
 SLOW_ROOM = 1 << 12
 
-_SEGMENT = re.compile(r"\s*<seg((?:\s[^>]*)?)>(.*)</seg>\s*")
-_ATTRIBUTE = re.compile(r'([^\s="]+)\s*=\s*"([^"]*)"')
+_NAME, _VALUE = r"""[^\s="'<>]+""", r"""(?:"[^"]*"|'[^']*'|[^\s"'<>]+)"""
+_ATTRIBUTE = re.compile(rf"({_NAME})\s*=\s*({_VALUE})")
+_SEGMENT = re.compile(rf"\s*<seg((?:\s+{_NAME}\s*=\s*{_VALUE})*)\s*>(.*)</seg>\s*", re.DOTALL)
+#: What is meant to be a segment.
+_BEGUN = re.compile(r"\s*<seg[\s>]")
 
 #: Problem and remedy of what the kernel stumbles over; {} is the token.
 _FAULTS = {
@@ -87,6 +92,10 @@ _FAULTS = {
     ),
     NO_NAME: ("the feature '{}' has no name", "write name=value"),
     NO_VALUE: ("the feature '{}' has no value", "write name=value, without white space"),
+    NUMBER: (
+        "the nonterminal '{}' of the source side has a number for its category",
+        "write [X,1], with the category; a word cannot look so",
+    ),
     BAD_POINT: ("'{}' is no alignment point", "write two places from 0 on, as in 0-1"),
 }
 
@@ -159,12 +168,18 @@ def _is_glue(rows: RuleRows, category: int) -> Flags:
 def segment(line: str) -> tuple[dict[str, str], str]:
     """Return the attributes and the words of ``<seg id="0" grammar="g.0.gz">words</seg>``.
 
-    A line without markup has no attributes.
+    A line without markup has no attributes. Values are between quotes of either kind, or bare.
     """
     found = _SEGMENT.fullmatch(line)
-    if found is None:
+    if found is None or "</seg>" in found.group(2):
+        if _BEGUN.match(line):
+            raise DecoderError(
+                '<seg> is not as it should be; write <seg id="0">words</seg>, and nothing after it'
+            )
         return {}, line
-    return dict(_ATTRIBUTE.findall(found.group(1))), found.group(2).strip()
+    pairs = _ATTRIBUTE.findall(found.group(1))
+    attributes = {name: value[1:-1] if value[0] in "\"'" else value for name, value in pairs}
+    return attributes, found.group(2).strip()
 
 
 class _Reader:

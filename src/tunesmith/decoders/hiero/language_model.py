@@ -22,7 +22,7 @@ from tunesmith.bits import spread_bits
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.arpa import MAX_ORDER, ArpaReader
 from tunesmith.decoders.hiero.lm_tables import build, joined, model_arrays
-from tunesmith.decoders.hiero.store import frozen, load_array, read_about, save_arrays
+from tunesmith.decoders.hiero.store import ABOUT, frozen, load_array, read_about, save_arrays
 from tunesmith.decoders.hiero.tables import (
     EMPTY,
     ENTRY,
@@ -106,6 +106,9 @@ class LanguageModel:
     def read(cls, path: str | os.PathLike[str]) -> LanguageModel:
         """Read an ARPA file, plain or compressed, or a folder that was saved."""
         if Path(path).is_dir():
+            if not (Path(path) / ABOUT).exists() and (Path(path) / "lm" / ABOUT).is_file():
+                problem = "this is a whole model, not a language model"
+                raise FormatError(str(path), None, problem, f"name {Path(path) / 'lm'}")
             return _load(path)
         reader = ArpaReader(Source(path))
         reader.read()
