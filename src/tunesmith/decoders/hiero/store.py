@@ -44,7 +44,7 @@ def save_arrays(
         made = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
         try:
             for name, array in arrays.items():
-                np.save(made / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+                _save(made / f"{name}.npy", np.ascontiguousarray(array))
             (made / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
             made.chmod(0o755)
             if target.exists():
@@ -54,8 +54,16 @@ def save_arrays(
             shutil.rmtree(made, ignore_errors=True)
             raise
     except OSError as error:
-        problem = (error.strerror or "it cannot be written").lower()
+        problem = (error.strerror or str(error) or "it cannot be written").lower()
         raise TunesmithError(f"{target}: {problem}; name a folder that can be written") from None
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    """Write what ``np.save`` writes, which does not say why it cannot."""
+    with open(path, "wb") as file:
+        header = np.lib.format.header_data_from_array_1_0(array)
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(array.data)
 
 
 def read_about(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
