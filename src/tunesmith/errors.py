@@ -33,6 +33,7 @@ class FormatError(TunesmithError):
     def __init__(self, path: str, line: int | None, problem: str, remedy: str) -> None:
         self.path = path
         self.line = line
+        self.problem = problem
         place = path if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {shortened(problem)}; {remedy}")
 

@@ -162,7 +162,10 @@ class Grammar:
         if not words.is_sound():
             problem = "the vocabulary is damaged"
             raise FormatError(os.fspath(folder), None, problem, "make the folder again")
-        new.check(os.fspath(folder))
+        try:
+            new.check(os.fspath(folder))
+        except FormatError as error:  # which says how a rule is written
+            raise FormatError(error.path, None, error.problem, "make the folder again") from None
         return new
 
     def check(
