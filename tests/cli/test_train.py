@@ -79,6 +79,10 @@ def test_long_lines_are_told_of(cli: Run, make: Make, tmp_path: Path) -> None:
         (["--memory", "much"], "--memory is 'much'; give bytes"),
         (["--target", "-"], "the target side is read twice; give a file"),
         (["--lm", "x", "--lm-text", "y"], "a language model and text for one are given"),
+        (["--aligner", "ibm1"], "--aligner is ibm1, but --alignment gives the links; leave one"),
+        (["--iterations", "4"], "--iterations is 4, but --alignment gives the links; leave one"),
+        (["--symmetrise", "union"], "--symmetrise is union, but --alignment gives the links"),
+        (["--lm", "x"], "--order is 2, but --lm gives a language model; leave one of them out"),
         (["--filter", "none"], "none: no such file or directory"),
         (["--source", "none"], "none: no such file or directory"),
     ],
@@ -87,6 +91,36 @@ def test_wrong_options(
     options: list[str], said: str, refused: Refused, text: tuple[str, ...], tmp_path: Path
 ) -> None:
     assert refused("train", *text, "--out", tmp_path / "m", *options).startswith(said)
+
+
+def test_one_file_for_both_sides(refused: Refused, text: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(text[1])
+    for target in (text[1], tmp_path / "link"):
+        said = refused("train", *text, "--out", tmp_path / "m", "--target", target)
+        assert said.startswith(f"{text[1]} is given as source and as target; give the two sides")
+
+
+def test_a_folder_of_others_stays(
+    cli: Run, refused: Refused, text: tuple[str, ...], make: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    make("other/model.json", "{}")
+    make("other/thesis", "years of work")
+    out = tmp_path / "other"
+    assert "something else is there" in refused("train", *text, "--out", out, file=out)
+    assert cli("train", *text, "--out", tmp_path / "m", "--quiet").code == 0
+    own = tmp_path / "m"
+    lm = own / "lm.arpa.gz"
+    options = [*text[:-2], "--lm", lm, "--out", own]
+    assert "it is in" in refused("train", *options, file=lm)
+    make("m/notes", "mine")
+    assert "notes in it is no part of a model" in refused("train", *text, "--out", own, file=own)
+
+
+def test_numbers_look_alike(cli: Run) -> None:
+    shown = cli("train", "--help").out
+    assert "<int>" not in shown
+    assert shown.count("INTEGER") == 10
 
 
 def test_wrong_ways(refused: Refused, text: tuple[str, ...], tmp_path: Path) -> None:

@@ -51,14 +51,21 @@ def run(
         ),
     ] = "grow-diag-final-and",
     max_phrase: Annotated[
-        int, typer.Option(help="Words of an initial phrase at most, on either side.")
+        int,
+        typer.Option(help="Words of an initial phrase at most, on either side.", metavar="INTEGER"),
     ] = 10,
     max_symbols: Annotated[
-        int, typer.Option(help="Words and nonterminals of a source side at most.")
+        int,
+        typer.Option(help="Words and nonterminals of a source side at most.", metavar="INTEGER"),
     ] = 5,
-    max_nonterminals: Annotated[int, typer.Option(help="Nonterminals of a rule: 0, 1 or 2.")] = 2,
+    max_nonterminals: Annotated[
+        int, typer.Option(help="Nonterminals of a rule: 0, 1 or 2.", metavar="INTEGER")
+    ] = 2,
     min_gap: Annotated[
-        int, typer.Option(help="Source words that a nonterminal is extracted from at least.")
+        int,
+        typer.Option(
+            help="Source words that a nonterminal is extracted from at least.", metavar="INTEGER"
+        ),
     ] = 1,
     loose: Annotated[
         bool, typer.Option("--loose", help="Words at the ends of phrases need no link.")
@@ -68,9 +75,11 @@ def run(
         typer.Option("--adjacent", help="Nonterminals may be neighbours on the source side."),
     ] = False,
     keep_best: Annotated[
-        int, typer.Option(help="Target sides of a source side that are kept.")
+        int, typer.Option(help="Target sides of a source side that are kept.", metavar="INTEGER")
     ] = 30,
-    min_count: Annotated[int, typer.Option(help="Times that a rule must have been extracted.")] = 1,
+    min_count: Annotated[
+        int, typer.Option(help="Times that a rule must have been extracted.", metavar="INTEGER")
+    ] = 1,
     filter_by: Annotated[
         list[str],
         typer.Option(
@@ -81,7 +90,9 @@ def run(
             show_default=False,
         ),
     ] = [],  # noqa: B006  (typer's way; never changed)
-    order: Annotated[int, typer.Option(help="Words of an n-gram of the language model.")] = 5,
+    order: Annotated[
+        int, typer.Option(help="Words of an n-gram of the language model.", metavar="INTEGER")
+    ] = 5,
     lm_text: Annotated[
         list[str],
         typer.Option(
@@ -99,7 +110,10 @@ def run(
         ),
     ] = None,
     span_limit: Annotated[
-        int, typer.Option(help="Source words that a rule may cover when the model is used.")
+        int,
+        typer.Option(
+            help="Source words that a rule may cover when the model is used.", metavar="INTEGER"
+        ),
     ] = 15,
     text: Annotated[
         bool, typer.Option("--text", help="Write the rules as text too: grammar.gz.")

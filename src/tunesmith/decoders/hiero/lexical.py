@@ -119,7 +119,7 @@ def frequent_words(
             found = np.bincount(tokenize(block, words).ids, minlength=len(words))
             counts = np.pad(counts, (0, len(found) - len(counts))) + found
             line += block.count(b"\n")
-    return _most_frequent(words.words(), counts, most, at_least)
+    return most_frequent(words.words(), counts, most, at_least)
 
 
 def frequent_in_rules(
@@ -131,14 +131,15 @@ def frequent_in_rules(
     _count_words(arrays, sources, targets)
     words = grammar.vocabulary.words
     return (
-        _most_frequent(words, sources, most, at_least),
-        _most_frequent(words, targets, most, at_least),
+        most_frequent(words, sources, most, at_least),
+        most_frequent(words, targets, most, at_least),
     )
 
 
-def _most_frequent(
-    words: Sequence[str], counts: Ints, most: int | None, at_least: int
+def most_frequent(
+    words: Sequence[str], counts: Ints, most: int | None, at_least: int = 1
 ) -> tuple[str, ...]:
+    """Return the words that are counted most often, the most frequent first."""
     enough = np.flatnonzero(counts >= max(at_least, 1)).tolist()
     # Of equally frequent words, those that come first in the alphabet.
     return tuple(words[k] for k in sorted(enough, key=lambda k: (-counts[k], words[k]))[:most])

@@ -49,6 +49,7 @@ def test_a_model(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
         "lm.arpa.gz",
         "model.json",
         "weights.json",
+        "words",
     ]
     model = HieroModel.load(out)
     rules = {key(rule): rule for rule in model.grammar.rules()}
@@ -120,12 +121,62 @@ def test_rules_without_a_filter_have_the_same_scores(
     assert words == {"haus"}
 
 
+def test_a_filter_with_markup(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """Its words are those that a decoder sees."""
+    source, target, links = files
+    source.write_text('das haus\n<seg id="1">alte haus</seg>\n\ndas buch x x\n')
+    (tmp_path / "plain").write_text("ein altes haus\nkein buch\n")
+    (tmp_path / "marked").write_text(
+        '<seg id="1" grammar="das.gz">ein altes haus</seg>\n<seg id="2">kein buch</seg>'
+    )
+    for name in ("plain", "marked"):
+        train(
+            source,
+            target,
+            tmp_path / f"{name}.model",
+            Recipe(order=2),
+            alignment=links,
+            filters=[tmp_path / name],
+        )
+    plain, marked = (
+        list(Grammar.load(tmp_path / f"{name}.model" / "grammar").rules())
+        for name in ("plain", "marked")
+    )
+    assert marked == plain
+    assert {"haus", "buch"} == {s for r in plain for s in r.source if isinstance(s, str)}
+
+
+def test_languages_that_are_exchanged(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    source, target, links = files
+    (tmp_path / "test").write_text("das alte haus\n")
+
+    def run(first: Path, second: Path) -> None:
+        train(
+            first,
+            second,
+            tmp_path / "m",
+            Recipe(order=2),
+            alignment=links,
+            filters=[tmp_path / "test"],
+        )
+
+    run(source, target)  # a warning would be an error
+    with (
+        pytest.warns(UserWarning, match="of 3 words .* 0 are in the source side and 3 in"),
+        pytest.raises(TunesmithError, match="no rule is left"),
+    ):
+        run(target, source)
+
+
 def test_a_language_model_that_is_given(files: tuple[Path, Path, Path], tmp_path: Path) -> None:
     source, target, links = files
     train(source, target, tmp_path / "one", Recipe(order=2), alignment=links)
     arpa = tmp_path / "one" / "lm.arpa.gz"
     train(source, target, tmp_path / "two", alignment=links, lm=arpa)
     assert not (tmp_path / "two" / "lm.arpa.gz").exists()
+    recipe = HieroModel.load(tmp_path / "two").made["recipe"]
+    assert recipe["order"] == 2
+    assert {recipe[name] for name in ("aligner", "iterations", "symmetrise")} == {None}
     text = ["the old house", "a house"]
     own, other = (LanguageModel.read(tmp_path / name / "lm") for name in ("one", "two"))
     assert own.perplexity(text) == other.perplexity(text)

@@ -10,11 +10,12 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import FileDigest
+from tunesmith.decoders.hiero.grammar_text import segment
 from tunesmith.decoders.hiero.training.extract import PAD
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
-from tunesmith.io.read import read_lines
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
+from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.utf8 import check_utf8
 from tunesmith.kernels import kernel
 
 
@@ -38,17 +39,29 @@ class SentenceArrays(NamedTuple):
 def read_sentences(
     paths: Sequence[str | os.PathLike[str]], vocabulary: Vocabulary
 ) -> tuple[SentenceArrays, tuple[FileDigest, ...]]:
-    """Read the sentences of several files."""
+    """Read the sentences of several files, with or without ``<seg>`` around them."""
     own = Interner()
     texts, files = [], []
     for path in paths:
         source = Source(path)
-        texts.append(read_lines(source, own))
+        source.check_line_ends()
+        line = 1
+        for block in source.blocks():
+            check_utf8(block, source.name, line)
+            line += block.count(b"\n")
+            texts.append(tokenize(_without_markup(block), own))
         files.append(source.digest("text"))
     ids = vocabulary.ids_of(own.words())
     lengths = np.concatenate([text.lengths for text in texts])
     words = ids[np.concatenate([text.ids for text in texts])]
     return sentence_arrays(lengths, words, len(vocabulary)), tuple(files)
+
+
+def _without_markup(block: bytes) -> bytes:
+    """Return the words that a decoder finds in each line."""
+    if b"<seg" not in block:
+        return block
+    return "\n".join(segment(line)[1] for line in block.decode().split("\n")).encode()
 
 
 def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArrays:

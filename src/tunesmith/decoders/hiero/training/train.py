@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith._version import __version__
+from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.arpa import MAX_ORDER
 from tunesmith.decoders.hiero.grammar import Grammar, glue, joined
@@ -21,9 +22,11 @@ from tunesmith.decoders.hiero.model import (
     ARPA,
     GRAMMAR,
     LM,
+    TEXT,
     SearchSettings,
     check_target,
     write_about,
+    write_counts,
     writing_model,
 )
 from tunesmith.decoders.hiero.training.align import (
@@ -37,14 +40,11 @@ from tunesmith.decoders.hiero.training.links import Links
 from tunesmith.decoders.hiero.training.parallel_text import LONGEST, ParallelText
 from tunesmith.decoders.hiero.training.rule_arrays import NAMES
 from tunesmith.decoders.hiero.training.rule_table import RuleTable
-from tunesmith.decoders.hiero.training.source_filter import read_sentences
+from tunesmith.decoders.hiero.training.source_filter import SentenceArrays, read_sentences
 from tunesmith.decoders.hiero.training.symmetrise import check_way, symmetrised
 from tunesmith.decoders.hiero.training.text_form import write_grammar_text
 from tunesmith.errors import UsageError
 from tunesmith.progress import tell
-
-#: The rules as text, in the folder of a model.
-TEXT = "grammar.gz"
 
 #: Weights to begin with. All probabilities count alike, and those of a rule share one between
 #: them; a word more is worth about what the language model takes for it.
@@ -68,11 +68,11 @@ class Recipe:
     Attributes
     ----------
     aligner, iterations, symmetrise
-        How words are aligned; not used where an alignment is given.
+        How words are aligned; as they are by default where an alignment is given.
     rules
         Which rules are extracted and kept.
     order
-        Words of an n-gram at most.
+        Words of an n-gram at most; as it is by default where a language model is given.
     settings
         How the model will be searched.
     """
@@ -83,6 +83,10 @@ class Recipe:
     rules: RuleTable = field(default_factory=RuleTable)
     order: int = 5
     settings: SearchSettings = field(default_factory=SearchSettings)
+
+
+#: What of a recipe is of no use where an alignment is given.
+_ALIGNING = ("aligner", "iterations", "symmetrise")
 
 
 @dataclass(frozen=True)
@@ -152,16 +156,24 @@ def train(
         Write the rules as text too.
     """
     held = recipe or Recipe()
-    _check(held, target, out, alignment, lm_texts, lm)
+    inputs = [source, target, *lm_texts, *filters, *(p for p in (alignment, lm) if p is not None)]
+    check_target(out, inputs)
+    _check(held, source, target, alignment, lm_texts, lm)
     clock = _Clock()
     with writing_model(out) as folder:
         # What is wrong with a file is said before anything takes long.
         text = ParallelText.read(source, target)
         given = None if alignment is None else read_alignment(alignment, text)
         sentences = read_sentences(filters, text.vocabulary) if filters else None
+        counts = [
+            np.bincount(side.ids, minlength=len(text.vocabulary))
+            for side in (text.source, text.target)
+        ]
         _tell_of(text)
+        if sentences is not None:
+            _tell_of_languages(sentences[0], *counts)
         clock.done("reading")
-        ngrams, files = _language_model(folder, held.order, target, lm_texts, lm)
+        order, ngrams, files = _language_model(folder, held.order, target, lm_texts, lm)
         clock.done("language model")
         links = _links(text, held) if given is None else given[0]
         clock.done("alignment")
@@ -170,6 +182,7 @@ def train(
         left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
         joined([rules, glue(held.settings.category, held.settings.top)]).save(folder / GRAMMAR)
         del rules
+        write_counts(folder, *counts)
         clock.done("rules")
         trained = Trained(
             pairs=len(text),
@@ -182,7 +195,10 @@ def train(
             seconds=clock.seconds,
             size=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
         )
-        made = {"version": __version__, "recipe": asdict(held), **asdict(trained)}
+        used = {**asdict(held), "order": order}
+        if given is not None:
+            used |= dict.fromkeys(_ALIGNING)
+        made = {"version": __version__, "recipe": used, **asdict(trained)}
         files = (
             *text.files,
             *([] if given is None else [given[1]]),
@@ -195,23 +211,39 @@ def train(
 
 def _check(
     recipe: Recipe,
+    source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    out: str | os.PathLike[str],
     alignment: str | os.PathLike[str] | None,
     lm_texts: Sequence[str | os.PathLike[str]],
     lm: str | os.PathLike[str] | None,
 ) -> None:
     """Raise an error for what cannot be, before anything is read."""
-    check_target(out)
     if os.fspath(target) == "-" and lm is None:
         raise UsageError("the target side is read twice; give a file, not standard input")
+    if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+        raise UsageError(
+            f"{os.fspath(source)} is given as source and as target; give the two sides of a text"
+        )
     if lm is not None and lm_texts:
         raise UsageError("a language model and text for one are given; give one of them")
+    if not 1 <= recipe.order <= MAX_ORDER:
+        raise UsageError(f"--order is {recipe.order}; give 1 to {MAX_ORDER}")
+    if lm is not None:
+        _check_unused(recipe, ("order",), "--lm gives a language model")
     if alignment is None:
         check_way(recipe.symmetrise)
         check_aligner(recipe.aligner, recipe.iterations)
-    if not 1 <= recipe.order <= MAX_ORDER:
-        raise UsageError(f"--order is {recipe.order}; give 1 to {MAX_ORDER}")
+    else:
+        _check_unused(recipe, _ALIGNING, "--alignment gives the links")
+
+
+def _check_unused(recipe: Recipe, names: Sequence[str], why: str) -> None:
+    """Raise an error for an option that would do nothing."""
+    for name in names:
+        if getattr(recipe, name) != getattr(Recipe, name):
+            raise UsageError(
+                f"--{name} is {getattr(recipe, name)}, but {why}; leave one of them out"
+            )
 
 
 class _Clock:
@@ -237,6 +269,18 @@ def _tell_of(text: ParallelText) -> None:
         )
 
 
+def _tell_of_languages(sentences: SentenceArrays, sources: Ints, targets: Ints) -> None:
+    """Warn if the sentences to be translated are more like the target side than the source side."""
+    words = sentences.words[sentences.words >= 0]
+    in_source, in_target = (np.count_nonzero(side[words]) for side in (sources, targets))
+    if in_target > in_source:
+        warnings.warn(
+            f"of {len(sentences.words)} words of the filter's texts {in_source} are in the source "
+            f"side and {in_target} in the target side; the two may have been exchanged",
+            stacklevel=3,
+        )
+
+
 def _links(text: ParallelText, recipe: Recipe) -> Links:
     to_source, to_target = aligned(text, recipe.aligner, recipe.iterations)
     start = text.source.start, text.target.start
@@ -256,19 +300,19 @@ def _language_model(
     target: str | os.PathLike[str],
     lm_texts: Sequence[str | os.PathLike[str]],
     lm: str | os.PathLike[str] | None,
-) -> tuple[tuple[int, ...], tuple[FileDigest, ...]]:
-    """Write the language model; return how many n-grams it has, and what it was made of."""
+) -> tuple[int, tuple[int, ...], tuple[FileDigest, ...]]:
+    """Write the language model; return its order, its n-grams, and what it was made of."""
     if lm is not None:
         given = LanguageModel.read(lm)
         given.save(folder / LM)
-        return (), given.files
+        return given.order, (), given.files
     estimated = estimate_files([target, *lm_texts], order)
     estimated.write_arpa(folder / ARPA)
     model = LanguageModel.read(folder / ARPA)
     # The folder has another name while it is made.
     files = tuple(replace(file, path=ARPA) for file in model.files)
     replace(model, files=files).save(folder / LM)
-    return estimated.sizes, tuple(_digest(path) for path in lm_texts)
+    return model.order, estimated.sizes, tuple(_digest(path) for path in lm_texts)
 
 
 def _digest(path: str | os.PathLike[str]) -> FileDigest:
