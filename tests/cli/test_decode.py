@@ -119,10 +119,10 @@ def test_a_long_sentence(cli: Run, parts: list[str], make: Make) -> None:
 
 
 def test_words_that_mean_something_elsewhere(cli: Run, parts: list[str], make: Make) -> None:
-    lines = ["||| [X] [X,1] [1] <s> </s> <unk> =", "\u00a0 \u2028", "<seg>haus", "[S] ||| [X]"]
+    lines = ["||| [X] [X,1] [1] <s> </s> <unk> =", "\u00a0 \u2028", "haus <seg>", "[S] ||| [X]"]
     found = cli("decode", *parts, "--input", make("i", "".join(f"{x}\n" for x in lines)))
-    # White space of all kinds is no word; an open <seg> is a word.
-    assert found.lines() == [lines[0], "", "<seg>haus", lines[3]]
+    # White space of all kinds is no word; a <seg> that no line begins with is a word.
+    assert found.lines() == [lines[0], "", "house <seg>", lines[3]]
 
 
 # Lists
@@ -215,9 +215,49 @@ def test_grammars_of_segments(
     assert "fresh=1 " in first
 
 
+def test_quotes_of_segments(cli: Run, parts: list[str], make: Make) -> None:
+    make("own", "[X] ||| neu ||| new ||| PhraseModel_0=0\n")
+    folder = make("i", "").parent
+    lines = (
+        f"<seg id='7' grammar='{folder}/own'>neu</seg>\n<seg id=8 grammar={folder}/own>neu</seg>\n"
+    )
+    found = cli("decode", *parts, "--input", make("i", lines), "--nbest", 1, "--passes", "unknown")
+    assert [line.split(" ||| ")[:2] for line in found.lines()] == [["7", "new"], ["8", "new"]]
+
+
+def test_features_that_come_late(
+    cli: Run, refused: Refused, parts: list[str], make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether weights and features belong together is asked of all sentences."""
+    monkeypatch.setattr(command, "BLOCK", 2)
+    own = make("own", "[X] ||| neu ||| new ||| fresh=1\n")
+    lines = "".join(f'<seg id="{k}">haus</seg>\n' for k in range(4))
+    late = make("late", f'{lines}<seg id="9" grammar="{own}">neu</seg>\n')
+    given = ("decode", *parts, "--input", late)
+    found = cli(*given)
+    assert found.lines()[-1] == "new"
+    assert found.err == "tunesmith: warning: 1 feature without a weight, taken as 0: fresh\n"
+    out = own.parent / "out"
+    said = refused(*given, "--strict", "--out", out, file=parts[-1])
+    assert "1 feature without a weight, taken as 0: fresh; make the names the same" in said
+    # A weight whose feature comes late, where sentences have rules of their own from the start.
+    weights = make("w.json", json.dumps({**WEIGHTS, "fresh": 4.0, "late": 1.0}))
+    other = make("other.rules", "[X] ||| neu ||| new ||| late=1\n")
+    first = f'<seg id="8" grammar="{own}">neu</seg>\n'
+    last = f'<seg id="9" grammar="{other}">neu</seg>\n'
+    given = ("decode", *parts, "--weights", weights, "--strict", "--input")
+    found = cli(*given, make("both", f"{first}{lines}{last}"))
+    assert (found.code, found.err) == (0, "")
+    said = refused(*given, make("one", f"{first}{lines}"), "--out", out, file=weights)
+    assert "1 weight without a feature in the data, not used: late; make the names" in said
+
+
 @pytest.mark.parametrize(
     ("lines", "line", "said"),
     [
+        (["a", "<seg>b"], 2, '<seg> is not as it should be; write <seg id="0">words</seg>, and'),
+        (['<seg id="1">a</seg> b'], 1, "<seg> is not as it should be; write"),
+        ([f'<seg id="{"1" * 5000}">a</seg>'] * 2, 2, "two sentences have the id 1111"),
         (['<seg id="1">a</seg>', '<seg id="1">b</seg>'], 2, "two sentences have the id 1; give"),
         (['<seg id="0">a</seg>', "b"], 2, "some sentences have an id and others have none; give"),
         (["a", '<seg id="1">b</seg>'], 2, "some sentences have an id and others have none; give"),
@@ -351,6 +391,7 @@ def test_names_that_do_not_match(
     strange = make("w2", "Elsewhere 2\n")
     said = refused("decode", *parts, "--weights", strange, "--input", plain, file=strange)
     assert "no weight has the name of a feature" in said
+    assert said.endswith("; give the weights that belong to this model")
 
 
 # What is refused
@@ -390,6 +431,7 @@ def test_names_that_do_not_match(
             ["--passes", "none", "--no-glue", "--quiet"],
             "sentence 2: no derivation of the grammar covers",
         ),
+        (["--lm", "."], "about.json: no such file or directory; name a folder that was made"),
         (["--nothing"], "No such option: --nothing"),
     ],
 )
@@ -434,6 +476,52 @@ def test_files_that_are_wrong(refused: Refused, parts: list[str], make: Make, pl
     missing = path.parent / "model"
     said = refused("decode", "--model", missing, "--input", plain, file=missing)
     assert "no such folder; name a folder that `tunesmith train` made" in said
+
+
+def test_places_that_are_taken(
+    refused: Refused, parts: list[str], plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are refused before anything is translated."""
+    monkeypatch.setattr("tunesmith.decoders.hiero.HieroDecoder.forests", None)
+    monkeypatch.setattr("tunesmith.decoders.hiero.HieroDecoder.translate", None)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("years of work")
+    (tmp_path / "full.arrow").mkdir()
+    (tmp_path / "taken").write_text("years of work")
+    given = ("decode", *parts, "--input", plain)
+    for name in ("full", "taken"):
+        path = tmp_path / name
+        said = refused(*given, "--forest", path, file=path)
+        assert said.endswith("this is no empty folder; name a new one")
+    path = tmp_path / "full.arrow"
+    assert "this is a folder; name a file" in refused(*given, "--forest", path, file=path)
+    said = refused(*given, "--forest", tmp_path / "new", "--to", "cdec-json")
+    assert said == "format 'cdec-json' can be read only; name another one with --to"
+    new = tmp_path / "new"
+    assert "this is a folder; name a file" in refused(*given, "--out", f"{new}/", file=new)
+
+
+@pytest.mark.parametrize("name", ["input", "weights", "grammar", "lm", "other"])
+@pytest.mark.parametrize("flag", ["--out", "--forest"])
+def test_what_is_read_is_not_written(
+    refused: Refused, parts: list[str], files: dict[str, Path], name: str, flag: str, tmp_path: Path
+) -> None:
+    given = ("decode", *parts, "--lm", f"Other={files['other']}", "--input", files["input"])
+    said = refused(*given, flag, files[name])
+    assert said == f"{flag} {files[name]} is read too, and would be lost; name another one"
+    link = tmp_path / "link"
+    link.symlink_to(files[name])
+    assert "is read too" in refused(*given, flag, link)
+
+
+def test_what_forests_have_no_place_for(
+    refused: Refused, parts: list[str], make: Make, tmp_path: Path
+) -> None:
+    given = ("decode", *parts, "--forest", tmp_path / "new", "--input")
+    said = refused(*given, make("i", "das ||| haus\n"))
+    assert said.endswith("has no place for the word '|||'; give --forest FILE.arrow")
+    said = refused(*given, make("j", '<seg id="doc">das</seg>\n'))
+    assert said.endswith("has no place for the id 'doc'; give --forest FILE.arrow")
 
 
 def test_standard_input_is_read_once(refused: Refused, parts: list[str]) -> None:

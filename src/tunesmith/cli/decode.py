@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.forest_options import Memory, Pruning, check_size, set_memory
-from tunesmith.cli.options import Strict, names_of, one_standard_input
+from tunesmith.cli.options import Strict, check_not_read, names_of, one_standard_input
 from tunesmith.cli.tune_options import Owned, files, files_of, made, with_options
-from tunesmith.errors import FormatError, UsageError
+from tunesmith.errors import FormatError, UsageError, WeightNamesError
 
 if TYPE_CHECKING:
     from tunesmith.data.weights import Weights
@@ -24,11 +27,15 @@ if TYPE_CHECKING:
 DECODER = "hiero"
 #: Sentences that are translated at once; what they become is then written.
 BLOCK = 64
+#: An id that is a number; formats have no place for longer ones.
+NUMBER = re.compile("[0-9]{1,18}")
 #: What lists and forests are where no ending and no option says so.
 LISTS, FORESTS = "cdec", "moses-hypergraph"
 
 #: Makes lines of some sentences.
 Translate = Callable[[Sequence["Sentence"]], Iterable[str]]
+#: Sentences that are translated at once, with how many came before them.
+Block = tuple[int, list["Sentence"]]
 
 
 def command(arguments: Sequence[str]) -> Callable[..., None]:
@@ -118,7 +125,9 @@ def run(
     from tunesmith.io.weights import read_weights
 
     _check(nbest, unique, forest, prune, to, out)
-    one_standard_input(input_path, weights, *files_of(DECODERS, DECODER, decoder_options))
+    read = [input_path, weights, *files_of(DECODERS, DECODER, decoder_options)]
+    one_standard_input(*read)
+    _check_not_read(forest, out, read, decoder_options)
     set_memory(memory)
     pruning = None if prune is None else Pruning.of(prune)
     forest_writer = None if forest is None else _forest_writer(forest, to)
@@ -132,12 +141,9 @@ def run(
     given = None if weights is None else read_weights(weights).weights
     blocks = _blocks(input_path)
     first = next(blocks)
-    decoder.meet(first[1])
     held = _begun(session, decoder) if given is None else given
-    with names_of(weights):
-        held.matched(decoder.names, strict, unused_are="not used")
-    session.note(f"{len(decoder.names)} features")
-    every = _shown(first, blocks, input_path)
+    blocks = _matched(session, chain([first], blocks), decoder, held, strict, weights)
+    every = _shown(chain([next(blocks)], blocks), input_path)
     if forest_writer is not None and forest is not None:
         _write_forests(decoder, held, every, forest_writer, forest, pruning)
         return
@@ -176,6 +182,19 @@ def _check(
         raise UsageError("--out is for texts and lists; forests go where --forest says")
 
 
+def _check_not_read(
+    forest: str | None, out: str, read: Sequence[str | None], own: dict[str, Any]
+) -> None:
+    """Raise an error if the output would take the place of what is read."""
+    from tunesmith.decoders.hiero.model import ABOUT, WEIGHTS
+
+    # NAME=FILE is a language model too.
+    named = [path.partition("=")[2] for path in own.get("lm", ())]
+    model = [os.path.join(own["model"], name) for name in (ABOUT, WEIGHTS) if "model" in own]
+    flag, path = ("--out", out) if forest is None else ("--forest", forest)
+    check_not_read(flag, path, [*read, *named, own.get("model"), *model])
+
+
 def _check_writable(out: str) -> None:
     from tunesmith.io.streams import check_writable
 
@@ -205,7 +224,9 @@ def _list_writer(out: str, to: str | None) -> CandidateFormat:
 
 def _forest_writer(path: str, to: str | None) -> ForestFormat:
     """Return who writes forests, if they can go where they shall."""
-    from tunesmith.io.forest_formats import FOREST_FORMATS
+    from tunesmith.io.compression import without_suffix
+    from tunesmith.io.forest_folders import check_new_folder
+    from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat
     from tunesmith.io.write_forests import forest_format_of
 
     if to is None:
@@ -218,8 +239,13 @@ def _forest_writer(path: str, to: str | None) -> ForestFormat:
                 ) from None
             to = FORESTS
     writer = FOREST_FORMATS.create(to)
-    if not os.path.isdir(path):  # one that is empty is fine where forests are a file each
-        _check_writable(path.rstrip("/") or path)
+    if type(writer).write is ForestFormat.write:
+        raise UsageError(f"format '{to}' can be read only; name another one with --to")
+    single = writer.single_endings
+    if single and not without_suffix(path).lower().endswith(single):
+        check_new_folder(path)
+    else:
+        _check_writable(path)
     return writer
 
 
@@ -233,9 +259,57 @@ def _begun(session: Session, decoder: HieroDecoder) -> Weights:
     return own
 
 
-def _blocks(path: str) -> Iterator[tuple[int, list[Sentence]]]:
+def _matched(
+    session: Session,
+    blocks: Iterator[Block],
+    decoder: HieroDecoder,
+    weights: Weights,
+    strict: bool,
+    path: str | None,
+) -> Iterator[Block]:
+    """Yield all blocks, and say which features and weights do not belong together.
+
+    Sentences with rules of their own may bring features at any time. So what is not used at all
+    is known at the end, where there are such sentences.
+    """
+    from tunesmith.data.weights import Weights as Held
+    from tunesmith.decoders.hiero.grammar_text import segment
+
+    def tell(new: Set[str], unused: bool) -> None:
+        names = tuple(name for name in decoder.names if name in weights or name in new)
+        used = weights if unused else Held.from_dict({n: weights[n] for n in names if n in weights})
+        with _names_of(path):
+            used.matched(names, strict, unused_are="not used")
+
+    count, have_rules = 0, False
+    for block in blocks:
+        decoder.meet(block[1])
+        new = set(decoder.names[count:])
+        if count == 0:
+            have_rules = any("grammar" in segment(sentence.text)[0] for sentence in block[1])
+            tell(new, unused=not have_rules)
+            session.note(f"{len(decoder.names)} features")
+        elif new:
+            tell(new, unused=False)
+        count = len(decoder.names)
+        yield block
+    if have_rules:
+        tell(set(), unused=True)
+
+
+@contextlib.contextmanager
+def _names_of(path: str | None) -> Iterator[None]:
+    """Name the weights file in an error about names; they are those of a model here."""
+    try:
+        with names_of(path):
+            yield
+    except WeightNamesError as error:
+        raise WeightNamesError(str(error).replace("these lists", "this model")) from None
+
+
+def _blocks(path: str) -> Iterator[Block]:
     """Yield sentences, some at a time, with how many came before; blank lines are sentences."""
-    from tunesmith.decoders.base import Sentence
+    from tunesmith.decoders.base import DecoderError, Sentence
     from tunesmith.decoders.hiero.grammar_text import segment
     from tunesmith.io.streams import Source
 
@@ -244,10 +318,14 @@ def _blocks(path: str) -> Iterator[tuple[int, list[Sentence]]]:
     held: list[Sentence] = []
     count = 0
     for count, line in enumerate(_lines(source)):
-        own = segment(line)[0].get("id", "")
+        try:
+            own = segment(line)[0].get("id", "")
+        except DecoderError as error:
+            wrong, _, remedy = str(error).partition("; ")
+            raise FormatError(source.name, count + 1, wrong, remedy) from None
         if count == 0 and own:
             names = set()
-        name: int | str = int(own) if own.isascii() and own.isdigit() else own or count
+        name: int | str = int(own) if NUMBER.fullmatch(own) else own or count
         problem = ""
         if (names is not None) != bool(own):
             problem = "some sentences have an id and others have none"
@@ -280,20 +358,17 @@ def _lines(source: Any) -> Iterator[str]:
 
 
 def _shown(
-    first: tuple[int, list[Sentence]],
-    rest: Iterator[tuple[int, list[Sentence]]],
+    blocks: Iterator[Block],
     path: str,
 ) -> Iterator[list[Sentence]]:
     """Yield the sentences of all blocks, and let progress count through them."""
-    from itertools import chain
-
     from tunesmith.io.streams import Source
     from tunesmith.progress import is_shown, part_of
 
     total = None
     if is_shown() and os.path.isfile(path):
         total = sum(1 for _ in _lines(Source(path)))
-    for before, sentences in chain([first], rest):
+    for before, sentences in blocks:
         with part_of(before, total):
             yield sentences
 
@@ -350,4 +425,9 @@ def _write_forests(
         ids += whole.ids
         texts += whole.sources or ()
         decoder.forget()
-    writer.write(collected.finish(ids, decoder.names, words.all, tuple(texts)), path)
+    whole_set = collected.finish(ids, decoder.names, words.all, tuple(texts))
+    try:
+        writer.write(whole_set, path)
+    except UsageError as error:  # of what the format has no place for
+        remedy = "; give --forest FILE.arrow"
+        raise UsageError(re.sub("; write [^;]*arrow[^;]*$", remedy, str(error))) from None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,6 +66,15 @@ def one_standard_input(*paths: str | None) -> None:
     """Raise an error if standard input is to be read twice."""
     if paths.count("-") > 1:
         raise UsageError("standard input can be read once; give a file for the others")
+
+
+def check_not_read(flag: str, out: str | None, read: Iterable[str | None]) -> None:
+    """Raise an error if the output would take the place of a file that is read."""
+    if out is None or out == "-" or not os.path.exists(out):
+        return
+    for path in read:
+        if path and path != "-" and os.path.exists(path) and os.path.samefile(path, out):
+            raise UsageError(f"{flag} {out} is read too, and would be lost; name another one")
 
 
 def read_candidates(

@@ -59,16 +59,31 @@ def _natural(path: str) -> tuple[list[str | int], str]:
     return [int(part) if k % 2 else part for k, part in enumerate(parts)], path
 
 
-@contextlib.contextmanager
-def writing_folder(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Give a folder to write to that takes its name only when the block ends well."""
+def check_new_folder(path: str | os.PathLike[str]) -> None:
+    """Raise an error if a folder could not be written, before any work is done."""
     if os.fspath(path) == "-":
         raise TunesmithError("forests that are a file each need a folder; name one")
     target = Path(path).absolute()
+    above = target.parent
+    if not above.is_dir():
+        raise TunesmithError(f"{path}: the folder {above} does not exist; create it first")
+    if not os.access(above, os.W_OK):
+        raise TunesmithError(f"{path}: no permission to write there; name another folder")
     try:
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             # What is in it would be taken for forests of the set, or be lost.
             raise TunesmithError(f"{path}: this is no empty folder; name a new one")
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise TunesmithError(f"{path}: {problem}; name a folder that can be written") from None
+
+
+@contextlib.contextmanager
+def writing_folder(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give a folder to write to that takes its name only when the block ends well."""
+    check_new_folder(path)
+    target = Path(path).absolute()
+    try:
         temporary = tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-")
         try:
             yield temporary

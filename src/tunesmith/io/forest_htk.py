@@ -62,6 +62,7 @@ class HtkLattice(UtteranceFormat):
     """Lattices of HTK (SLF): a folder with a file a lattice, or single files."""
 
     suffixes = ENDINGS
+    single_endings = ENDINGS
     ends_lines = True
 
     @staticmethod

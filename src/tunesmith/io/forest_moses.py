@@ -55,6 +55,7 @@ class MosesHypergraph(ForestFormat):
     ends_lines = True
     suffixes: ClassVar[tuple[str, ...]] = (".hg",)
     one_a_file = True
+    single_endings: ClassVar[tuple[str, ...]] = (".hg", ".txt")
     #: Whose form it is, for errors.
     program: ClassVar[str] = "Moses"
 
@@ -69,7 +70,7 @@ class MosesHypergraph(ForestFormat):
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
         """Write one forest to a file, or all to a folder."""
-        if without_suffix(path).lower().endswith((".hg", ".txt")):
+        if without_suffix(path).lower().endswith(self.single_endings):
             if forests.groups != 1:
                 raise UsageError(
                     f"a hypergraph of {self.program} is one forest and there are {forests.groups}; "

@@ -296,7 +296,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if os.fspath(path) == "-":
         return
-    if target.is_dir():
+    if target.is_dir() or os.fspath(path).endswith("/"):
         raise TunesmithError(f"{target}: this is a folder; name a file")
     folder = target.absolute().parent
     if not folder.is_dir():
