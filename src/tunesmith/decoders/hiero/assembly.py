@@ -8,10 +8,10 @@ import re
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tunesmith.decoders.hiero.grammar_text import read_grammar, segment
 from tunesmith.decoders.hiero.joshua_config import JoshuaConfig
 from tunesmith.decoders.hiero.language_model import LanguageModel, LanguageModels
 from tunesmith.decoders.hiero.lexical import frequent_in_rules, with_lexical
-from tunesmith.decoders.hiero.model import ABOUT, HieroModel
+from tunesmith.decoders.hiero.model import HieroModel
 from tunesmith.decoders.hiero.store import frozen
 from tunesmith.errors import FormatError, UsageError
 
@@ -42,6 +42,10 @@ T = TypeVar("T", "Grammar", "Engine")
 KEPT, SHARE = 64, 0.25
 #: A language model that is given a name: what comes before is no path.
 NAMED = re.compile(r"([A-Za-z_][\w.-]*)=(.+)", re.DOTALL)
+
+
+#: Words of the source and of the target side that have lexical features of their own.
+Frequent: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Parts:
     start: Weights | None
     files: tuple[FileDigest, ...]
     limit: int
-    frequent: tuple[Collection[str], Collection[str]] | None = None
+    frequent: Frequent | None = None
     longest: int = 0
     names: tuple[str, ...] = field(init=False)
     _met: set[str] = field(default_factory=set)
@@ -221,10 +225,11 @@ def _of_model(options: HieroDecoder) -> Parts:
         if options.lm
         else LanguageModels({CDEC.model: model.language_model})
     )
-    about = Path(options.model) / ABOUT
-    files = (FileDigest(str(about), digest_of(about), "model"), *models.files)
+    own = models.files if options.lm else ()
+    files = (FileDigest(os.fspath(options.model), model.digest, "model"), *own)
     limit = options.span_limit or model.settings.span_limit
-    return _parts(options, model.grammar, models, settings, CDEC, model.start, files, limit)
+    about = settings, CDEC, model.start, files, limit
+    return _parts(options, model.grammar, models, *about, model.frequent)
 
 
 def _of_files(options: HieroDecoder) -> Parts:
@@ -321,6 +326,7 @@ def _parts(
     start: Weights | None,
     files: tuple[FileDigest, ...],
     limit: int,
+    most_frequent: Callable[[int], Frequent] | None = None,
 ) -> Parts:
     """Apply the options that are the same wherever a decoder comes from."""
     if options.span_limit is not None:
@@ -328,9 +334,11 @@ def _parts(
         limits = np.where(arrays.limits == FROM_START, FROM_START, options.span_limit)
         limited = arrays._replace(limits=frozen(limits.astype(np.int32)))
         grammar = dataclasses.replace(grammar, arrays=limited)
-    frequent = None
+    frequent: Frequent | None = None
     if options.lexical:
-        frequent = frequent_in_rules(grammar, options.lexical)
+        if most_frequent is None:
+            most_frequent = partial(frequent_in_rules, grammar)
+        frequent = most_frequent(options.lexical)
         if not any(frequent):
             raise UsageError("there are no words for lexical features; give a grammar for all")
         grammar = with_lexical(grammar, *frequent)
