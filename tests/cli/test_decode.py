@@ -355,6 +355,16 @@ def test_a_model_that_was_trained(cli: Run, make: Make, tmp_path: Path) -> None:
     assert found.err == f"tunesmith: weights: those that {model} begins with\n"
     quiet = cli("decode", "--model", model, "--input", path, "--quiet")
     assert (quiet.out, quiet.err) == (found.out, "")
+    said = cli("decode", "--model", model / "model.json", "--input", path).err
+    assert said.endswith(f"{model / 'model.json'}: this is a file; name the folder, {model}\n")
+    said = cli("decode", "--model", model, "--lm", model, "--input", path).err
+    assert said.endswith(f"{model}: this is a whole model, not a language model; name {model}/lm\n")
+    before = (model / "weights.json").read_bytes()
+    said = cli("decode", "--model", model, "--input", path, "--out", model / "weights.json").err
+    assert "weights.json is read too, and would be lost; name another one" in said
+    assert (model / "weights.json").read_bytes() == before
+    said = cli("decode", "--model", model, "--input", path, "--no-glue").err
+    assert said.endswith("have glue rules of their own; drop no-glue\n")
     own = cli("decode", "--model", model, "--weights", model / "weights.json", "--input", path)
     assert (own.out, own.err) == (found.out, "")
 

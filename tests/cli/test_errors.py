@@ -626,6 +626,18 @@ def test_output_is_a_folder(writing: Refused, tmp_path: Path) -> None:
     assert "folder" in writing(path, file=path)
 
 
+def test_output_with_a_slash(writing: Refused, tmp_path: Path) -> None:
+    path = tmp_path / "new"
+    assert "this is a folder; name a file" in writing(f"{path}/", file=path)
+
+
+@pytest.mark.parametrize("which", ["lists", "refs"])
+def test_output_is_read_too(refused: Refused, lists: Path, refs: Path, which: str) -> None:
+    out = {"lists": lists, "refs": refs}[which]
+    said = refused("tune", "--candidates", lists, "--references", refs, "--out", out)
+    assert said == f"--out {out} is read too, and would be lost; name another one"
+
+
 def test_output_below_a_file(writing: Refused, lists: Path) -> None:
     path = lists / "out.json"
     writing(path, file=path)

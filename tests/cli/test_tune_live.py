@@ -162,3 +162,11 @@ def test_a_model_without_a_decoder(refused: Refused, lists: Path) -> None:
     assert said == "--model is for tuning with a decoder; give --decoder NAME"
     said = refused("tune", "--decoder", "pool", "--decoder-candidates", lists, "--model", "x")
     assert said == "the decoder 'pool' has no option --model; leave it out"
+
+
+@pytest.mark.parametrize("name", ["source", "references", "dev-source", "test-references"])
+def test_output_is_read_too(
+    refused: Refused, arguments: Callable[..., list[str]], tmp_path: Path, name: str
+) -> None:
+    said = refused(*arguments("--out", tmp_path / name))
+    assert said == f"--out {tmp_path / name} is read too, and would be lost; name another one"

@@ -113,7 +113,7 @@ def test_what_the_text_has_no_place_for(tmp_path) -> None:
     write_forests(held, tmp_path / "a", "moses-hypergraph")
     with pytest.raises(TunesmithError, match="this is no empty folder; name a new one"):
         write_forests(held, tmp_path / "a", "moses-hypergraph")
-    with pytest.raises(TunesmithError, match="no such file or directory"):
+    with pytest.raises(TunesmithError, match="does not exist; create it first"):
         write_forests(held, tmp_path / "no" / "a", "moses-hypergraph")
 
 

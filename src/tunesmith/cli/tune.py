@@ -30,6 +30,7 @@ from tunesmith.cli.options import (
     References,
     Scores,
     Strict,
+    check_not_read,
     names_of,
     one_standard_input,
     read_candidates,
@@ -159,6 +160,8 @@ def run(
         "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
     _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
+    for given in (own_files, *held_out.values()):
+        check_not_read("--out", out, given.paths)
     set_memory(memory)
     has_forests = any(given.forests for given in (own_files, *held_out.values()))
     options = forest_options(forest_search, list_size, forest_lists, has_forests)

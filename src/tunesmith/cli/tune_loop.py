@@ -12,7 +12,14 @@ import typer
 from tunesmith.cli.app import Session
 from tunesmith.cli.forest_options import Lists as ForestLists
 from tunesmith.cli.forest_options import ListSize, Memory, Search, set_memory
-from tunesmith.cli.options import Json, References, Strict, names_of, one_standard_input
+from tunesmith.cli.options import (
+    Json,
+    References,
+    Strict,
+    check_not_read,
+    names_of,
+    one_standard_input,
+)
 from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
@@ -218,8 +225,11 @@ def run(
     from tunesmith.metrics.forest_tuning import ForestOptions
 
     held_out = {"dev": (dev_source, dev_references), "test": (test_source, test_references)}
+    read = [source, *references, dev_source, *dev_references, test_source, *test_references]
+    model = [path for name in ("grammar", "lm") for path in decoder_options.get(name, ())]
+    check_not_read("--out", out, [*read, *model])
     one_standard_input(
-        *(source, *references, dev_source, *dev_references, test_source, *test_references, start),
+        *(*read, start),
         *files_of(TUNERS, tuner, tuner_options),
         *files_of(DECODERS, decoder, decoder_options),
     )

@@ -199,6 +199,9 @@ def _read_about(path: Path) -> dict[str, Any]:
         problem = "there is no model in it" if path.is_dir() else "there is no such folder"
         remedy = "name a folder that `tunesmith train` made"
         raise FormatError(str(path), None, problem, remedy) from None
+    except NotADirectoryError:
+        remedy = f"name the folder, {path.parent}" if path.name == ABOUT else "name a folder"
+        raise FormatError(str(path), None, "this is a file", remedy) from None
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(str(file), None, problem, "name a folder that can be read") from None
