@@ -143,3 +143,5 @@ def test_wrong_files(refused: Refused, text: tuple[str, ...], make: Make, tmp_pa
     latin = make("latin", "a\nü\n\nb\n".encode("latin-1"))
     refused("train", *text, *out, "--source", latin, file=latin, line=2)
     assert "something else is there" in refused("train", *text, "--out", short, file=short)
+    marked = make("marked", "das haus\n<seg id='1'>das\n")
+    refused("train", *text, *out, "--filter", marked, file=marked, line=2)

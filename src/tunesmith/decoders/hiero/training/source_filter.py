@@ -13,6 +13,7 @@ from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.grammar_text import segment
 from tunesmith.decoders.hiero.training.extract import PAD
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
+from tunesmith.errors import TunesmithError
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.io.utf8 import check_utf8
@@ -48,8 +49,8 @@ def read_sentences(
         line = 1
         for block in source.blocks():
             check_utf8(block, source.name, line)
+            texts.append(tokenize(_without_markup(block, source.name, line), own))
             line += block.count(b"\n")
-            texts.append(tokenize(_without_markup(block), own))
         files.append(source.digest("text"))
     ids = vocabulary.ids_of(own.words())
     lengths = np.concatenate([text.lengths for text in texts])
@@ -57,11 +58,17 @@ def read_sentences(
     return sentence_arrays(lengths, words, len(vocabulary)), tuple(files)
 
 
-def _without_markup(block: bytes) -> bytes:
-    """Return the words that a decoder finds in each line."""
+def _without_markup(block: bytes, name: str, line: int) -> bytes:
+    """Return the words that a decoder finds in each line, of which the first has a number."""
     if b"<seg" not in block:
         return block
-    return "\n".join(segment(line)[1] for line in block.decode().split("\n")).encode()
+    found = []
+    for number, text in enumerate(block.decode().split("\n"), line):
+        try:
+            found.append(segment(text)[1])
+        except TunesmithError as error:
+            raise TunesmithError(f"{name}:{number}: {error}") from None
+    return "\n".join(found).encode()
 
 
 def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArrays:
