@@ -43,7 +43,7 @@ example-hiero: $(VENV)/.thot  ## train a hierarchical model, tune it on forests,
 		--source $(TEXT)/tune.de --references $(TEXT)/tune.en \
 		--dev-source $(TEXT)/dev.de --dev-references $(TEXT)/dev.en \
 		--test-source $(TEXT)/test.de --test-references $(TEXT)/test.en \
-		--tuner mira --epochs 5 --out $(HIERO)/tuned.json
+		--tuner mira --epochs 5 --out $(HIERO)/tuned.json --verbose
 	$(BIN)/tunesmith decode --model $(HIERO)/model --weights $(HIERO)/tuned.json \
 		--input $(TEXT)/test.de --out $(HIERO)/test.out
 	$(BIN)/tunesmith evaluate --hypotheses $(HIERO)/test.out --references $(TEXT)/test.en

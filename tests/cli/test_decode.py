@@ -545,3 +545,24 @@ def test_help(cli: Run) -> None:
     for flag in ("--model", "--grammar", "--lm", "--joshua", "--nbest", "--forest", "--pop-limit"):
         assert flag in found.out
     assert "all|unknown|none" in found.out
+
+
+def test_standard_input_is_not_kept_waiting(files) -> None:
+    import subprocess
+    import sys
+
+    given = ("--grammar", files["grammar"], "--lm", files["lm"], "--weights", files["weights"])
+    with subprocess.Popen(
+        [sys.executable, "-m", "tunesmith", "decode", *given, "--input", "-", "--quiet"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        for sentence, wanted in (("das haus", "the house"), ("klein", "small")):
+            running.stdin.write(f"{sentence}\n")
+            running.stdin.flush()
+            assert running.stdout.readline() == f"{wanted}\n"
+        running.stdin.close()
+    assert running.returncode == 0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tunesmith.decoders.hiero import HieroDecoder
     from tunesmith.io.forest_formats import ForestFormat
     from tunesmith.io.formats import CandidateFormat
+    from tunesmith.io.streams import Source
 
 DECODER = "hiero"
 #: Sentences that are translated at once; what they become is then written.
@@ -308,42 +309,58 @@ def _names_of(path: str | None) -> Iterator[None]:
 
 
 def _blocks(path: str) -> Iterator[Block]:
-    """Yield sentences, some at a time, with how many came before; blank lines are sentences."""
+    """Yield sentences, some at a time, with how many came before; blank lines are sentences.
+
+    From standard input those that have come are not kept waiting for others.
+    """
     from tunesmith.decoders.base import DecoderError, Sentence
     from tunesmith.decoders.hiero.grammar_text import segment
     from tunesmith.io.streams import Source
 
-    source = Source(path)
+    source = Source(path, is_live=path == "-")
     names: set[int | str] | None = None
     held: list[Sentence] = []
     count = 0
-    for count, line in enumerate(_lines(source)):
-        try:
-            own = segment(line)[0].get("id", "")
-        except DecoderError as error:
-            wrong, _, remedy = str(error).partition("; ")
-            raise FormatError(source.name, count + 1, wrong, remedy) from None
-        if count == 0 and own:
-            names = set()
-        name: int | str = int(own) if NUMBER.fullmatch(own) else own or count
-        problem = ""
-        if (names is not None) != bool(own):
-            problem = "some sentences have an id and others have none"
-        elif names is not None:
-            problem = f"two sentences have the id {name}" if name in names else ""
-            names.add(name)
-        if problem:
-            raise FormatError(source.name, count + 1, problem, "give each one of its own, or none")
-        held.append(Sentence(name, line))
-        if len(held) == BLOCK:
-            yield count + 1 - BLOCK, held
+    for lines in _lines(source):
+        for line in lines:
+            try:
+                own = segment(line)[0].get("id", "")
+            except DecoderError as error:
+                wrong, _, remedy = str(error).partition("; ")
+                raise FormatError(source.name, count + 1, wrong, remedy) from None
+            if count == 0 and own:
+                names = set()
+            name: int | str = int(own) if NUMBER.fullmatch(own) else own or count
+            problem = _wrong_name(names, name, bool(own))
+            if problem:
+                remedy = "give each one of its own, or none"
+                raise FormatError(source.name, count + 1, problem, remedy)
+            held.append(Sentence(name, line))
+            count += 1
+            if len(held) == BLOCK:
+                yield count - BLOCK, held
+                held = []
+        if held and path == "-":
+            yield count - len(held), held
             held = []
     if held:
-        yield count + 1 - len(held), held
+        yield count - len(held), held
 
 
-def _lines(source: Any) -> Iterator[str]:
-    """Yield all lines, blank ones too."""
+def _wrong_name(names: set[int | str] | None, name: int | str, is_given: bool) -> str:
+    """Say what is wrong with the id of a sentence, and take note of it."""
+    if (names is not None) != is_given:
+        return "some sentences have an id and others have none"
+    if names is None:
+        return ""
+    if name in names:
+        return f"two sentences have the id {name}"
+    names.add(name)
+    return ""
+
+
+def _lines(source: Source) -> Iterator[list[str]]:
+    """Yield all lines, blank ones too, as they come."""
     from tunesmith.io.utf8 import check_utf8
 
     source.check_line_ends()
@@ -354,7 +371,7 @@ def _lines(source: Any) -> Iterator[str]:
         if not lines[-1]:
             lines.pop()
         number += len(lines)
-        yield from (line.removesuffix("\r") for line in lines)
+        yield [line.removesuffix("\r") for line in lines]
 
 
 def _shown(
@@ -367,7 +384,7 @@ def _shown(
 
     total = None
     if is_shown() and os.path.isfile(path):
-        total = sum(1 for _ in _lines(Source(path)))
+        total = sum(map(len, _lines(Source(path))))
     for before, sentences in blocks:
         with part_of(before, total):
             yield sentences

@@ -48,10 +48,16 @@ class Source:
         A file.
     data
         What it holds, instead of opening it.
+    is_live
+        Whether what has come is yielded at once, however little it is: someone may wait for what
+        becomes of it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], data: bytes | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], data: bytes | None = None, is_live: bool = False
+    ) -> None:
         self.path = os.fspath(path)
+        self._is_live = is_live
         self.open_line: int | None = None
         self.name = "standard input" if self.path == "-" else self.path
         self._data = data
@@ -199,7 +205,8 @@ class Source:
                 head += more
             kind = kind_of(head)
             chunks = self._chunks(head, file)
-            yield from _joined(chunks if kind is None else self._inflated(kind, chunks))
+            texts = chunks if kind is None else self._inflated(kind, chunks)
+            yield from texts if self._is_live else _joined(texts)
 
     def _chunks(self, head: bytes, file: BinaryIO) -> Iterator[bytes]:
         data = head
