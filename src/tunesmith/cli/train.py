@@ -175,7 +175,7 @@ def _lines(trained: Trained, out: str) -> str:
             f"n-grams:  {' + '.join(map(str, trained.ngrams)) or 'as given'}",
             f"time:     {sum(trained.seconds.values()):.1f} s ({seconds})",
             f"model:    {out} ({trained.size / 1e6:.1f} MB)",
-            f"next:     tunesmith tune --decoder hiero --model {out} --tuner mira --source tune.src "
-            "--references tune.trg",
+            f"next:     tunesmith tune --decoder hiero --model {out} --tuner mira "
+            "--source tune.src --references tune.trg",
         ]
     )
