@@ -204,7 +204,7 @@ def test_the_logarithm_of_nothing(tmp_path):
     (tmp_path / "f").write_text(broken("-0.125", "-inf").replace("-0.25\ta b", "-inf\ta b"))
     with pytest.warns(UserWarning, match="13: a logarithm is -inf; it counts as -99") as caught:
         model = LanguageModel.read(tmp_path / "f")
-    assert len(caught) == 1
+    assert sum("-inf" in str(one.message) for one in caught) == 1
     (tmp_path / "g").write_text(broken("-0.125", "-99").replace("-0.25\ta b", "-99\ta b"))
     plain = LanguageModel.read(tmp_path / "g")
     assert model.score(["a", "b"]) == plain.score(["a", "b"])
