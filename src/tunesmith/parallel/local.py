@@ -68,6 +68,16 @@ def threads(count: int | None) -> Iterator[None]:
         _threads.reset(token)
 
 
+@contextlib.contextmanager
+def threads_of_piece(count: int) -> Iterator[None]:
+    """Let a piece of work that another thread does have so many threads of its own."""
+    token = _threads.set(count)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
+
+
 def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
