@@ -10,20 +10,68 @@ Its dual has a multiplier α_d ≥ 0 for each derivation, which sum to 1, and w'
 x = Σ_d α_d (h(d_i) − h(d)). The working set holds derivations that matter; w stays as it is until
 the end, and everything is done on the few numbers v_d(w) and on the products of the differences.
 
-The printed algorithm sets α back whenever the set grows, though w has moved already, and so does
-not end at the optimum. Here α is kept, and a derivation that joins the set begins with 0.
+Learners that work side by side (Algorithm 4) send each other their working sets. The sets of
+other examples add a maximum each to what is minimised, over their members alone, and have
+multipliers of their own that sum to 1. They do not grow.
+
+The printed algorithms set α back whenever the set grows, though w has moved already, and so do
+not end at the optimum. Here α is kept, and a derivation that joins the set begins with 0. Sets
+that were received are optimised even where nothing joins the own one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.inference.examples import Derivation, Example, write_difference
-from tunesmith.kernels import kernel
+from tunesmith.errors import UsageError
+from tunesmith.inference.examples import Derivation, Example
+from tunesmith.search.working_set_kernels import (
+    measure_set,
+    multiply_member,
+    optimise_pairs,
+    optimise_sets,
+    sum_differences,
+    write_member,
+    write_received,
+)
 
 #: Members, and numbers of their differences, that there is room for at first.
 MEMBERS, NUMBERS = 16, 1024
+
+
+@dataclass(frozen=True)
+class SharedSet:
+    """The working set of an example as other learners need it: m members and the reference d_i.
+
+    Attributes
+    ----------
+    losses : float64[m]
+        B(d_i) − B(d) of each member but the reference derivation.
+    start : int64[m+1]
+        Where the difference of each member begins.
+    features : int32[start[m]]
+        Features in which members differ from d_i, ascending within each.
+    values : float64[start[m]]
+        h(d_i) − h(d) in these.
+    """
+
+    losses: Floats = field(repr=False)
+    start: Ints = field(repr=False)
+    features: Ids = field(repr=False)
+    values: Floats = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of numbers are sent."""
+        return self.losses.nbytes + self.start.nbytes + self.features.nbytes + self.values.nbytes
 
 
 class WorkingSet:
@@ -36,10 +84,10 @@ class WorkingSet:
     epsilon
         By how much a derivation must be worse than all members to join them, and by how much
         members with a multiplier may differ: the conditions of the optimum hold within twice
-        of it.
+        of it, and within once for sets that were received.
     iterations
-        Pairs of multipliers that are looked at whenever the set has grown, and members that
-        join it, at most.
+        Pairs of multipliers of each set that are looked at whenever the own one has grown, and
+        members that join it, at most.
 
     Attributes
     ----------
@@ -52,6 +100,9 @@ class WorkingSet:
         self.iterations = iterations
         self.members: list[Derivation] = []
         # Differences, of all members one after the other; features are counted as they come up.
+        # Received sets come first, and the own one, from member ``_first`` on, last.
+        self._first = self._touched = 0
+        self._set_starts = np.zeros(2, np.int64)
         self._starts = np.zeros(MEMBERS + 1, np.int64)
         self._places = np.empty(NUMBERS, np.int32)
         self._values = np.empty(NUMBERS)
@@ -59,9 +110,11 @@ class WorkingSet:
         self._features = np.empty(NUMBERS, np.int32)
         self._before = np.empty(NUMBERS)
         self._rates = np.empty(NUMBERS)
+        self._now = np.empty(NUMBERS)
         self._sum = np.empty(NUMBERS)
         self._scratch = np.empty(NUMBERS)
-        # One number a member, and one a pair.
+        # One number a member, and one a pair of the own set.
+        self._losses = np.zeros(MEMBERS)
         self._base = np.zeros(MEMBERS)
         self._alpha = np.zeros(MEMBERS)
         self._violation = np.zeros(MEMBERS)
@@ -70,10 +123,33 @@ class WorkingSet:
     @property
     def alpha(self) -> Floats:
         """The multipliers of the members."""
-        return self._alpha[: len(self.members)].copy()
+        return self._alpha[self._first : self._first + len(self.members)].copy()
+
+    @property
+    def received_alpha(self) -> list[Floats]:
+        """The multipliers of each set that was received and not empty, its reference first."""
+        ends = self._set_starts[:-1].tolist()
+        return [self._alpha[first:last].copy() for first, last in pairwise(ends)]
+
+    def shared(self) -> SharedSet:
+        """Return the set of the last example, to be sent to others: all members, whatever α."""
+        first, last = self._first + 1, self._first + len(self.members)
+        start = self._starts[first : last + 1]
+        numbers = slice(start[0], start[-1])
+        return SharedSet(
+            self._losses[first:last].copy(),
+            start - start[0],
+            self._features[self._places[numbers]],
+            self._values[numbers].copy(),
+        )
 
     def solve(
-        self, example: Example, target: Derivation, weights: Floats, rates: Floats
+        self,
+        example: Example,
+        target: Derivation,
+        weights: Floats,
+        rates: Floats,
+        received: Sequence[SharedSet] = (),
     ) -> tuple[Ids, Floats]:
         """Return x of the optimum: features, and their values.
 
@@ -87,37 +163,80 @@ class WorkingSet:
             w; it is changed meanwhile, and the same again in the end.
         rates : float64[D]
             The diagonal of Σ.
+        received
+            Working sets of other examples, over which x is optimised too.
         """
-        self.members = [target]
-        self._base[0] = self._violation[0] = 0.0
-        self._alpha[0] = 1.0
-        self._gram[0, 0] = 0.0
-        self._starts[1] = 0
-        known, touched = {target.key}, 0
+        self._receive([one for one in received if len(one)], weights, rates)
+        self._begin(target)
+        known, due = {target.key}, self._first > 0
         for _ in range(self.iterations):
             fear = example.augmented(weights, -1.0)
-            if fear.key in known:
+            if fear.key not in known and self._join(fear, weights, rates):
+                known.add(fear.key)
+            elif not due:
                 break
-            found, excess = self._append(fear, weights, rates, touched)
-            if not excess > self.epsilon:
-                break
-            known.add(fear.key)
-            self.members.append(fear)
-            touched = found
+            due = False
             self._optimise()
-            self._sum_up(touched)
-            self._move(weights, touched)
-        features = self._features[:touched].copy()
-        weights[features] = self._before[:touched]
-        return features, self._sum[:touched].copy()
+            self._move(weights)
+        features = self._features[: self._touched].copy()
+        weights[features] = self._before[: self._touched]
+        x = self._sum[: self._touched].copy()
+        if self._first:  # of what is received much may not matter
+            return features[x != 0.0], x[x != 0.0]
+        return features, x
 
-    def _append(
-        self, one: Derivation, weights: Floats, rates: Floats, touched: int
-    ) -> tuple[int, float]:
-        """Put a derivation behind the members; return by how much it is worse than all."""
-        target, count = self.members[0], len(self.members)
-        self._make_room(len(target.features) + len(one.features))
-        found: tuple[int, float] = append_member(
+    def _receive(self, received: list[SharedSet], weights: Floats, rates: Floats) -> None:
+        """Let these be the first sets, before the own one."""
+        self._first = self._touched = 0
+        self._set_starts = np.zeros(len(received) + 2, np.int64)
+        if not received:
+            return
+        features = np.concatenate([one.features for one in received])
+        count = sum(map(len, received)) + len(received)
+        self._make_room(count, len(features))
+        touched = write_received(
+            np.array([len(one) for one in received]),
+            np.concatenate([one.losses for one in received]),
+            np.concatenate([np.diff(one.start) for one in received]),
+            features,
+            np.concatenate([one.values for one in received]),
+            weights,
+            rates,
+            self._set_starts,
+            self._losses,
+            self._starts,
+            self._places,
+            self._values,
+            self._place_of,
+            self._features,
+            self._before,
+            self._rates,
+            self._alpha,
+        )
+        if touched < 0:
+            raise UsageError(
+                f"a working set that was received has a feature of number {-1 - touched}, of "
+                f"{len(self._place_of)} features; give all learners the same features"
+            )
+        self._first, self._touched = count, touched
+        self._now[:touched] = self._before[:touched]
+
+    def _begin(self, target: Derivation) -> None:
+        """Let the own set be the reference derivation alone."""
+        self.members = [target]
+        own = self._first
+        self._make_room(own + 1, 0)
+        self._losses[own] = self._base[own] = self._violation[own] = 0.0
+        self._alpha[own] = 1.0
+        self._gram[0, 0] = 0.0
+        self._starts[own + 1] = self._starts[own]
+
+    def _join(self, one: Derivation, weights: Floats, rates: Floats) -> bool:
+        """Add a derivation to the members if it is worse than all of them."""
+        target, count = self.members[0], self._first + len(self.members)
+        numbers = len(target.features) + len(one.features)
+        self._make_room(count + 1, int(self._starts[count]) + numbers)
+        touched: int = write_member(
             target.features,
             target.values,
             one.features,
@@ -126,12 +245,38 @@ class WorkingSet:
             weights,
             rates,
             count,
-            touched,
+            self._touched,
             self._starts,
             self._places,
             self._values,
             self._place_of,
             self._features,
+            self._before,
+            self._rates,
+            self._losses,
+            self._alpha,
+        )
+        excess = self._excess(touched) if self._first else self._multiply(touched)
+        if not excess > self.epsilon:
+            return False
+        self.members.append(one)
+        self._touched = touched
+        return True
+
+    def _multiply(self, touched: int) -> float:
+        """Return by how much what was written is worse than all members, which are all there is."""
+        count = len(self.members)
+        if count == len(self._gram):
+            gram = np.zeros((2 * count, 2 * count))
+            gram[:count, :count] = self._gram
+            self._gram = gram
+        excess: float = multiply_member(
+            count,
+            touched,
+            self._losses,
+            self._starts,
+            self._places,
+            self._values,
             self._before,
             self._rates,
             self._scratch,
@@ -140,163 +285,73 @@ class WorkingSet:
             self._violation,
             self._gram,
         )
-        return found
+        return excess
 
-    def _make_room(self, more: int) -> None:
-        count = len(self.members)
-        needed, held = int(self._starts[count]) + more, len(self._values)
-        if needed > held:
-            for name in ("_places", "_values", "_features", "_before", "_rates"):
-                setattr(self, name, np.resize(getattr(self, name), 2 * needed))
-            self._sum, self._scratch = np.empty(2 * needed), np.empty(2 * needed)
-        if count == len(self._base):
-            for name in ("_base", "_alpha", "_violation"):
-                setattr(self, name, np.resize(getattr(self, name), 2 * count))
-            self._starts = np.resize(self._starts, 2 * count + 1)
-            gram = np.zeros((2 * count, 2 * count))
-            gram[:count, :count] = self._gram
-            self._gram = gram
+    def _excess(self, touched: int) -> float:
+        """Return by how much what was written is worse than all members, at the weights of now."""
+        first, count = self._first, len(self.members)
+        self._now[self._touched : touched] = self._before[self._touched : touched]
+        measure_set(
+            first,
+            first + count + 1,
+            self._losses,
+            self._starts,
+            self._places,
+            self._values,
+            self._now,
+            self._violation,
+        )
+        own = self._violation[first : first + count]
+        return float(self._violation[first + count] - own.max())
+
+    def _make_room(self, members: int, numbers: int) -> None:
+        if numbers > len(self._values):
+            for name in ("_places", "_values", "_features", "_before", "_rates", "_now", "_sum"):
+                setattr(self, name, np.resize(getattr(self, name), 2 * numbers))
+            self._scratch = np.empty(2 * numbers)
+        if members > len(self._alpha):
+            for name in ("_losses", "_base", "_alpha", "_violation"):
+                setattr(self, name, np.resize(getattr(self, name), 2 * members))
+            self._starts = np.resize(self._starts, 2 * members + 1)
 
     def _optimise(self) -> None:
-        count = len(self.members)
-        optimise_pairs(
-            self._base[:count],
-            self._gram,
-            self._alpha[:count],
-            self._violation[:count],
+        first, last = self._first, self._first + len(self.members)
+        if not first:
+            optimise_pairs(
+                self._base[:last],
+                self._gram,
+                self._alpha[:last],
+                self._violation[:last],
+                self.epsilon,
+                self.iterations,
+            )
+            return
+        self._set_starts[-1] = last
+        optimise_sets(
+            self._set_starts,
+            self._losses,
+            self._starts,
+            self._places,
+            self._values,
+            self._rates,
+            self._now[: self._touched],
+            self._alpha,
+            self._violation,
+            self._scratch,
             self.epsilon,
             self.iterations,
         )
 
-    def _sum_up(self, touched: int) -> None:
+    def _move(self, weights: Floats) -> None:
+        """Let the weights be w + Σ x."""
+        touched = self._touched
         sum_differences(
             self._starts,
             self._places,
             self._values,
             self._alpha,
-            len(self.members),
+            self._first + len(self.members),
             self._sum[:touched],
         )
-
-    def _move(self, weights: Floats, touched: int) -> None:
-        """Let the weights be w + Σ x."""
         now = self._before[:touched] + self._rates[:touched] * self._sum[:touched]
-        weights[self._features[:touched]] = now
-
-
-@kernel
-def append_member(
-    target_features: Ids,
-    target_values: Floats,
-    features: Ids,
-    values: Floats,
-    loss: float,
-    weights: Floats,
-    rates: Floats,
-    count: int,
-    touched: int,
-    starts: Ints,
-    places: Ids,
-    entries: Floats,
-    place_of: Ids,
-    known: Ids,
-    before: Floats,
-    known_rates: Floats,
-    scratch: Floats,
-    base: Floats,
-    alpha: Floats,
-    violation: Floats,
-    gram: Floats,
-) -> tuple[int, float]:
-    """Write a derivation behind ``count`` members, with a multiplier of 0.
-
-    Return the number of features that differ so far, and by how much v of the derivation, at
-    the weights of the multipliers, is more than that of any member.
-    """
-    first = starts[count]
-    size = write_difference(
-        target_features, target_values, features, values, places[first:], entries[first:]
-    )
-    starts[count + 1] = first + size
-    own_places, own = places[first : first + size], entries[first : first + size]
-    margin = 0.0
-    for k in range(size):
-        feature = own_places[k]
-        place = place_of[feature]
-        if place >= touched or known[place] != feature:
-            # The first difference in this feature: nothing has moved its weight yet.
-            place = touched
-            place_of[feature] = place
-            known[place], before[place] = feature, weights[feature]
-            known_rates[place] = rates[feature]
-            touched += 1
-        own_places[k] = place
-        margin += before[place] * own[k]
-    scratch[:touched] = 0.0
-    for k in range(size):
-        scratch[own_places[k]] = known_rates[own_places[k]] * own[k]
-    moved = 0.0
-    for other in range(count + 1):
-        product = 0.0
-        for k in range(starts[other], starts[other + 1]):
-            product += entries[k] * scratch[places[k]]
-        gram[other, count] = gram[count, other] = product
-        if other < count:
-            moved += alpha[other] * product
-    base[count], alpha[count] = loss - margin, 0.0
-    violation[count] = base[count] - moved
-    worst = violation[0]
-    for other in range(1, count):
-        worst = max(worst, violation[other])
-    return touched, violation[count] - worst
-
-
-@kernel
-def optimise_pairs(
-    base: Floats, gram: Floats, alpha: Floats, violation: Floats, epsilon: float, iterations: int
-) -> None:
-    """Move multipliers from one member to another until that gains nothing (OPTIMIZESET).
-
-    Of the pairs that SELECTPAIR may choose it is the one that violates the conditions most:
-    the greatest v, and the least v that has a multiplier.
-    """
-    count = base.shape[0]
-    for d in range(count):
-        total = base[d]
-        for e in range(count):
-            total -= alpha[e] * gram[d, e]
-        violation[d] = total
-    for _ in range(iterations):
-        up = down = -1
-        for d in range(count):
-            if up < 0 or violation[d] > violation[up]:
-                up = d
-            if alpha[d] > 0.0 and (down < 0 or violation[d] < violation[down]):
-                down = d
-        gap = violation[up] - violation[down]
-        if not gap > epsilon:
-            return
-        # OPTIMIZEPAIR; where both have the same features only the bound stops the step.
-        curvature = gram[up, up] + gram[down, down] - 2.0 * gram[up, down]
-        step = alpha[down]
-        if gap < curvature * step:
-            step = gap / curvature
-            alpha[down] -= step
-        else:
-            alpha[down] = 0.0
-        alpha[up] += step
-        ups, downs = gram[up], gram[down]
-        for d in range(count):
-            violation[d] -= step * (ups[d] - downs[d])
-
-
-@kernel
-def sum_differences(
-    starts: Ints, places: Ids, entries: Floats, alpha: Floats, count: int, total: Floats
-) -> None:
-    """Add up the members' differences, each times its multiplier: x."""
-    total[:] = 0.0
-    for d in range(count):
-        if alpha[d] > 0.0:
-            for k in range(starts[d], starts[d + 1]):
-                total[places[k]] += alpha[d] * entries[k]
+        self._now[:touched] = weights[self._features[:touched]] = now
