@@ -58,7 +58,7 @@ class Input:
 
 
 class Spelled(NamedTuple):
-    """A forest over words of its own, in the order in which they first occur in it."""
+    """Forests over words of their own, in the order in which they first occur in them."""
 
     arrays: ForestArrays
     words: tuple[str, ...]
@@ -104,6 +104,25 @@ class Parts:
 
     def __post_init__(self) -> None:
         self.names = self.engine.names
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: what is kept of sentences stays behind."""
+        left = {"_lock", "_grammars", "_engines"}
+        return {name: value for name, value in vars(self).items() if name not in left}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _grammars=OrderedDict(), _engines=OrderedDict())
+        self._lock = threading.Lock()
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The features that grammars of single sentences have added."""
+        return self.names[len(self.engine.names) :]
+
+    def take(self, added: tuple[str, ...]) -> None:
+        """Know features that were met elsewhere, in the same places."""
+        if len(self.names) < len(self.engine.names) + len(added):
+            self.names = self.engine.names + added
 
     def read(self, text: str) -> Input:
         """Take apart what is to be translated: words, or cdec's ``<seg>`` around them."""
@@ -163,16 +182,8 @@ class Parts:
         self, forests: Sequence[Spelled], ids: Sequence[GroupId], texts: Sequence[str]
     ) -> ForestSet:
         """Put forests into a set, over the words that occur in them."""
-        words: dict[str, int] = {}
-        renamed = []
-        for one in forests:
-            own = np.array([words.setdefault(w, len(words)) for w in one.words] or [0], np.int32)
-            side = one.arrays.words
-            here = np.where(side < 0, side, own[np.maximum(side, 0)])
-            renamed.append(one.arrays._replace(words=here))
-        return ForestSet(
-            tuple(ids), joined(renamed), self.names, tuple(words), sources=tuple(texts)
-        )
+        arrays, words = together(forests)
+        return ForestSet(tuple(ids), arrays, self.names, words, sources=tuple(texts))
 
     def digests(self) -> dict[str, str]:
         """Return the digests of all files."""
@@ -191,6 +202,20 @@ def spelled(found: Found, best_alone: bool, rules: Conventions) -> Spelled:
     words[side >= 0] = rank[place]
     texts = [rules.unescaped(found.prepared.word(w)) for w in said[order].tolist()]
     return Spelled(arrays._replace(words=words), tuple(texts))
+
+
+def together(forests: Sequence[Spelled]) -> Spelled:
+    """Lay forests one after the other, over one vocabulary."""
+    if len(forests) == 1:
+        return forests[0]
+    words: dict[str, int] = {}
+    renamed = []
+    for one in forests:
+        own = np.array([words.setdefault(w, len(words)) for w in one.words] or [0], np.int32)
+        side = one.arrays.words
+        here = np.where(side < 0, side, own[np.maximum(side, 0)])
+        renamed.append(one.arrays._replace(words=here))
+    return Spelled(joined(renamed), tuple(words))
 
 
 def _kept(held: OrderedDict[str, T], lock: threading.Lock, key: str, made: T) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +15,11 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.decoders.hiero.assembly import Input, Parts, Spelled, assembled, spelled
+from tunesmith.decoders.hiero.assembly import Input, Parts, assembled
 from tunesmith.decoders.hiero.engine import Engine
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.decoders.hiero.sharing import searched
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.forest_lists import kbest_lists, outputs
-from tunesmith.parallel.local import map_pieces, pieces_of
-from tunesmith.progress import shown
 from tunesmith.registry import option
 
 #: No limit is greater.
@@ -185,26 +185,14 @@ class HieroDecoder(Decoder):
         inputs = self._inputs(sentences)
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
-        show, done = shown(), [0]
-
-        def search(piece: slice) -> list[Spelled]:
-            found = []
-            for k in range(piece.start, piece.stop):
-                try:
-                    engine = parts.engine_of(inputs[k])
-                    chart = engine.search(inputs[k].words, vector)
-                except TunesmithError as error:
-                    raise DecoderError(f"sentence {sentences[k].id}: {error}") from None
-                found.append(spelled(chart, best_alone, parts.conventions))
-                done[0] += 1
-                show("decoding", done[0], len(sentences), "")
-            return found
-
-        lengths = np.array([1 + len(one.words) for one in inputs])
-        pieces = pieces_of(len(inputs), lengths, per_thread=8)
-        forests = [forest for held in map_pieces(search, pieces) for forest in held]
         ids, texts = [s.id for s in sentences], [one.text for one in inputs]
+        forests = searched(parts, ids, inputs, vector, best_alone)
         return parts.forest_set(forests, ids, texts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all that is needed where its files are not."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**fields, "_parts": self._parts}
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and digests of what the model is made of."""

@@ -179,6 +179,10 @@ class Engine:
         self._kept_bytes = 0
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[Engine], tuple[Grammar, LanguageModels, Settings]]:
+        """Be made anew in another process: what is kept of sentences stays behind."""
+        return Engine, (self.grammar, self.models, self.settings)
+
     def _with_ends(self, nodes: Ids, ends: Ids) -> Ids:
         """Return the nodes of words, where the ends of sentences may be words like any other."""
         if not self.settings.has_end_words:

@@ -22,7 +22,7 @@ from tunesmith.decoders.hiero.rule_checks import (
     unary_circle,
 )
 from tunesmith.decoders.hiero.rule_trie import RuleRows, arranged, children, sort_features
-from tunesmith.decoders.hiero.store import frozen, load_array, read_about, save_arrays
+from tunesmith.decoders.hiero.store import Portable, frozen, load_array, read_about, save_arrays
 from tunesmith.decoders.hiero.tables import GrammarArrays
 from tunesmith.decoders.hiero.vocabulary import Vocabulary
 from tunesmith.errors import FormatError
@@ -71,7 +71,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Grammar:
+class Grammar(Portable):
     """Rules in a trie over their source sides; the arrays may be on disk.
 
     Attributes

@@ -22,7 +22,14 @@ from tunesmith.bits import spread_bits
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.arpa import MAX_ORDER, ArpaReader
 from tunesmith.decoders.hiero.lm_tables import build, joined, model_arrays
-from tunesmith.decoders.hiero.store import ABOUT, frozen, load_array, read_about, save_arrays
+from tunesmith.decoders.hiero.store import (
+    ABOUT,
+    Portable,
+    frozen,
+    load_array,
+    read_about,
+    save_arrays,
+)
 from tunesmith.decoders.hiero.tables import (
     EMPTY,
     ENTRY,
@@ -85,7 +92,7 @@ class Perplexity:
 
 
 @dataclass(frozen=True, eq=False)
-class LanguageModel:
+class LanguageModel(Portable):
     """One model.
 
     Attributes
@@ -192,7 +199,7 @@ def _perplexity(log10: float, words: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LanguageModels:
+class LanguageModels(Portable):
     """Several models that are asked together.
 
     Attributes

@@ -5,6 +5,7 @@ Nothing that is read can execute code: arrays of numbers, and one JSON object be
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -105,3 +106,27 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     held = np.asarray(np.ascontiguousarray(array)).view()
     held.flags.writeable = False
     return held
+
+
+class Portable:
+    """A frozen dataclass of arrays that can be sent to another process.
+
+    Arrays come out of a message as ones that can be written, for which all kernels would be
+    compiled once more. So they are frozen again. What was made of them is left behind.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {field.name: getattr(self, field.name) for field in fields}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, _frozen_again(value))
+
+
+def _frozen_again(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return frozen(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):  # named, of arrays
+        return type(value)(*map(_frozen_again, value))
+    return value

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Bytes, Ids, Ints, Words
-from tunesmith.decoders.hiero.store import frozen
+from tunesmith.decoders.hiero.store import Portable, frozen
 from tunesmith.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)
-class Vocabulary:
+class Vocabulary(Portable):
     """Distinct words, numbered from 0 on; nothing is read until a word is asked for.
 
     Attributes
