@@ -19,6 +19,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from tunesmith._version import __version__
+from tunesmith.cli import engine_options
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
@@ -223,6 +224,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         if name == asked:
             module = importlib.import_module(f"tunesmith.cli.{name}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
+            if name in engine_options.COMMANDS:
+                function = engine_options.with_engine(function)
             app.command(name)(_framed(function))
         else:
             app.command(name, help=HELP[name])(_placeholder)

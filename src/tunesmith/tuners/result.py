@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.threads import ThreadEngine
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -15,6 +17,12 @@ SCHEMA = "tunesmith.tune/1"
 
 #: What several runs become.
 Combine = Literal["best", "average", "median"]
+
+
+def _workers() -> int:
+    """Return how many processes beside this one are at work."""
+    engine = current_engine()
+    return 0 if isinstance(engine, ThreadEngine) else engine.workers
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class TuneResult:
         ``decode_seconds``, ``tune_seconds``, and whether it was ``chosen``.
     stopped
         Why the loop ended.
+    engine, workers
+        Who worked, and how many processes beside this one did; threads are in this one.
     """
 
     tuner: str
@@ -130,6 +140,8 @@ class TuneResult:
     sentence_bleu: float | None = None
     rounds: list[dict[str, Any]] | None = None
     stopped: str | None = None
+    engine: str = field(default_factory=lambda: current_engine().name)
+    workers: int = field(default_factory=_workers)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""

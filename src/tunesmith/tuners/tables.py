@@ -233,12 +233,19 @@ def _summary(result: TuneResult) -> Text:
     scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
     proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
     searches = f"{result.line_searches} line searches in " if result.line_searches else ""
-    threads = "1 thread" if result.threads == 1 else f"{result.threads} threads"
     return _line(
-        f"{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, {threads}"
+        f"{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, {_who(result)}"
         + (f"\nruns: {scores}" if scores else "")
         + proof
     )
+
+
+def _who(result: TuneResult) -> str:
+    """Say who worked."""
+    if not result.workers:
+        return "1 thread" if result.threads == 1 else f"{result.threads} threads"
+    workers = "worker" if result.workers == 1 else "workers"
+    return f"{result.workers} {workers} ({result.engine})"
 
 
 def _line(text: str) -> Text:
