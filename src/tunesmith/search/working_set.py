@@ -197,7 +197,7 @@ class WorkingSet:
         touched = write_received(
             np.array([len(one) for one in received]),
             np.concatenate([one.losses for one in received]),
-            np.concatenate([np.diff(one.start) for one in received]),
+            np.concatenate([one.start for one in received]),
             features,
             np.concatenate([one.values for one in received]),
             weights,

@@ -209,7 +209,7 @@ def write_received(
     counts : int64[J]
         Members of each set, without the reference derivation.
     losses, starts, features, values
-        Those of all sets, one after the other; ``starts`` are the sizes of differences.
+        Those of all sets, one after the other, each with starts that begin with 0.
     """
     width = place_of.shape[0]
     for k in range(features.shape[0]):
@@ -222,7 +222,7 @@ def write_received(
         own_starts[count] = own_starts[count + 1] = first
         count += 1
         for _ in range(counts[one]):
-            first += starts[source]
+            first += starts[source + one + 1] - starts[source + one]
             own_losses[count], alpha[count] = losses[source], 0.0
             own_starts[count + 1] = first
             source += 1
@@ -248,15 +248,10 @@ def measure_set(
 ) -> None:
     """Write v of the members from ``first`` to ``last``, at the weights ``now``."""
     for d in range(first, last):
-        # Two sums: one need not wait for the other.
-        even = odd = 0.0
-        start, end = starts[d], starts[d + 1]
-        for k in range(start, end - 1, 2):
-            even += now[places[k]] * entries[k]
-            odd += now[places[k + 1]] * entries[k + 1]
-        if (end - start) % 2 == 1:
-            even += now[places[end - 1]] * entries[end - 1]
-        violation[d] = losses[d] - (even + odd)
+        total = losses[d]
+        for k in range(starts[d], starts[d + 1]):
+            total -= now[places[k]] * entries[k]
+        violation[d] = total
 
 
 @kernel
