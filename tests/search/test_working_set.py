@@ -252,6 +252,26 @@ def test_large_sets_and_vectors_find_room():
     assert (found[0][1] == found[1][1]).all()
 
 
+def test_room_for_a_derivation_that_does_not_join_costs_nothing():
+    class Long(Brute):
+        asked = 0
+
+        def augmented(self, weights, factor):
+            self.asked += 1
+            return self.derivation(min(self.asked, 2))
+
+    # The third differs in more than there is room for at first, but is worth as much.
+    vectors = np.zeros((3, 3000))
+    vectors[1, 1], vectors[2] = 1.0, 1.0
+    example = Long(vectors, [1.0, 0.0, 1.0])
+    features, x = WorkingSet(3000).solve(
+        example, example.derivation(0), np.zeros(3000), np.full(3000, 0.1)
+    )
+    assert example.asked == 2
+    assert features.tolist() == [1]
+    assert x.tolist() == [-1.0]
+
+
 @given(st.integers(0, 2**32 - 1))
 def test_differences_of_sparse_vectors(seed):
     rng = np.random.default_rng(seed)
