@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -140,6 +141,26 @@ def test_a_class_of_a_file_is_taken_with_its_options(tmp_path):
     assert type(metric) is METRICS.get(f"{path}:Words")
     combined = METRICS.create(f"sum(bleu,0.5*{path}:Words:most=2)")
     assert combined.parts[1].most == 2
+
+
+AGAIN = """
+import pickle, sys
+import tunesmith.registry
+metric = pickle.loads(sys.stdin.buffer.read())
+print(metric.name, metric.signature(), *metric.stats("a b c", []))
+"""
+
+
+def test_an_object_of_a_file_s_class_can_be_sent_to_another_process(tmp_path):
+    (tmp_path / "my.py").write_text(GOOD)
+    metric = METRICS.create(f"{tmp_path / 'my.py'}:Words:most=1")
+    program = [sys.executable, "-c", AGAIN]
+    sent = {"input": pickle.dumps(metric), "capture_output": True, "cwd": tmp_path}
+    found = subprocess.run(program, **sent, check=True).stdout.decode()
+    assert found.split() == ["Words", "words|1", "1", "1"]
+    (tmp_path / "my.py").unlink()
+    said = subprocess.run(program, **sent, check=False).stderr.decode()
+    assert f"{tmp_path / 'my.py'}: a worker has no such file; put it where" in said
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import importlib
 import importlib.util
 import math
@@ -17,6 +16,7 @@ import typing
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any, Generic, TypeVar
 
 from tunesmith.errors import UnknownNameError, UsageError
@@ -25,7 +25,8 @@ T = TypeVar("T")
 C = TypeVar("C", bound=type[Any])
 
 
-#: How the modules of users' files are called, before a digest of their path.
+#: How the modules of users' files are called, before their path in hexadecimal digits: what is
+#: sent to another process says by it where its class comes from.
 FILE_MODULE = "tunesmith_file_"
 #: ``path/to/file.py:Name``
 IN_FILE = re.compile(r".+?\.py:[^\W\d]\w*")
@@ -143,21 +144,12 @@ class Registry(Generic[T]):
         """Run a file and return a class of it."""
         if not os.path.isfile(path):
             raise UsageError(f"{path}: there is no such file; name one that defines {name}")
-        module_name = FILE_MODULE + hashlib.sha256(os.path.abspath(path).encode()).hexdigest()
-        module = sys.modules.get(module_name)
-        if module is None:
-            place = importlib.util.spec_from_file_location(module_name, path)
-            if place is None or place.loader is None:
-                raise UsageError(f"{path}: this cannot be imported; name a Python file")
-            module = importlib.util.module_from_spec(place)
-            sys.modules[module_name] = module  # dataclasses look their module up
-            try:
-                place.loader.exec_module(module)
-            except (Exception, SystemExit) as error:
-                del sys.modules[module_name]
-                where = f"{path}:{_line_in(error, path)}"
-                problem = f"{type(error).__name__}: {error}"
-                raise UsageError(f"{where}: {problem}; mend the file") from error
+        try:
+            module = importlib.import_module(FILE_MODULE + os.fsencode(os.path.abspath(path)).hex())
+        except (Exception, SystemExit) as error:
+            where = f"{path}:{_line_in(error, path)}"
+            problem = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{where}: {problem}; mend the file") from error
         cls = getattr(module, name, None)
         if not isinstance(cls, type):
             classes = [n for n, c in vars(module).items() if isinstance(c, type)]
@@ -280,6 +272,39 @@ def parse_options(
             raise UnknownNameError(f"option of {owner}", flag, known)
         parsed[known[flag].field] = known[flag].parse(text, owner)
     return parsed
+
+
+class _UsersFiles:
+    """Finds the modules of users' files, in any process."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Return where a module comes from; None if it is none of these."""
+        if not name.startswith(FILE_MODULE):
+            return None
+        file = os.fsdecode(bytes.fromhex(name.removeprefix(FILE_MODULE)))
+        if not os.path.isfile(file):
+            raise UsageError(f"{file}: a worker has no such file; put it where all can read it")
+        return importlib.util.spec_from_file_location(name, file, loader=_UsersFile(name, file))
+
+
+class _UsersFile(SourceFileLoader):
+    """Runs a user's file; classes of our kinds have the names that they have there, or give."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Run the file."""
+        super().exec_module(module)
+        for name, cls in list(vars(module).items()):
+            is_own = isinstance(cls, type) and cls.__module__ == module.__name__
+            if is_own and "name" not in vars(cls) and any(map(_is_ours, cls.__mro__)):
+                cls.name = name
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == __package__
+
+
+sys.meta_path.append(_UsersFiles)
 
 
 def file_of(thing: object) -> str | None:
