@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -99,6 +99,10 @@ class LiveTuning(Tunable):
         object.__setattr__(self, "metric", metric)
         object.__setattr__(self, "options", options or ForestOptions())
         object.__setattr__(self, "kept", kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: forests that were made stay behind."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def names(self) -> tuple[str, ...]:
