@@ -1,0 +1,378 @@
+"""Engines whose workers are elsewhere: who does what, and what happens when one is lost.
+
+A subclass of :class:`RemoteEngine` says how workers are reached:
+
+- ``_start(number)`` starts a worker and returns a :class:`Link` to it at once. The worker is within
+  :func:`tunesmith.parallel.worker.as_worker`, and its desk is told what the link is told, in the
+  same order: ``hold``, ``drop``, and ``answer`` for each ``ask``; ``skip`` as soon as it can be.
+- ``_ready(links, seconds)`` waits until a worker has answered or has died.
+- ``_publish(packed)`` puts a block where all workers can have it and returns what ``Link.hold`` is
+  given; ``_retire(block)`` takes it away.
+- ``_end()`` lets go of what the engine itself has, when all links are closed.
+
+Each worker has at most :data:`DEEPEST` messages that it has not answered, so that a pipe of 200 kB
+never blocks if large messages go another way.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.parallel.engine import Actors, Engine
+from tunesmith.parallel.local import available_threads
+from tunesmith.parallel.packing import Packed, packed, unpacked
+from tunesmith.parallel.shelf import Shelf
+from tunesmith.parallel.worker import Hello, Outcome, Raised, is_worker, versions
+
+R = TypeVar("R")
+
+#: Messages that a worker may have before it answers the first.
+DEEPEST = 8
+#: A piece, an actor or the start of a worker that ends so many workers is given up.
+STRIKES = 3
+#: Seconds that a worker may take to start, however short the timeout.
+STARTING = 120.0
+
+
+class Link(ABC):
+    """One worker, as the driver sees it; none of the methods waits for the worker.
+
+    A link to a worker that has died takes everything and does nothing.
+    """
+
+    @abstractmethod
+    def hold(self, number: int, block: Any) -> None:
+        """Have a block held, that was published."""
+
+    @abstractmethod
+    def drop(self, number: int) -> None:
+        """Have it dropped."""
+
+    @abstractmethod
+    def ask(self, message: Packed) -> None:
+        """Send a message; its answer comes with ``_ready``, in the order of the messages."""
+
+    @abstractmethod
+    def skip(self, task: int) -> None:
+        """Have no more pieces of a task done, though they are answered."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """End the worker."""
+
+    @abstractmethod
+    def why(self) -> str:
+        """Say how the worker ended: ``killed by signal 9``."""
+
+
+class Client(Protocol):
+    """Who has something done."""
+
+    warned: set[tuple[type[Warning], str]]
+
+    def answered(self, request: Request, outcome: Outcome) -> None:
+        """Take an answer."""
+
+    def lost(self, request: Request, why: str, is_begun: bool) -> None:
+        """Hear that a worker is lost before it answered, and perhaps because of this request."""
+
+
+@dataclass(eq=False)
+class Request:
+    """A message to a worker, and who wants the answer.
+
+    Attributes
+    ----------
+    numbers
+        What the worker must hold for it.
+    key
+        The client's own.
+    block
+        The message, packed as soon as it is assigned.
+    """
+
+    message: Any
+    numbers: tuple[int, ...]
+    client: Client
+    key: int
+    block: Packed | None = None
+
+
+@dataclass(eq=False)
+class Seat:
+    """The place of a worker, which may be taken by one after the other.
+
+    Attributes
+    ----------
+    sent, waiting
+        Requests that the worker has, the first of which it is doing, and those behind them.
+    since
+        When it began with the first.
+    holds
+        Numbers of the blocks that it was given.
+    is_ready
+        Whether it has said hello.
+    failed_starts
+        How many before it did not, in a row.
+    """
+
+    number: int
+    link: Link | None = None
+    sent: deque[Request] = field(default_factory=deque)
+    waiting: deque[Request] = field(default_factory=deque)
+    since: float = 0.0
+    holds: set[int] = field(default_factory=set)
+    is_ready: bool = False
+    failed_starts: int = 0
+
+
+class RemoteEngine(Engine):
+    """Workers elsewhere, that are started when they are needed and replaced when they die.
+
+    Parameters
+    ----------
+    workers
+        How many; None is one for each core.
+    timeout
+        Seconds after which a worker that has not answered is ended; None is never.
+    """
+
+    def __init__(self, workers: int | None = None, timeout: float | None = 600.0) -> None:
+        if workers is not None and workers < 1:
+            raise UsageError(f"workers is {workers}; give 1 or more")
+        if timeout is not None and not timeout > 0:
+            raise UsageError(f"timeout is {timeout:g}; give more than 0 seconds")
+        self.workers = workers or available_threads()
+        self.timeout = timeout
+        self.warned: set[tuple[type[Warning], str]] = set()
+        self._seats = [Seat(k) for k in range(self.workers)]
+        self._shelf = Shelf(self._publish)
+        self._shelf.on_gone = _swept_when_idle(self)
+        self._turn = threading.Lock()
+        self._registry: dict[Any, Any] = {}
+        #: Told of workers that are lost.
+        self._watching: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    @abstractmethod
+    def _start(self, number: int) -> Link:
+        """Start a worker."""
+
+    @abstractmethod
+    def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
+        """Wait until a worker has answered or is dead, at most so long; None is for ever.
+
+        Return at most one answer, a block, of every link that has one; None for those that have
+        died and have no answer left.
+        """
+
+    @abstractmethod
+    def _publish(self, block: Packed) -> Any:
+        """Put a block where all workers can have it."""
+
+    @abstractmethod
+    def _retire(self, block: Any) -> None:
+        """Take away a block that was published."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Let go of what the engine has besides workers and blocks."""
+
+    def map(
+        self, work: Callable[..., R], data: Any, pieces: Sequence[Any], *common: Any
+    ) -> list[R]:
+        """Give pieces to workers as they become free."""
+        from tunesmith.parallel.remote_map import RemoteMap
+
+        if not len(pieces):
+            return []
+        with self._turn:
+            try:
+                return RemoteMap(self, work, data, pieces, common).results()
+            except (KeyboardInterrupt, SystemExit, GeneratorExit):
+                self._close()
+                raise
+            finally:
+                self._sweep()
+
+    def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
+        """Make each actor where it lives: one worker after the other."""
+        from tunesmith.parallel.remote_actors import RemoteActors
+
+        return RemoteActors(self, make, data, seeds)
+
+    def close(self) -> None:
+        """End all workers; they are started anew if there is more to do."""
+        with self._turn:
+            self._close()
+
+    def _close(self) -> None:
+        for seat in self._seats:
+            if seat.link is not None:
+                seat.sent = deque(r for r in seat.sent if r.client is not self)
+                self._lose(seat, "the engine was closed")
+        for block in self._shelf.clear():
+            self._retire(block)
+        self._end()
+
+    def _seat(self, number: int) -> Seat:
+        """Return a seat with somebody in it."""
+        seat = self._seats[number]
+        if seat.link is None:
+            if is_worker():
+                raise UsageError(
+                    "a worker cannot have workers; put what a script does under "
+                    "if __name__ == '__main__':"
+                )
+            seat.link = self._start(number)
+            self._assign(seat, Request(Hello(), (), self, number))
+        return seat
+
+    def _assign(self, seat: Seat, request: Request) -> None:
+        request.block = packed(request.message)
+        seat.waiting.append(request)
+        self._send(seat)
+
+    def _send(self, seat: Seat) -> None:
+        """Send what waits, as far as there is room."""
+        while seat.link is not None and seat.waiting and len(seat.sent) < DEEPEST:
+            request = seat.waiting.popleft()
+            for number in request.numbers:
+                if number not in seat.holds:
+                    seat.link.hold(number, self._shelf.blocks[number])
+                    seat.holds.add(number)
+            if not seat.sent:
+                seat.since = time.monotonic()
+            seat.sent.append(request)
+            if request.block is not None:
+                seat.link.ask(request.block)
+                request.block = None
+
+    def _pump(self) -> None:
+        """Wait for something to happen, and tell those who want to know."""
+        alive = {seat.link: seat for seat in self._seats if seat.link is not None}
+        links = [link for link in alive if link is not None]
+        ends = [end for seat in alive.values() if (end := self._deadline(seat)) is not None]
+        seconds = max(0.0, min(ends) - time.monotonic()) if ends else None
+        happened = self._ready(links, seconds)
+        for link, block in happened:
+            self._take(alive[link], block)
+        now = time.monotonic()
+        for seat in alive.values():
+            end = self._deadline(seat)
+            if end is not None and end <= now and seat.link is not None:
+                late = self._ready([seat.link], 0.0)  # it may have come while we did not look
+                if late:
+                    self._take(seat, late[0][1])
+                else:
+                    limit = end - seat.since
+                    self._lose(seat, f"no answer for {limit:g} seconds")
+
+    def _deadline(self, seat: Seat) -> float | None:
+        if seat.link is None or not seat.sent:
+            return None
+        if not seat.is_ready:
+            return seat.since + max(self.timeout or 0.0, STARTING)
+        return None if self.timeout is None else seat.since + self.timeout
+
+    def _take(self, seat: Seat, block: Any | None) -> None:
+        """Hand over an answer, or the news that the worker is dead."""
+        if seat.link is None:
+            return
+        if block is None:
+            self._lose(seat, seat.link.why())
+            return
+        request = seat.sent.popleft()
+        seat.since = time.monotonic()
+        self._send(seat)
+        outcome = _outcome(block)
+        request.client.answered(request, outcome)
+        for category, text, file, line in outcome.warned:
+            if (category, text) not in request.client.warned:
+                request.client.warned.add((category, text))
+                warnings.warn_explicit(text, category, file, line, registry=self._registry)
+
+    def _lose(self, seat: Seat, why: str) -> None:
+        """Empty a seat, and give back what its worker had to do."""
+        link, sent, waiting = seat.link, list(seat.sent), list(seat.waiting)
+        seat.link, seat.is_ready = None, False
+        seat.sent.clear()
+        seat.waiting.clear()
+        seat.holds.clear()
+        if link is not None:
+            link.kill()
+        for client in list(self._watching):
+            client.seat_lost(seat.number, why)
+        for place, request in enumerate(sent + waiting):
+            request.client.lost(request, why, is_begun=bool(sent) and place == 0)
+
+    def answered(self, request: Request, outcome: Outcome) -> None:
+        """Hear that a worker is there; one that has other versions may compute other bits."""
+        if outcome.error is not None:
+            raise outcome.error.again()
+        here = versions()
+        other = {k: v for k, v in outcome.value.items() if here.get(k) != v}
+        if other:
+            self._close()
+            theirs = ", ".join(f"{k} {v}" for k, v in other.items())
+            ours = ", ".join(f"{k} {here.get(k)}" for k in other)
+            raise TunesmithError(f"workers have {theirs}, this process {ours}; install the same")
+        seat = self._seats[request.key]
+        seat.is_ready, seat.failed_starts = True, 0
+
+    def lost(self, request: Request, why: str, is_begun: bool) -> None:
+        """Hear that a worker ended before it was there."""
+        seat = self._seats[request.key]
+        seat.failed_starts += 1
+        if seat.failed_starts >= STRIKES:
+            seat.failed_starts = 0
+            raise TunesmithError(
+                f"{STRIKES} workers ended as they started ({why}); see what they print, "
+                "or work in threads"
+            )
+
+    def _sweep(self) -> None:
+        """Drop what belonged to objects that are gone."""
+        while self._shelf.gone:
+            self._drop(self._shelf.gone.popleft())
+
+    def _drop(self, number: int) -> None:
+        for seat in self._seats:
+            if number in seat.holds and seat.link is not None:
+                seat.holds.discard(number)
+                seat.link.drop(number)
+        block = self._shelf.drop(number)
+        if block is not None:
+            self._retire(block)
+
+
+def _outcome(block: Any) -> Outcome:
+    try:
+        outcome: Outcome = unpacked(block)
+    except Exception as error:  # noqa: BLE001  (whoever waits is told)
+        text = f"what a worker returned cannot be read: {error}; define it in a module"
+        return Outcome(error=Raised(TunesmithError(text)))
+    return outcome
+
+
+def _swept_when_idle(engine: RemoteEngine) -> Callable[[], None]:
+    """Return what sweeps, unless the engine is busy: then it does so when it is done."""
+    reference = weakref.ref(engine)
+
+    def sweep() -> None:
+        here = reference()
+        if here is not None and here._turn.acquire(blocking=False):
+            try:
+                here._sweep()
+            finally:
+                here._turn.release()
+
+    return sweep
