@@ -145,3 +145,15 @@ def test_wrong_uses():
         live(forests, "column:comet")
     assert "live|forests:rerank" in tuning.signature()
     assert tuning.signature().endswith("nrefs:1")
+
+
+def test_some_sentences_tell_what_is_usual_of_a_large_set(monkeypatch):
+    monkeypatch.setattr("tunesmith.metrics.live_tuning.ENOUGH", 3)
+    forests, _, _ = one_node_forests(3)
+    assert forests.groups > 3
+    source, tuning = live(forests)
+    few = tuning.usual
+    ((_, which),) = source.asked
+    assert few.groups == 3
+    assert which == sorted(which)
+    assert (which[0], which[-1]) == (0, forests.groups - 1)

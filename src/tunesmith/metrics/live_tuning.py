@@ -20,6 +20,10 @@ from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tunable import Tunable, reference_signature
 
 
+#: So many sentences, from all over a set, tell what is usual: a set may have millions.
+ENOUGH = 1000
+
+
 class LiveSource(Protocol):
     """Whoever decodes the sentences of a set, by their numbers from 0 on."""
 
@@ -56,7 +60,7 @@ class LiveTuning(Tunable):
 
     Chiang, "Hope and fear" (JMLR 2012), section 7: the decoder sees every change of the weights
     in the next sentence. Nothing is kept of a sentence. What has to be known of the whole set
-    before (how much features vary, what is usual) is that of the forests under ``start``.
+    before (how much features vary, what is usual) is that of forests under ``start``.
 
     Parameters
     ----------
@@ -138,8 +142,11 @@ class LiveTuning(Tunable):
 
     @cached_property
     def usual(self) -> ForestTuning:
-        """All forests under the starting weights."""
-        return self.forests(self.start.aligned(self.names))
+        """The forests under the starting weights; of a large set those of some of its sentences."""
+        which = None
+        if self.groups > ENOUGH:
+            which = np.linspace(0, self.groups - 1, ENOUGH).astype(np.int64).tolist()
+        return self.forests(self.start.aligned(self.names), which)
 
     def forget(self) -> None:
         """Let go of the forests under the starting weights; they are made again if need be."""
