@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import tunesmith.cli.decode as command
 from tests.decoders.hiero.files import (
     OTHER,
     RULES,
@@ -95,7 +94,7 @@ def test_blocks_do_not_show(
     asked = [["--nbest", 5], ["--nbest", 5, "--to", "jsonl"], []]
     whole = [cli("decode", *parts, "--input", plain, *options).out for options in asked]
     cli("decode", *parts, "--input", plain, "--forest", tmp_path / "one.arrow")
-    monkeypatch.setattr(command, "BLOCK", 2)
+    monkeypatch.setattr("tunesmith.decoders.base.BLOCK", 2)
     assert [cli("decode", *parts, "--input", plain, *options).out for options in asked] == whole
     cli("decode", *parts, "--input", plain, "--forest", tmp_path / "two.arrow")
     one, two = (read_forests(tmp_path / f"{name}.arrow").in_memory() for name in ("one", "two"))
@@ -229,7 +228,7 @@ def test_features_that_come_late(
     cli: Run, refused: Refused, parts: list[str], make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether weights and features belong together is asked of all sentences."""
-    monkeypatch.setattr(command, "BLOCK", 2)
+    monkeypatch.setattr("tunesmith.decoders.base.BLOCK", 2)
     own = make("own", "[X] ||| neu ||| new ||| fresh=1\n")
     lines = "".join(f'<seg id="{k}">haus</seg>\n' for k in range(4))
     late = make("late", f'{lines}<seg id="9" grammar="{own}">neu</seg>\n')

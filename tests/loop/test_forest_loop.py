@@ -111,7 +111,7 @@ def texts_of(forests, s):
 def test_the_round_trip_through_chunks_and_disk_changes_nothing(monkeypatch):
     whole = decoded_forests(ForestToy(), START, TUNE.sentences)
     assert isinstance(whole, ForestSet)
-    monkeypatch.setattr("tunesmith.loop.forests.CHUNK", 5)
+    monkeypatch.setattr("tunesmith.decoders.base.BLOCK", 5)
     monkeypatch.setattr(memory, "budget", lambda: 1000.0)
     parts = decoded_forests(ForestToy(), START, TUNE.sentences)
     assert isinstance(parts, StoredForests)

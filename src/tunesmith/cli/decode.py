@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from tunesmith.io.streams import Source
 
 DECODER = "hiero"
-#: Sentences that are translated at once; what they become is then written.
-BLOCK = 64
 #: An id that is a number; formats have no place for longer ones.
 NUMBER = re.compile("[0-9]{1,18}")
 #: What lists and forests are where no ending and no option says so.
@@ -313,10 +311,11 @@ def _blocks(path: str) -> Iterator[Block]:
 
     From standard input those that have come are not kept waiting for others.
     """
-    from tunesmith.decoders.base import DecoderError, Sentence
+    from tunesmith.decoders.base import DecoderError, Sentence, block_size
     from tunesmith.decoders.hiero.grammar_text import segment
     from tunesmith.io.streams import Source
 
+    size = block_size()
     source = Source(path, is_live=path == "-")
     names: set[int | str] | None = None
     held: list[Sentence] = []
@@ -337,8 +336,8 @@ def _blocks(path: str) -> Iterator[Block]:
                 raise FormatError(source.name, count + 1, problem, remedy)
             held.append(Sentence(name, line))
             count += 1
-            if len(held) == BLOCK:
-                yield count - BLOCK, held
+            if len(held) == size:
+                yield count - size, held
                 held = []
         if held and path == "-":
             yield count - len(held), held

@@ -18,8 +18,12 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import Forests, ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.registry import Registry, options_of
 
+#: Sentences that are decoded at once: so many, or some for each worker, and at most the last.
+BLOCK, PER_WORKER, LARGEST_BLOCK = 64, 16, 1024
 #: A feature that fires in such a share of so many sentences is not sparse.
 COMMON, MANY = 0.9, 20
 
@@ -56,6 +60,10 @@ class Decoder(ABC):
     free_options: ClassVar[tuple[str, ...]] = ("jobs",)
     #: Whether it has :meth:`forests`.
     gives_forests: ClassVar[bool] = False
+    #: Whether it can be pickled, and copies of it in other processes decode as it does.
+    is_portable: ClassVar[bool] = False
+    #: Whether it has its sentences decoded by the engine in force itself.
+    shares_out: ClassVar[bool] = False
 
     @abstractmethod
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
@@ -268,6 +276,14 @@ def disobedient(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
     slack = 1e-3 * (1.0 + np.abs(best))
     differ = best - worst > slack
     return int((differ & (best - scores[begins] > slack)).sum()), int(differ.sum())
+
+
+def block_size() -> int:
+    """Return how many sentences to decode at once, so that all workers have something to do."""
+    engine = current_engine()
+    if isinstance(engine, ThreadEngine):
+        return BLOCK
+    return min(LARGEST_BLOCK, max(BLOCK, PER_WORKER * engine.workers))
 
 
 def with_ids(decoded: CandidateSet, ids: Sequence[GroupId]) -> CandidateSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from tunesmith.data import memory
 from tunesmith.data.candidates import FileDigest, GroupId
 from tunesmith.data.forests import ForestArrays, Forests, ForestSet, cut, joined
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import Decoder, Sentence, check_forests
+from tunesmith.decoders.base import Decoder, Sentence, block_size, check_forests
+from tunesmith.errors import UsageError
 from tunesmith.inference.asking import oracle_at
 from tunesmith.inference.forest_lists import outputs
 from tunesmith.io.forest_temporary import TemporaryForests
@@ -20,15 +22,24 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.threads import ThreadEngine
+from tunesmith.progress import part_of, progress
 
-#: Sentences that a decoder is given at once, where their forests go to disk.
-CHUNK = 64
 #: What forests may take of the budget before they go to disk.
 SHARE = 1 / 4
 
 
+#: Forests with the words that they are over.
+_Made: TypeAlias = tuple[ForestArrays, Sequence[str]]
+
+
 class Words:
-    """One vocabulary for forests of several calls, each of which had its own."""
+    """One vocabulary for forests of several calls, each of which had its own.
+
+    Words are numbered in the order in which they first occur, whatever forests came together.
+    """
 
     def __init__(self) -> None:
         self._number: dict[str, int] = {}
@@ -41,9 +52,11 @@ class Words:
     def renumbered(self, arrays: ForestArrays, vocabulary: Sequence[str]) -> ForestArrays:
         """Return forests over this vocabulary, to which their words are added."""
         side = arrays.words
-        used, place = np.unique(side[side >= 0], return_inverse=True)
+        used, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
         number = self._number
-        own = np.array([number.setdefault(vocabulary[w], len(number)) for w in used], np.int32)
+        own = np.empty(len(used), np.int32)
+        for k in np.argsort(first).tolist():
+            own[k] = number.setdefault(vocabulary[used[k]], len(number))
         words: Ids = side.copy()
         words[side >= 0] = own[place]
         return arrays._replace(words=words)
@@ -89,12 +102,31 @@ def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sent
     They are in memory, or on disk if memory does not hold them.
     """
     names, words, found = decoder.names, Words(), Collected()
-    for first in range(0, len(sentences), CHUNK):
-        part = sentences[first : first + CHUNK]
-        made = decoder.forests(weights, part)
-        check_forests(made, part, names)
-        found.add(words.renumbered(made.arrays, made.vocabulary))
+    size = block_size()
+    for first in range(0, len(sentences), size):
+        with part_of(first, len(sentences)):
+            for arrays, vocabulary in _made(decoder, weights, sentences[first : first + size]):
+                found.add(words.renumbered(arrays, vocabulary))
     return found.finish([sentence.id for sentence in sentences], names, words.all)
+
+
+def _made(decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]) -> list[_Made]:
+    """Have forests made: by copies of the decoder, where there are workers that can have one."""
+    engine = current_engine()
+    is_here = isinstance(engine, ThreadEngine) or len(sentences) == 1
+    if is_here or decoder.shares_out or not decoder.is_portable:
+        return [_forests_of(decoder, sentences, weights)]
+    pieces = [sentences[piece] for piece in pieces_of(len(sentences), workers=engine.workers)]
+    found = engine.map(_forests_of, decoder, pieces, weights)
+    progress("decoding", len(sentences), len(sentences))
+    return found
+
+
+def _forests_of(decoder: Decoder, sentences: Sequence[Sentence], weights: Weights) -> _Made:
+    """Return forests with their words."""
+    found = decoder.forests(weights, sentences)
+    check_forests(found, sentences, decoder.names)
+    return found.arrays, found.vocabulary
 
 
 class DecodedSentences:
@@ -104,6 +136,14 @@ class DecodedSentences:
         self.decoder = decoder
         self.inputs = inputs
         self.names = decoder.names
+
+    def __getstate__(self) -> dict[str, Any]:
+        if not self.decoder.is_portable:
+            raise UsageError(
+                f"the decoder '{self.decoder.name}' cannot be sent to other processes; work in "
+                "threads, or see is_portable in the guide to plug-ins"
+            )
+        return vars(self)
 
     @property
     def reference_counts(self) -> list[int]:

@@ -75,8 +75,8 @@ class HieroDecoder(Decoder):
         "others are as one word",
     )
 
-    #: Whole forests can be asked for.
-    gives_forests = True
+    #: Whole forests can be asked for; whoever works has a copy of the model.
+    gives_forests = is_portable = shares_out = True
 
     def __post_init__(self) -> None:
         given = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]

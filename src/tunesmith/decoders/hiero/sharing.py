@@ -15,9 +15,9 @@ from tunesmith.decoders.base import DecoderError
 from tunesmith.decoders.hiero.assembly import Input, Parts, Spelled, spelled, together
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.local import pieces_of, threads_of_piece
+from tunesmith.parallel.local import pieces_of
 from tunesmith.parallel.threads import ThreadEngine
-from tunesmith.progress import shown
+from tunesmith.progress import Show, shown
 
 
 class Some(NamedTuple):
@@ -39,8 +39,8 @@ class Some(NamedTuple):
 class Counter:
     """Shows how many sentences are done; a copy in another process shows nothing."""
 
-    def __init__(self, total: int) -> None:
-        self._show, self._done, self._total = shown(), 0, total
+    def __init__(self, total: int, show: Show | None = None) -> None:
+        self._show, self._done, self._total = show, 0, total
 
     def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
         return Counter, (self._total,)
@@ -48,7 +48,14 @@ class Counter:
     def count(self) -> None:
         """Show that one more is done."""
         self._done += 1
-        self._show("decoding", self._done, self._total, "")
+        if self._show is not None:
+            self._show("decoding", self._done, self._total, "")
+
+    def finish(self) -> None:
+        """Show that all are done, whoever did them."""
+        if self._done < self._total:
+            self._done = self._total - 1
+            self.count()
 
 
 def searched(
@@ -67,16 +74,17 @@ def searched(
     best_alone
         Whether the best derivation is enough.
     """
-    engine, counter = current_engine(), Counter(len(inputs))
+    engine, counter = current_engine(), Counter(len(inputs), shown())
     if len(inputs) == 1:
         return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_alone, counter)]
     lengths = np.array([1 + len(one.words) for one in inputs])
-    with threads_of_piece(engine.workers):
-        pieces = pieces_of(len(inputs), lengths, per_thread=8)
+    pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
     some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
     if not isinstance(engine, ThreadEngine):
         some = [_sent(parts, one) for one in some]
-    return engine.map(search, parts, some, weights, best_alone, counter)
+    found = engine.map(search, parts, some, weights, best_alone, counter)
+    counter.finish()
+    return found
 
 
 def _sent(parts: Parts, some: Some) -> Some:
