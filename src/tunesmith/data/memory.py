@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.parallel.local import sharers
 
 #: How much memory large arrays may take before further ones go to disk: ``4G``, ``500M``.
 VARIABLE = "TUNESMITH_MEMORY"
@@ -123,14 +124,17 @@ def set_budget(size: str) -> None:
 
 @functools.cache
 def budget() -> int:
-    """Return the bytes that large arrays may take: what is set, or half of what is free."""
+    """Return the bytes that large arrays may take: what is set, or half of what is free.
+
+    Of both, the processes that share the memory of this machine have a part each.
+    """
     given = os.environ.get(VARIABLE)
     if given is not None:
-        return parsed_size(given, VARIABLE)
+        return parsed_size(given, VARIABLE) // sharers()
     free = [int(np.iinfo(np.int64).max)]
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
         free.append(int(next(x for x in lines if x.startswith("MemAvailable")).split()[1]) * 1024)
     with contextlib.suppress(OSError, ValueError):
         free.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(free) // 2
+    return min(free) // 2 // sharers()

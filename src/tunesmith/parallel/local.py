@@ -28,6 +28,9 @@ R = TypeVar("R")
 #: much as a small piece of work.
 RUNS = 16
 
+#: Among how many processes the memory of this machine is shared out; workers have it set.
+SHARERS = "TUNESMITH_SHARERS"
+
 #: Pools that wait for work, by their size; taking from a list and adding to it is atomic.
 _idle: dict[int, list[ThreadPoolExecutor]] = {}
 if hasattr(os, "register_at_fork"):
@@ -41,6 +44,11 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def sharers() -> int:
+    """Return among how many processes the memory of this machine is shared out."""
+    return int(os.environ.get(SHARERS, "1"))
 
 
 def thread_count() -> int:
@@ -123,9 +131,14 @@ def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
     _idle[count].append(pool)
 
 
-def pieces_of(items: int, weights: NDArray[Any] | None = None, per_thread: int = 4) -> list[slice]:
-    """Cut ``range(items)`` into runs of about equal weight, a few for each thread."""
-    count = max(1, min(items, thread_count() * per_thread))
+def pieces_of(
+    items: int,
+    weights: NDArray[Any] | None = None,
+    per_thread: int = 4,
+    workers: int | None = None,
+) -> list[slice]:
+    """Cut ``range(items)`` into runs of about equal weight, a few for each thread, or worker."""
+    count = max(1, min(items, (workers or thread_count()) * per_thread))
     if weights is None:
         edges = np.linspace(0, items, count + 1).astype(int)
     else:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import copyreg
 import io
 import mmap
-import os
 import pickle
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -61,12 +59,10 @@ class Packed:
         """Return the block."""
         return b"".join(self.parts())
 
-    def write(self, path: Path) -> None:
-        """Write the block to a file that is new and only ours."""
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb", buffering=1 << 16) as file:
-            for part in self.parts():
-                file.write(part)
+    def write(self, file: IO[bytes]) -> None:
+        """Write the block to a file."""
+        for part in self.parts():
+            file.write(part)
 
 
 def _plain(array: np.memmap[Any, Any]) -> Any:
@@ -118,7 +114,6 @@ def unpacked(block: Any) -> Any:
     return pickle.loads(pickled, buffers=buffers)
 
 
-def mapped(path: Path) -> mmap.mmap:
+def mapped(descriptor: int) -> mmap.mmap:
     """Return a block in a file, mapped privately: writing to it changes no other's."""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import RUNS
-from tunesmith.parallel.remote import DEEPEST, STRIKES, Request
+from tunesmith.parallel.remote import STRIKES, Request
 from tunesmith.parallel.worker import Outcome, Task, Work
 
 if TYPE_CHECKING:
     from tunesmith.parallel.remote import RemoteEngine
+
+#: Seconds that a message of several small pieces should take, which is much to the time that a
+#: message costs and little to the time that a map takes.
+WORTHWHILE = 0.01
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Pieces that a worker was given together, where and when."""
+
+    seat: int
+    pieces: list[int]
+    begun: float
 
 
 class RemoteMap:
@@ -41,10 +56,9 @@ class RemoteMap:
         self._results: list[Any] = [None] * len(pieces)
         self._strikes: Counter[int] = Counter()
         self._failed: tuple[int, BaseException] | None = None
-        self._given: Counter[int] = Counter()  # to each seat
-        self._where: dict[Request, int] = {}
-        # Small pieces are sent ahead: an answer should not have to be read before the next begins.
-        self._depth = min(DEEPEST, max(1, len(pieces) // (RUNS * engine.workers)))
+        self._runs: dict[Request, _Run] = {}
+        self._longest = max(1, len(pieces) // (RUNS * engine.workers))
+        self._size = 1
 
     def results(self) -> list[Any]:
         """Return what comes of all pieces, in their order."""
@@ -60,49 +74,57 @@ class RemoteMap:
         return self._results
 
     def _give(self) -> None:
-        """Give pieces to those workers that have fewest, as far as there is room."""
+        """Give pieces to workers that have none of this map."""
         engine = self._engine
-        seats = [engine._seat(k) for k in range(min(engine.workers, len(self._pieces)))]
-        ready = [seat for seat in seats if seat.is_ready]
-        while ready and self._to_do:
-            seat = min(ready, key=lambda seat: self._given[seat.number])
-            if self._given[seat.number] >= self._depth:
-                break
-            piece = self._to_do.popleft()
-            request = Request(Work(self._task, self._pieces[piece]), self._numbers, self, piece)
-            self._given[seat.number] += 1
-            self._where[request] = seat.number
-            engine._assign(seat, request)
+        busy = {run.seat for run in self._runs.values()}
+        for number in range(min(engine.workers, len(self._pieces))):
+            seat = engine._seat(number)
+            if seat.is_ready and number not in busy and self._to_do:
+                run = _Run(number, self._next(), time.monotonic())
+                pieces = tuple(self._pieces[k] for k in run.pieces)
+                request = Request(Work(self._task, pieces), self._numbers, self, run.pieces[0])
+                self._runs[request] = run
+                engine._assign(seat, request)
 
-    def _taken_back(self, request: Request) -> None:
-        self._given[self._where.pop(request)] -= 1
+    def _next(self) -> list[int]:
+        """Return the next pieces; one that may have ended a worker comes alone."""
+        pieces = [self._to_do.popleft()]
+        while self._to_do and len(pieces) < self._size:
+            if self._strikes[pieces[-1]] or self._strikes[self._to_do[0]]:
+                break
+            pieces.append(self._to_do.popleft())
+        return pieces
 
     def answered(self, request: Request, outcome: Outcome) -> None:
-        """Keep a result."""
-        self._taken_back(request)
-        if request.key not in self._open:
-            return
+        """Keep results."""
+        run = self._runs.pop(request)
+        seconds = (time.monotonic() - run.begun) / len(run.pieces)
+        self._size = min(self._longest, max(1, int(WORTHWHILE / max(seconds, 1e-9))))
+        results = outcome.value if isinstance(outcome.value, list) else []
+        for piece, result in zip(run.pieces, results, strict=False):
+            if piece in self._open:
+                self._results[piece] = result
+                self._open.discard(piece)
         if outcome.error is not None:
-            self._fail(request.key, outcome.error.again())
-        else:
-            self._results[request.key] = outcome.value
-            self._open.discard(request.key)
+            failed = run.pieces[min(len(results), len(run.pieces) - 1)]
+            if failed in self._open:
+                self._fail(failed, outcome.error.again())
 
     def lost(self, request: Request, why: str, is_begun: bool) -> None:
-        """Have a piece done again, unless it is what ends workers."""
-        self._taken_back(request)
-        piece = request.key
-        if piece not in self._open:
-            return
-        self._strikes[piece] += is_begun
-        if self._strikes[piece] < STRIKES:
-            self._to_do = deque(sorted([*self._to_do, piece]))
-            return
-        text = (
-            f"piece {piece + 1} of {len(self._pieces)} ended {STRIKES} workers ({why}); "
-            "give each more memory or time (fewer workers, a longer timeout), or work in threads"
-        )
-        self._fail(piece, TunesmithError(text))
+        """Have pieces done again, unless one is what ends workers."""
+        run = self._runs.pop(request)
+        for piece in run.pieces:
+            self._strikes[piece] += is_begun
+        first = run.pieces[0]
+        if len(run.pieces) == 1 and self._strikes[first] >= STRIKES and first in self._open:
+            text = (
+                f"piece {first + 1} of {len(self._pieces)} ended {STRIKES} workers ({why}); give "
+                "each more memory or time (fewer workers, a longer timeout), or work in threads"
+            )
+            self._fail(first, TunesmithError(text))
+        else:
+            again = self._open.intersection(run.pieces)
+            self._to_do = deque(sorted([*self._to_do, *again]))
 
     def _fail(self, piece: int, error: BaseException) -> None:
         self._failed = (piece, error)
@@ -112,8 +134,8 @@ class RemoteMap:
     def _finish(self) -> None:
         """Leave nothing of this map behind; what is still being done is answered to nobody."""
         nobody = _Nobody()
-        for request, number in self._where.items():
-            seat = self._engine._seats[number]
+        for request, run in self._runs.items():
+            seat = self._engine._seats[run.seat]
             request.client = nobody
             if request in seat.waiting:
                 seat.waiting.remove(request)

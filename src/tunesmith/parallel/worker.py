@@ -19,17 +19,13 @@ import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any
 
 from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import working_on
-from tunesmith.parallel.local import threads
+from tunesmith.parallel.local import SHARERS, threads
 from tunesmith.parallel.packing import Packed, packed, unpacked
-
-#: Among how many processes the memory of the machine is shared out; workers have it set.
-SHARERS = "TUNESMITH_SHARERS"
 
 
 @dataclass(frozen=True)
@@ -55,10 +51,10 @@ class Held:
 
 @dataclass(frozen=True)
 class Work:
-    """Do one piece of the task that is held under a number."""
+    """Do some pieces of the task that is held under a number."""
 
     task: int
-    piece: Any
+    pieces: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ class Outcome:
     Attributes
     ----------
     value
-        What was returned.
+        What was returned; of pieces, a list, as far as they were done.
     error
         What was raised instead, or None.
     warned
@@ -174,9 +170,10 @@ class Desk:
         """Return the packed :class:`Outcome` of a packed message; this raises nothing."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")  # each place once for every message
-            value, error = None, None
+            value: Any = []
+            error = None
             try:
-                value = self._done(_loaded(message))
+                value = self._done(_loaded(message), value)
             except BaseException as problem:  # noqa: BLE001  (the driver raises it)
                 error = raised(problem)
         warned = tuple({(w.category, str(w.message), w.filename, w.lineno): None for w in caught})
@@ -185,13 +182,15 @@ class Desk:
         except Exception as problem:  # noqa: BLE001
             return packed(Outcome(error=raised(problem)))
 
-    def _done(self, message: Any) -> Any:
+    def _done(self, message: Any, results: list[Any]) -> Any:
         match message:
-            case Work(number) if number in self._skipped:
-                return None
-            case Work(number, piece):
-                task: Task = self._value(number)
-                return task.work(task.data, piece, *task.common)
+            case Work(number, pieces):
+                for piece in pieces:
+                    if number in self._skipped:
+                        break
+                    task: Task = self._value(number)
+                    results.append(task.work(task.data, piece, *task.common))
+                return results
             case Call(actor, method, arguments):
                 return getattr(self._actors[actor], method)(*arguments)
             case Make(actor, make, data, seed):
@@ -222,6 +221,8 @@ class Desk:
 
 def versions() -> dict[str, str]:
     """Return what driver and workers must have in common, for the same bits and pickles."""
+    from importlib import metadata
+
     python = ".".join(platform.python_version_tuple()[:2])
     libraries = {name: metadata.version(name) for name in ("numpy", "numba")}
     return {"tunesmith": __version__, "python": python, **libraries}
@@ -243,11 +244,6 @@ _is_worker = False
 def is_worker() -> bool:
     """Tell whether this process is a worker, which has no workers of its own."""
     return _is_worker
-
-
-def sharers() -> int:
-    """Return among how many processes the memory of this machine is shared out."""
-    return max(1, int(os.environ.get(SHARERS, "1")))
 
 
 _main: tuple[str | None, str | None] | None = None

@@ -1,0 +1,117 @@
+"""Blocks between two processes of one machine: small ones in a socket, large ones in memory files.
+
+A file has no name; who is sent one has it for as long as it is mapped. Nothing is left behind by
+processes that end, however they end.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import struct
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tunesmith.errors import TunesmithError
+from tunesmith.parallel.packing import Packed, mapped
+
+#: Bytes up to which a block goes through the socket; several fit in what a socket buffers.
+INLINE = 16 << 10
+#: Where files are memory; elsewhere, and where it is full, they are in the folder for such files.
+MEMORY = Path("/dev/shm")
+
+_HEADER = struct.Struct("<BqQ")
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A large block in a file without a name."""
+
+    file: IO[bytes]
+
+    def close(self) -> None:
+        """Let go of it; those who have it mapped keep it."""
+        self.file.close()
+
+
+def shared(block: Packed) -> bytes | Shared:
+    """Return a block as it is sent: itself if it is small, or in a file."""
+    if block.nbytes <= INLINE:
+        return block.block()
+    problem = "no folder can be written"
+    for folder in (MEMORY, Path(tempfile.gettempdir())):
+        if not folder.is_dir():
+            continue
+        try:
+            if shutil.disk_usage(folder).free < block.nbytes:
+                problem = f"{folder} has no room"
+                continue
+            return Shared(_written(block, folder))
+        except OSError as error:
+            problem = f"{folder}: {(error.strerror or str(error)).lower()}"
+    raise TunesmithError(
+        f"{problem}, {block.nbytes >> 20} MB are wanted; set TMPDIR to a folder with more room, "
+        "or work in threads"
+    )
+
+
+def _written(block: Packed, folder: Path) -> IO[bytes]:
+    file = tempfile.TemporaryFile(dir=folder, prefix="tunesmith-")  # noqa: SIM115  (it is kept)
+    try:
+        block.write(file)
+        file.flush()
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+class Channel:
+    """One end of a socket that carries blocks, each with a kind and a number."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+
+    def fileno(self) -> int:
+        """Return what is waited for."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+    def send(self, kind: int, number: int, block: bytes | Shared = b"") -> None:
+        """Send a block; OSError if there is nobody at the other end."""
+        if isinstance(block, Shared):
+            header = _HEADER.pack(kind, number, 0)
+            socket.send_fds(self._socket, [header], [block.file.fileno()])
+        else:
+            self._socket.sendall(_HEADER.pack(kind, number, len(block)) + block)
+
+    def receive(self) -> tuple[int, int, Any]:
+        """Return kind, number and block; EOFError if the other end is closed."""
+        first, descriptors, *_ = socket.recv_fds(self._socket, _HEADER.size, 1)
+        try:
+            if not first:
+                raise EOFError
+            header = first + bytes(self._exactly(_HEADER.size - len(first)))
+            kind, number, size = _HEADER.unpack(header)
+            if descriptors:
+                return kind, number, mapped(descriptors[0])
+            return kind, number, self._exactly(size)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _exactly(self, size: int) -> bytearray:
+        content = bytearray(size)
+        view = memoryview(content)
+        while view:
+            count = self._socket.recv_into(view)
+            if count == 0:
+                raise EOFError
+            view = view[count:]
+        return content
