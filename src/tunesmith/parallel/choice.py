@@ -1,0 +1,54 @@
+"""Which engine a user means."""
+
+from __future__ import annotations
+
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.parallel.engine import Engine
+from tunesmith.parallel.local import thread_count
+
+#: Names of the engines, the one that needs nothing first.
+ENGINES = ("threads", "processes", "ray")
+
+
+def engine_of(
+    name: str = "threads",
+    workers: int | None = None,
+    address: str | None = None,
+    timeout: float | None = 600.0,
+) -> Engine | None:
+    """Return an engine, which is to be closed; None is threads, which need none.
+
+    Parameters
+    ----------
+    name
+        One of :data:`ENGINES`.
+    workers
+        How many processes; None is one for each thread in force, or for each CPU of a cluster.
+    address
+        The Ray cluster to join; None is a Ray of our own on this machine.
+    timeout
+        Seconds after which a worker that has not answered is replaced; None is never.
+    """
+    if name not in ENGINES:
+        raise UnknownNameError("engine", name, ENGINES)
+    if address is not None and name != "ray":
+        raise UsageError(
+            f"the engine {name} has no address; give --engine ray, or leave --address out"
+        )
+    if name == "threads":
+        if workers is not None:
+            raise UsageError(
+                "the engine threads has no workers; give --threads N, or --engine processes"
+            )
+        return None
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers is {workers}; give 1 or more")
+    if name == "processes":
+        from tunesmith.parallel.processes import ProcessEngine
+
+        return ProcessEngine(workers or thread_count(), timeout)
+    from tunesmith.parallel.ray_engine import RayEngine
+
+    if address is None:
+        workers = workers or thread_count()
+    return RayEngine(address, workers, timeout)

@@ -1,0 +1,77 @@
+"""A worker of the engine ray: an actor of Ray that carries messages to a desk and answers back."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tunesmith.parallel.packing import Packed
+from tunesmith.parallel.worker import as_worker, set_main_module
+
+#: Bytes up to which a block goes with the message; Ray keeps larger ones in its object store.
+INLINE = 64 << 10
+
+
+def carried(block: Packed) -> Any:
+    """Return a block as Ray carries it best: a large array is not copied where it is read."""
+    content = block.block()
+    return content if block.nbytes <= INLINE else np.frombuffer(content, np.uint8)
+
+
+class RayWorker:
+    """What Ray starts on some node; its desk has a thread of its own.
+
+    Ray may call methods in any thread, but the number of threads that kernels use belongs to the
+    thread that set it.
+
+    Parameters
+    ----------
+    share, sharers
+        As :func:`tunesmith.parallel.worker.as_worker` has them.
+    path
+        Where the driver looks for modules; a node that has these folders does so too.
+    main
+        The driver's main module.
+    """
+
+    def __init__(
+        self,
+        share: int,
+        sharers: int,
+        path: Sequence[str],
+        main: tuple[str | None, str | None],
+    ) -> None:
+        sys.path.extend(folder for folder in path if folder not in sys.path)
+        set_main_module(main)
+        self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, args=(share, sharers), daemon=True).start()
+        self._desk = self._answers.get()
+
+    def _serve(self, share: int, sharers: int) -> None:
+        with as_worker(share, sharers) as desk:
+            self._answers.put(desk)
+            while True:
+                self._answers.put(carried(desk.answer(self._asked.get())))
+
+    def answer(self, held: Sequence[tuple[int, Any]], message: Any) -> Any:
+        """Hold blocks, and answer a message; a reference in a list stands for a large block."""
+        import ray
+
+        for number, block in held:
+            self._desk.hold(number, ray.get(block[0]) if isinstance(block, list) else block)
+        self._asked.put(message)
+        return self._answers.get()
+
+    def drop(self, number: int) -> None:
+        """Let go of a block."""
+        self._desk.drop(number)
+
+    def skip(self, task: int) -> None:
+        """Do no more pieces of a task; this is called while the desk is busy."""
+        self._desk.skip(task)
