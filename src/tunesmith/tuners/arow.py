@@ -10,7 +10,7 @@ from tunesmith.errors import UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.learning import Change, Learned
+from tunesmith.tuners.learned import Change, Learned
 from tunesmith.tuners.mira import MIRA
 
 

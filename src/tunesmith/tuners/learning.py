@@ -2,78 +2,54 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Stats
-from tunesmith.errors import TunesmithError
-from tunesmith.inference.asking import examples_of
-from tunesmith.inference.examples import Derivation, Example
-from tunesmith.kernels import kernel
+from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.worth import Objective, Worth
+from tunesmith.registry import option
+from tunesmith.tuners.asynchronous import Exchange
+from tunesmith.tuners.learned import Change, Learned, Student, average_of, mean_of
+from tunesmith.tuners.lessons import Course, Lessons, Reader
+from tunesmith.tuners.mixing import mixing_epoch
 from tunesmith.tuners.rounds import Round, Rounds
 
-#: What is added to the weights, times their learning rates: features and values.
-Change: TypeAlias = tuple[Ids, Floats]
+__all__ = ["Change", "Learned", "Learner", "Learning"]
+
+WAYS = ("mixing", "async")
+CLOCKS = ("lockstep", "free")
+#: How learners go together where nothing is said.
+USUAL = {"learners": 1, "parallel": "mixing", "clock": "lockstep", "inbox": 64}
 
 
-class Learned:
-    """Weights under way, and their average over all sentences so far.
+class Learning:
+    """One run over the sentences of a set, by one learner or by several.
 
-    The average is that of Daumé (2006, page 19): a change counts for all sentences that come
-    after it, so that only weights that change need be touched.
-
-    Attributes
+    Parameters
     ----------
-    weights, rates : float64[D]
-        What has been learnt, and how fast each weight learns.
-    sentences
-        How many have been seen.
-    """
-
-    def __init__(self, weights: Floats, rates: Floats) -> None:
-        self.weights = weights
-        self.rates = rates
-        self.sentences = 0
-        self._late = np.zeros(len(weights))
-
-    def add(self, change: Change | None) -> None:
-        """Change the weights, or leave them for this sentence."""
-        if change is not None:
-            add_change(*change, self.rates, self.sentences, self.weights, self._late)
-        self.sentences += 1
-
-    def average(self) -> Floats:
-        """Return the mean of the weights after each sentence."""
-        return self.weights - self._late / max(1, self.sentences)
-
-    def memory(self) -> dict[str, Any]:
-        """Return all of it as JSON."""
-        return {
-            "weights": self.weights.tolist(),
-            "rates": self.rates.tolist(),
-            "late": self._late.tolist(),
-            "sentences": self.sentences,
-        }
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`memory` returned."""
-        for own, name in ((self.weights, "weights"), (self.rates, "rates"), (self._late, "late")):
-            own[:] = memory[name]
-        self.sentences = int(memory["sentences"])
-
-
-class Learning(ABC):
-    """One run over the sentences of a set.
-
-    Attributes
-    ----------
+    tuner
+        Says how many learn, and how they learn together.
+    lessons
+        What is made of a sentence.
+    tuning
+        The sentences.
     worth, learned
-        What derivations are worth, and what has been learnt.
+        What derivations are worth, and the weights to begin with.
+    rng
+        For the order of the sentences.
+
+    Attributes
+    ----------
+    students
+        The learners' states; no more than there are sentences.
     total : [K]
         The statistics, as the worth counts them, of the 1-best of all sentences on the way
         through the last epoch.
@@ -82,57 +58,145 @@ class Learning(ABC):
     total: Stats
 
     def __init__(
-        self, tuning: Tunable, worth: Worth, learned: Learned, rng: np.random.Generator
+        self,
+        tuner: Learner,
+        lessons: Lessons,
+        tuning: Tunable,
+        worth: Worth,
+        learned: Learned,
+        rng: np.random.Generator,
     ) -> None:
-        self.examples = examples_of(tuning)
-        self.worth = worth
-        self.learned = learned
+        self._tuner = tuner
+        self._course = Course(lessons, tuning, worth)
         self.rng = rng
+        count = min(tuner.learners, max(1, tuning.groups))
+        self.students = [Student(learned, worth, lessons.note)]
+        if count > 1:
+            seed = self.students[0].seed
+            self.students = [self._course.student(seed()) for _ in range(count)]
+        self._exchange = Exchange(count, tuner.clock, tuner.inbox)
 
-    @abstractmethod
-    def step(self, example: Example, best: Derivation, epoch: int) -> None:
-        """Learn from a sentence, whose 1-best is known; tell ``learned`` in any case."""
+    @property
+    def worth(self) -> Worth:
+        """What derivations are worth to the first learner."""
+        return self.students[0].worth
 
-    @abstractmethod
-    def end(self, epoch: int) -> Round:
-        """Say what an epoch came to."""
+    @property
+    def learned(self) -> Learned:
+        """What the first learner has learnt."""
+        return self.students[0].learned
 
     def epoch(self, number: int) -> Round:
         """Go over the sentences in random order (Algorithm 1)."""
-        self.total = np.zeros_like(self.worth.stats[0])
-        for group in self.rng.permutation(self.examples.groups).tolist():
-            example = self.examples.example(group, self.worth)
-            best = example.best(self.learned.weights)
-            self.step(example, best, number)
-            self.worth.add(best.stats)
-            self.total += best.stats
-        found = self.end(number)
-        self.worth.end_round(self.total)
-        return found
+        if number == 0 and len(self.students) > 1 and self._tuner.is_free:
+            warnings.warn(
+                "with --clock free the weights depend on who is faster: another run gives others",
+                stacklevel=2,
+            )
+        course, students = self._course, self.students
+        for student in students:
+            student.begin_epoch()
+        order = self.rng.permutation(course.tuning.groups)
+        with np.errstate(all=course.lessons.errors):
+            more = self._learn(order, number)
+            last = mean_of(students)[0]
+            weights = average_of(students) if course.lessons.average else last
+            course.lessons.check(weights, last, course.tuning.names, number)
+        self.total = reduce(np.add, [student.total for student in students])
+        for student in students:
+            student.worth.end_round(self.total)
+        return Round(weights, {**course.lessons.entry(number, students), **more})
+
+    def _learn(self, order: Ints, epoch: int) -> dict[str, Any]:
+        """Have all sentences learnt from."""
+        if len(self.students) == 1:
+            (student,) = self.students
+            for group in order.tolist():
+                student.take(self._reader.step(group, epoch, student))
+            return {}
+        if self._tuner.parallel == "mixing":
+            return mixing_epoch(self._course, self.students, order, epoch)
+        return self._exchange.epoch(self._course, self.students, order, epoch)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader(self._course)
 
     def memory(self) -> dict[str, Any]:
         """Return as JSON all that the next epochs depend on, beside what it was made of."""
+        random = {"random": self.rng.bit_generator.state}
+        if len(self.students) == 1:
+            return {**self.students[0].memory(), **random}
         return {
-            "learned": self.learned.memory(),
-            "worth": self.worth.memory(),
-            "random": self.rng.bit_generator.state,
+            "students": [student.memory() for student in self.students],
+            "exchange": self._exchange.memory(),
+            **random,
         }
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Go on from what :meth:`memory` returned, in another process."""
-        if memory["worth"] is None:
+        held = memory.get("students", [memory])
+        if len(held) != len(self.students):
             raise TunesmithError(
-                f"{type(self.worth).__name__} does not say what it remembers, so that the run "
-                "cannot be taken up again; give it the methods 'memory' and 'recall', or begin in "
-                "another work directory"
+                f"the run has {len(held)} learners, and not {len(self.students)}; give --learners "
+                f"{len(held)}, or begin in another work directory"
             )
-        self.learned.recall(memory["learned"])
-        self.worth.recall(memory["worth"])
+        for student, own in zip(self.students, held, strict=True):
+            student.recall(own)
+        self._exchange.recall(memory.get("exchange", {}))
         self.rng.bit_generator.state = memory["random"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Learner(Rounds):
-    """What a tuner inherits that can learn while sentences are decoded."""
+    """What a tuner inherits that can learn while sentences are decoded.
+
+    Several learners may go over the sentences side by side (section 6 of "Hope and fear"). Their
+    number decides what is learnt; how many workers they live with does not.
+    """
+
+    learners: int = option(1, "online: how many learn side by side, with a part of the sentences")
+    parallel: Literal["mixing", "async"] = option(
+        "mixing",
+        "how learners go together: their weights are averaged after each epoch, or they send each "
+        "other what they have found in a sentence (mira, arow)",
+    )
+    clock: Literal["lockstep", "free"] = option(
+        "lockstep",
+        "async: learners wait for each other after every sentence, and results can be reproduced; "
+        "or nobody waits, and they cannot",
+    )
+    inbox: int = option(64, "async: how many working sets of others wait for a learner at most")
+
+    #: Whether learners can send each other working sets.
+    can_exchange: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.parallel not in WAYS:
+            raise UnknownNameError("parallel", self.parallel, WAYS)
+        if self.clock not in CLOCKS:
+            raise UnknownNameError("clock", self.clock, CLOCKS)
+        for name in ("learners", "inbox"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
+        if self.parallel == "async" and not self.can_exchange:
+            raise UsageError(
+                f"{self.name} has no working sets to send; use mira or arow, or --parallel mixing"
+            )
+        for name in ("clock", "inbox"):
+            if self.parallel != "async" and getattr(self, name) != USUAL[name]:
+                raise UsageError(f"{name} goes with parallel async; drop it, or change that")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether what is learnt depends on who is faster."""
+        return self.parallel == "async" and self.clock == "free" and self.learners > 1
+
+    def shown_option(self, field: str) -> object:
+        """Return how a signature shows an option: one learner alone is not told of."""
+        value = super().shown_option(field)
+        return None if USUAL.get(field) == value else value
 
     @abstractmethod
     def learning(
@@ -147,15 +211,3 @@ class Learner(Rounds):
         begin = self.own_start(tuning) if start is None else start
         (objective,) = self._objectives(tuning.metric)
         return self.learning(tuning, objective, begin.copy(), rng.spawn(1)[0])
-
-
-@kernel
-def add_change(
-    features: Ids, values: Floats, rates: Floats, sentences: int, weights: Floats, late: Floats
-) -> None:
-    """Add a change to weights, and to what their average lacks of it."""
-    for k in range(features.shape[0]):
-        feature = features[k]
-        step = rates[feature] * values[k]
-        weights[feature] += step
-        late[feature] += sentences * step

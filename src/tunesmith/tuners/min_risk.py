@@ -9,7 +9,7 @@ it expects to the metric of the best candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,10 +21,13 @@ from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import Objective, Worth
+from tunesmith.metrics.worth import Objective
 from tunesmith.registry import option
+from tunesmith.search.working_set import SharedSet
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.learning import Learned, Learner, Learning
+from tunesmith.tuners.learned import Learned, Student
+from tunesmith.tuners.learning import Learner, Learning
+from tunesmith.tuners.lessons import Found, Lesson, Lessons
 from tunesmith.tuners.rounds import Round
 
 METHODS = ("batch", "online")
@@ -101,6 +104,7 @@ class MinRisk(Learner):
         if self.cooling is not None and not 0.0 < self.cooling <= 1.0:
             raise UsageError(f"cooling is {self.cooling:g}; give more than 0 and at most 1")
         online = {"rate": self.rate is not None, "average": not self.average}
+        online |= {"learners": self.learners != 1}
         batch = {"strength": self.strength, "steps": self.steps != 30}
         wrong = batch if self.method == "online" else online | {"objective": self.objective}
         for name, is_given in wrong.items():
@@ -174,7 +178,7 @@ class MinRisk(Learner):
 
     def learning(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> RiskLearning:
+    ) -> Learning:
         """Begin to learn from one sentence after the other."""
         hypotheses = hypotheses_of(tuning).renewed(start)
         unit = _deviation(hypotheses, start)
@@ -182,49 +186,53 @@ class MinRisk(Learner):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())
         learned = Learned(start, np.minimum(rates, SHARPEST))
         worth = self.begun(objective, tuning, "examples", start)
-        return RiskLearning(self, unit, tuning, worth, learned, rng)
+        return Learning(self, RiskLessons(self, unit), tuning, worth, learned, rng)
 
     def temperature_of(self, epoch: int) -> float:
         """Return the temperature of a round."""
         return self._number("temperature") * self._number("cooling") ** epoch
 
 
-class RiskLearning(Learning):
-    """A run of the online method."""
+@dataclass(frozen=True)
+class RiskLessons(Lessons):
+    """What the online method makes of a sentence.
 
-    def __init__(
+    Attributes
+    ----------
+    unit
+        The deviation of the scores at the start, the unit of temperatures.
+    """
+
+    tuner: MinRisk
+    unit: float
+
+    @property
+    def average(self) -> bool:  # type: ignore[override]
+        """Whether the average of the weights is returned."""
+        return self.tuner.average
+
+    def begin(self, width: int) -> Lesson:
+        """Return what a learner asks; it remembers nothing."""
+        return self._found
+
+    def _found(
         self,
-        tuner: MinRisk,
-        unit: float,
-        tuning: Tunable,
-        worth: Worth,
+        example: Example,
+        best: Derivation,
         learned: Learned,
-        rng: np.random.Generator,
-    ) -> None:
-        super().__init__(tuning, worth, learned, rng)
-        self._tuner = tuner
-        self._unit = unit
-        self._expected = 0.0
+        epoch: int,
+        received: Sequence[SharedSet],
+    ) -> Found:
+        """Return a step along the gradient of the expected worth (equation 11)."""
+        temperature = max(self.tuner.temperature_of(epoch) * self.unit, 1.0 / SHARPEST)
+        risk = example.risk(learned.weights, temperature)
+        return Found((risk.features, risk.slope), risk.worth)
 
-    def epoch(self, number: int) -> Round:
-        """Go over the sentences, all at one temperature."""
-        self._expected = 0.0
-        return super().epoch(number)
-
-    def step(self, example: Example, best: Derivation, epoch: int) -> None:
-        """Take a step along the gradient of the expected worth (equation 11)."""
-        temperature = max(self._tuner.temperature_of(epoch) * self._unit, 1.0 / SHARPEST)
-        risk = example.risk(self.learned.weights, temperature)
-        self.learned.add((risk.features, risk.slope))
-        self._expected += risk.worth
-
-    def end(self, epoch: int) -> Round:
-        """Return the average, or the last weights."""
-        learned = self.learned
-        weights = learned.average() if self._tuner.average else learned.weights.copy()
-        worth = self._expected / self.examples.groups
-        entry = {"temperature": self._tuner.temperature_of(epoch), "worth": worth}
-        return Round(weights, entry)
+    def entry(self, epoch: int, students: Sequence[Student]) -> dict[str, Any]:
+        """Return the temperature, and what was expected of a sentence."""
+        count = sum(student.seen for student in students)
+        worth = sum(student.told for student in students) / count
+        return {"temperature": self.tuner.temperature_of(epoch), "worth": worth}
 
 
 class ExpectedGain:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import Objective, Worth
+from tunesmith.metrics.worth import Objective
 from tunesmith.registry import option
-from tunesmith.tuners.learning import Change, Learned, Learner, Learning
+from tunesmith.search.working_set import SharedSet
+from tunesmith.tuners.learned import Change, Learned, Student
+from tunesmith.tuners.learning import Learner, Learning
+from tunesmith.tuners.lessons import Found, Lessons
 from tunesmith.tuners.rounds import Round
 from tunesmith.tuners.stages import Outcome
 
@@ -33,6 +36,30 @@ GREATEST_RATE = 1e300
 
 #: Finds the change for an example, of its reference derivation and its 1-best.
 Update: TypeAlias = Callable[[Example, Derivation, Derivation, Learned], Change | None]
+
+
+@runtime_checkable
+class Exchanging(Protocol):
+    """An update whose learners send each other their working sets (Algorithm 4)."""
+
+    def __call__(
+        self,
+        example: Example,
+        target: Derivation,
+        best: Derivation,
+        learned: Learned,
+        received: Sequence[SharedSet] = (),
+        grows: bool = True,
+    ) -> Change | None:
+        """Find the change for an example and the sets of others.
+
+        Unless it ``grows`` nothing is learnt from the example itself.
+        """
+        ...
+
+    def shared(self) -> SharedSet:
+        """Return the working set of the last example, to be sent to others."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,13 +188,12 @@ class Online(Learner):
 
     def learning(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> OnlineLearning:
+    ) -> Learning:
         """Begin to learn."""
         worth = self.begun(objective, tuning, "examples", start)
-        # What overflows is found at the end of the epoch, and told as one error.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # see OnlineLessons
             learned = Learned(start, self.rates(tuning))
-        return OnlineLearning(self, tuning, worth, learned, rng)
+        return Learning(self, OnlineLessons(self), tuning, worth, learned, rng)
 
     def rounds(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
@@ -188,53 +214,67 @@ class Online(Learner):
         return example.reference(weights)
 
 
-class OnlineLearning(Learning):
-    """A run of an online tuner."""
+@dataclass(frozen=True)
+class OnlineLessons(Lessons):
+    """What an online tuner makes of a sentence."""
 
-    def __init__(
-        self,
-        tuner: Online,
-        tuning: Tunable,
-        worth: Worth,
-        learned: Learned,
-        rng: np.random.Generator,
-    ) -> None:
-        super().__init__(tuning, worth, learned, rng)
+    tuner: Online
+
+    errors = "ignore"  # what overflows is found at the end of the epoch, and told as one error
+
+    @property
+    def average(self) -> bool:  # type: ignore[override]
+        """Whether the average of the weights is returned."""
+        return self.tuner.average
+
+    def begin(self, width: int) -> OnlineLesson:
+        """Return what a learner asks."""
+        return OnlineLesson(self.tuner, width)
+
+    def note(self, change: Change, learned: Learned) -> None:
+        """Tell the tuner of a change."""
+        self.tuner.note(change, learned)
+
+    def entry(self, epoch: int, students: Sequence[Student]) -> dict[str, Any]:
+        """Return how many sentences have changed weights."""
+        return {"changes": sum(student.changes for student in students)}
+
+    def check(self, weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
+        """Raise an error if a weight is not finite."""
+        wrong = np.flatnonzero(~(np.isfinite(weights) & np.isfinite(last)))
+        if len(wrong):
+            raise TunesmithError(
+                f"the weight of {names[wrong[0]]} is not finite after epoch {epoch + 1}; give a "
+                "lower --rate, or make the feature smaller"
+            )
+
+
+class OnlineLesson:
+    """Moves weights towards the reference derivation of a sentence, for one learner."""
+
+    def __init__(self, tuner: Online, width: int) -> None:
         self._tuner = tuner
-        self._update = tuner.begin(len(self.examples.names))
-        self._changes = 0
+        self._update = tuner.begin(width)
+        self._sends = tuner.parallel == "async" and tuner.learners > 1
 
-    def epoch(self, number: int) -> Round:
-        """Go over the sentences."""
-        self._changes = 0
-        with np.errstate(all="ignore"):
-            return super().epoch(number)
-
-    def step(self, example: Example, best: Derivation, epoch: int) -> None:
-        """Move the weights towards the reference derivation."""
-        learned = self.learned
+    def __call__(
+        self,
+        example: Example,
+        best: Derivation,
+        learned: Learned,
+        epoch: int,
+        received: Sequence[SharedSet],
+    ) -> Found:
+        """Find the change."""
         target = self._tuner.target(example, learned.weights, epoch)
-        change = None if target is None else self._update(example, target, best, learned)
-        learned.add(change)
-        if change is not None:
-            self._changes += 1
-            self._tuner.note(change, learned)
-
-    def end(self, epoch: int) -> Round:
-        """Return the average, or the last weights."""
-        last = self.learned.weights
-        weights = self.learned.average() if self._tuner.average else last.copy()
-        _check_finite(weights, last, self.examples.names, epoch)
-        return Round(weights, {"changes": self._changes})
-
-
-def _check_finite(weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
-    wrong = np.flatnonzero(~(np.isfinite(weights) & np.isfinite(last)))
-    if len(wrong):
-        raise TunesmithError(
-            f"the weight of {names[wrong[0]]} is not finite after epoch {epoch + 1}; give a lower "
-            "--rate, or make the feature smaller"
-        )
+        if not self._sends:
+            change = None if target is None else self._update(example, target, best, learned)
+            return Found(change)
+        assert isinstance(self._update, Exchanging)  # what can_exchange promises
+        # Where there is no reference derivation, the problems of others are all there is.
+        change = self._update(example, target or best, best, learned, received, target is not None)
+        sent = self._update.shared()
+        return Found(change, sent=sent if len(sent.losses) else None)
 
 
 def _texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tunesmith.inference.examples import Derivation, Example, difference
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.learning import Change, Learned
+from tunesmith.tuners.learned import Change, Learned
 from tunesmith.tuners.online import Online, Update
 
 
