@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,26 @@ def main() -> None:
         begun = time.perf_counter()
         protocol = PROTOCOLS[name]
         task = Task(options.data.resolve(), (options.work / name).resolve(), protocol.sizes)
+        if why := other_configuration(task, protocol):
+            parser.error(why)
         run(task, protocol, parts, options.workers)
         for row in rows_of(task, protocol):
             keep_row(numbers, name, row, KEYS)
         print(f"{time.perf_counter() - begun:.0f} s")
     write(read_rows(numbers), RESULTS)
+
+
+def other_configuration(task: Task, protocol: Protocol) -> str | None:
+    """Say what is wrong with a folder whose runs were done otherwise; note how these are done."""
+    done = {"text": str(task.text), "epochs": protocol.epochs, "restarts": protocol.restarts}
+    done |= asdict(protocol.sizes)
+    file = task.folder / "configuration.json"
+    if not file.exists():
+        task.folder.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(done))
+    if json.loads(file.read_text()) != done:
+        return f"{task.folder} has runs with other text or of another length; give another --work"
+    return None
 
 
 def run(task: Task, protocol: Protocol, parts: list[str], workers: int) -> None:

@@ -74,19 +74,14 @@ class Task:
         taken = set(held_out(pairs, self.sizes.held_out))
         rest = [pair for k, pair in enumerate(pairs) if k not in taken]
         for which, some in (("train", rest), ("held-out", [pairs[k] for k in sorted(taken)])):
-            for side, lines in zip(
-                SIDES, zip(*some, strict=True) if some else ((), ()), strict=True
-            ):
-                (self.folder / f"{which}.{side}").write_text("".join(f"{one}\n" for one in lines))
-        for which in SETS:
-            found = self.inputs(which).sentences
-            text = "".join(f"{sentence.text}\n" for sentence in found)
-            (self.folder / f"{which}.filter").write_text(text)
-        train(
-            *(self.folder / f"train.{side}" for side in SIDES),
-            self.model,
-            filters=[self.folder / f"{which}.filter" for which in SETS],
-        )
+            for k, side in enumerate(SIDES):
+                text = "".join(f"{pair[k]}\n" for pair in some)
+                (self.folder / f"{which}.{side}").write_text(text, encoding="utf-8")
+        source, target = (self.folder / f"train.{side}" for side in SIDES)
+        filters = [self.text / f"{which}.{SIDES[0]}" for which in SETS]
+        if taken:
+            filters.append(self.folder / f"held-out.{SIDES[0]}")
+        train(source, target, self.model, filters=filters)
 
     def inputs(self, which: str) -> Inputs:
         """Return a set; what was held out of the training text follows Tune."""
@@ -127,5 +122,7 @@ def held_out(pairs: list[tuple[str, str]], count: int) -> list[int]:
 def _lines(folder: Path, which: str, side: str) -> list[str]:
     plain = folder / f"{which}.{side}"
     if plain.exists():
-        return plain.read_text(encoding="utf-8").splitlines()
-    return gzip.decompress(Path(f"{plain}.gz").read_bytes()).decode().splitlines()
+        text = plain.read_text(encoding="utf-8")
+    else:
+        text = gzip.decompress(Path(f"{plain}.gz").read_bytes()).decode()
+    return text.removesuffix("\n").split("\n") if text else []

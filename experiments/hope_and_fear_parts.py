@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hope_and_fear_data import Sizes
 from hope_and_fear_runs import Run
@@ -95,14 +96,13 @@ class Parts:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
 
-    def usual(self, model: str, tuner: str, rate: float = 0.01, **others: object) -> Run:
+    def usual(self, model: str, tuner: str, **others: Any) -> Run:
         """Return a run with the usual number of learners."""
-        found = Run(model, tuner, rate, learners=self.protocol.learners)
-        return replace(found, **others)  # type: ignore[arg-type]
+        return Run(model, tuner, learners=self.protocol.learners, **others)
 
     def by_rate(self, tuner: str) -> list[Run]:
         """Figures 2a, 2b and 2c."""
-        return [self.usual("small", tuner, rate) for rate in self.protocol.rates]
+        return [self.usual("small", tuner, rate=rate) for rate in self.protocol.rates]
 
     @property
     def mert(self) -> Run:

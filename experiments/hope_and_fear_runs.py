@@ -135,7 +135,7 @@ def live(task: Task, one: Run, tuner: Any) -> Row:
     decoder, sets = loaded(task, one.model)
     names = decoder.names
     begin = start(names)
-    options = ts.ForestOptions(search=one.search)
+    options = ts.ForestOptions(search=one.search)  # type: ignore[arg-type]
     tuning = LiveTuning(DecodedSentences(decoder, sets["tune"]), begin, "bleu", options)
     learning = tuner.begun_learning(tuning, begin.aligned(names), generator_of(one.seed))
     tuning.forget()
