@@ -21,7 +21,8 @@ from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References
 from tunesmith.data.features import Selection
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel.local import pieces_of, thread_count
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
 
 
 class ForestArrays(NamedTuple):
@@ -120,19 +121,23 @@ class Forests(ABC):
         return len(self.ids)
 
     def pieces(self, per_thread: int = 4, made: float = 0.0) -> list[slice]:
-        """Cut the forests into runs of about as many hyperedges, for threads to work on.
+        """Cut the forests into runs of about as many hyperedges, for whoever works.
+
+        What is found for a forest must not depend on the others of its run: the runs depend on
+        the number of workers.
 
         Parameters
         ----------
         per_thread
-            How many for each thread, at least.
+            How many for each thread, or for each worker, at least.
         made
             What is made of a piece and kept takes so many times its memory.
         """
         from tunesmith.data.memory import budget
 
-        pieces = pieces_of(self.groups, self.edges, per_thread)
-        most = budget() / (8.0 * max(2, thread_count()) * (1.0 + made))
+        workers = current_engine().workers
+        pieces = pieces_of(self.groups, self.edges, per_thread, workers)
+        most = budget() / (8.0 * max(2, workers) * (1.0 + made))
         if self.bytes_per_edge * float(self.edges.sum()) <= most:
             return pieces
         # Of what is on disk little may be in memory at a time: a piece for each thread, what is

@@ -16,7 +16,7 @@ from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import map_over
 
 #: A derivation has at most so many hyperedges, a text so many words. Real ones have hundreds; a
 #: forest that uses a node twice may have derivations that grow with the power of its depth.
@@ -44,15 +44,15 @@ def best_derivations(forests: Forests, weights: Floats) -> Derivations:
 
     Among equals it takes the first hyperedge, at every node.
     """
+    parts = map_over(forests, _best, forests.pieces(), weights)
+    return joined_derivations(np.arange(forests.groups), parts)
 
-    def find(piece: slice) -> tuple[Ints, Ids]:
-        block = forests.block(piece.start, piece.stop)
-        start, edges = best_of_block(*block, weights)
-        check_length(start, forests, np.arange(piece.start, piece.stop))
-        return start, edges
 
-    pieces = forests.pieces()
-    return joined_derivations(np.arange(forests.groups), map_pieces(find, pieces))
+def _best(forests: Forests, piece: slice, weights: Floats) -> tuple[Ints, Ids]:
+    block = forests.block(piece.start, piece.stop)
+    start, edges = best_of_block(*block, weights)
+    check_length(start, forests, np.arange(piece.start, piece.stop))
+    return start, edges
 
 
 def joined_derivations(forest: Ints, parts: list[tuple[Ints, Ids]]) -> Derivations:
@@ -73,23 +73,33 @@ def check_length(start: Ints, forests: Forests, forest: Ints) -> None:
         )
 
 
+def _of_each(forests: Forests, derivations: Derivations) -> list[tuple[slice, Derivations]]:
+    """Return runs of forests with their own derivations, where they have some."""
+    pieces = []
+    for piece in forests.pieces():
+        lo, hi = np.searchsorted(derivations.forest, [piece.start, piece.stop])
+        if lo < hi:
+            start = derivations.start[lo : hi + 1]
+            edges = derivations.edges[start[0] : start[-1]]
+            own = Derivations(derivations.forest[lo:hi], start - start[0], edges)
+            pieces.append((piece, own))
+    return pieces
+
+
 def texts_of(forests: Forests, derivations: Derivations) -> Texts:
     """Return the words of derivations, whose forests ascend."""
-
-    def spell(piece: slice) -> tuple[Ints, Ids]:
-        lo, hi = np.searchsorted(derivations.forest, [piece.start, piece.stop])
-        if lo == hi:
-            return np.zeros(1, np.int64), np.zeros(0, np.int32)
-        block = forests.block(piece.start, piece.stop)
-        own = derivations.forest[lo:hi] - piece.start + block.first
-        start, words = spell_all(
-            block.arrays, own, derivations.start[lo : hi + 1], derivations.edges
-        )
-        check_length(start, forests, derivations.forest[lo:hi])
-        return start, words
-
-    found = joined_derivations(derivations.forest, map_pieces(spell, forests.pieces()))
+    parts = map_over(forests, _spell, _of_each(forests, derivations))
+    found = joined_derivations(derivations.forest, parts)
     return Texts(found.start, found.edges)
+
+
+def _spell(forests: Forests, task: tuple[slice, Derivations]) -> tuple[Ints, Ids]:
+    piece, own = task
+    block = forests.block(piece.start, piece.stop)
+    places = own.forest - piece.start + block.first
+    start, words = spell_all(block.arrays, places, own.start, own.edges)
+    check_length(start, forests, own.forest)
+    return start, words
 
 
 class Vectors(NamedTuple):
@@ -108,25 +118,21 @@ class Vectors(NamedTuple):
 
 def features_of(forests: Forests, derivations: Derivations) -> Vectors:
     """Return the features of derivations, whose forests ascend."""
-
-    def add(piece: slice) -> Vectors:
-        lo, hi = np.searchsorted(derivations.forest, [piece.start, piece.stop])
-        if lo == hi:
-            return Vectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
-        block = forests.block(piece.start, piece.stop)
-        own = derivations.forest[lo:hi] - piece.start + block.first
-        starts = derivations.start[lo : hi + 1]
-        return Vectors(
-            *add_features(block.arrays, own, starts, derivations.edges, len(forests.names))
-        )
-
-    parts = map_pieces(add, forests.pieces())
-    sizes = np.concatenate([np.diff(part.start) for part in parts])
-    return Vectors(
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([part.features for part in parts]),
-        np.concatenate([part.values for part in parts]),
+    parts = map_over(forests, _add, _of_each(forests, derivations))
+    none = Vectors(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    sizes, features, values = zip(
+        *((np.diff(part.start), part.features, part.values) for part in [none, *parts]),
+        strict=True,
     )
+    start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    return Vectors(start, np.concatenate(features), np.concatenate(values))
+
+
+def _add(forests: Forests, task: tuple[slice, Derivations]) -> Vectors:
+    piece, own = task
+    block = forests.block(piece.start, piece.stop)
+    places = own.forest - piece.start + block.first
+    return Vectors(*add_features(block.arrays, places, own.start, own.edges, len(forests.names)))
 
 
 @kernel

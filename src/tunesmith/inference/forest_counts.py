@@ -31,7 +31,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngram_tables import NgramTables, longer
 from tunesmith.metrics.preparation import WORD_BY_WORD
-from tunesmith.parallel.local import map_pieces, thread_count
+from tunesmith.parallel.engine import current_engine, map_over
 
 #: Forests with counts take so many times the memory, with what splitting needs at a time.
 GROWTH = 7.0
@@ -94,19 +94,21 @@ def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids
     counter = BlockCounter(forests, metric, limit)
     widths: list[Ids] = []
 
-    def count(piece: slice) -> Counted:
-        return counter.of(forests.block(piece.start, piece.stop), piece.start)
-
     def parts() -> Iterator[ForestArrays]:
-        pieces, together = forests.pieces(made=GROWTH), thread_count()
+        pieces, together = forests.pieces(made=GROWTH), current_engine().workers
         for i in range(0, len(pieces), together):
-            for found in map_pieces(count, pieces[i : i + together]):
+            for found in map_over((forests, counter), _count_piece, pieces[i : i + together]):
                 widths.append(found.widths)
                 yield from found.parts
 
     plain = 0 if forests.bytes_per_edge > 0.0 else forests.block(0, 1).arrays.bytes
     whole = made_like(forests, parts(), budget() / 2 - plain)
     return whole, np.concatenate(widths)
+
+
+def _count_piece(data: tuple[Forests, BlockCounter], piece: slice) -> Counted:
+    forests, counter = data
+    return counter.of(forests.block(piece.start, piece.stop), piece.start)
 
 
 def warn_of_fewer(widths: Ids, metric: BLEU) -> None:

@@ -40,7 +40,7 @@ from tunesmith.inference.forest_gaps import (
     with_more_places,
 )
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import map_over
 
 
 class Lines(NamedTuple):
@@ -77,19 +77,21 @@ def forest_envelopes(forests: Forests, weights: Floats, direction: Floats) -> Li
     What wins from γ = −∞ on. A line that others reach at a single point, or pass by no more than
     rounding, is left out.
     """
-
-    def follow(piece: slice) -> tuple[Ints, Floats, Ints, Ids]:
-        block = forests.block(piece.start, piece.stop)
-        counts, table, start, edges = envelopes_of_block(*block, weights, direction)
-        own = np.repeat(np.arange(piece.start, piece.stop), counts)
-        check_length(start, forests, own)
-        return own, table, start, edges
-
-    parts = map_pieces(follow, forests.pieces())
+    parts = map_over(forests, _follow, forests.pieces(), weights, direction)
     forest = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in parts)])
     at, score, slope = np.concatenate([np.zeros((0, 3)), *(part[1] for part in parts)]).T
     derivations = joined_derivations(forest, [(start, edges) for *_, start, edges in parts])
     return Lines(forest, at, derivations, score, slope)
+
+
+def _follow(
+    forests: Forests, piece: slice, weights: Floats, direction: Floats
+) -> tuple[Ints, Floats, Ints, Ids]:
+    block = forests.block(piece.start, piece.stop)
+    counts, table, start, edges = envelopes_of_block(*block, weights, direction)
+    own = np.repeat(np.arange(piece.start, piece.stop), counts)
+    check_length(start, forests, own)
+    return own, table, start, edges
 
 
 @kernel

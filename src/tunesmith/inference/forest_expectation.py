@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -27,25 +28,25 @@ from tunesmith.errors import TunesmithError
 from tunesmith.inference.derivations import edge_scores
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces, thread_count
+from tunesmith.parallel.engine import current_engine, map_over
 
-#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on the threads.
+#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on who works.
 PIECE = 1 << 15
 
 
-def summed(forests: Forests, work: Callable[[slice], Floats]) -> Floats:
-    """Add up what ``work`` finds for runs of forests.
+def summed(forests: Forests, work: Callable[..., Floats], *common: Any) -> Floats:
+    """Add up what ``work(forests, run, *common)`` finds for runs of forests.
 
-    The runs and the order of the sum are the same for any number of threads. A few results are
+    The runs and the order of the sum are the same for any number of workers. A few results are
     held at a time, however many there are: each may be as long as there are features.
     """
     before = np.cumsum(forests.edges) - forests.edges
     cuts = np.flatnonzero(np.diff(before // PIECE)) + 1
     runs = [slice(a, b) for a, b in itertools.pairwise([0, *cuts.tolist(), forests.groups])]
-    at_once = 4 * thread_count()
+    at_once = 4 * current_engine().workers
     total: Floats | None = None
     for first in range(0, len(runs), at_once):
-        for part in map_pieces(work, runs[first : first + at_once]):
+        for part in map_over(forests, work, runs[first : first + at_once], *common):
             with np.errstate(over="ignore"):  # told below
                 total = part if total is None else total + part
     if total is None:
@@ -57,14 +58,20 @@ def summed(forests: Forests, work: Callable[[slice], Floats]) -> Floats:
 
 def expected_counts(forests: Forests, weights: Floats, sharpness: float) -> Floats:
     """Return E[b], what a metric is expected to count, of each forest [S, K]."""
+    sharp = sharpened(weights, sharpness)
+    return np.concatenate(map_over(forests, _expect_counts, forests.pieces(), sharp))
 
-    def expect(piece: slice) -> Floats:
-        block = forests.block(piece.start, piece.stop)
-        wrong, found = _counts_of_block(*block, sharpened(weights, sharpness))
-        check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-        return found
 
-    return np.concatenate(map_pieces(expect, forests.pieces()))
+def _checked(forests: Forests, piece: slice, found: tuple[int, Floats]) -> Floats:
+    """Return what was found of a run of forests, unless one of them cannot be added up."""
+    wrong, values = found
+    check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
+    return values
+
+
+def _expect_counts(forests: Forests, piece: slice, weights: Floats) -> Floats:
+    block = forests.block(piece.start, piece.stop)
+    return _checked(forests, piece, _counts_of_block(*block, weights))
 
 
 def covariance_with_counts(
@@ -75,29 +82,29 @@ def covariance_with_counts(
     The former times the sharpness is the gradient of Σ E[slope·b] by the weights (equation 11
     with w/T for w, where the sharpness is 1/T).
     """
-
-    def add(piece: slice) -> Floats:
-        block = forests.block(piece.start, piece.stop)
-        wrong, found = _count_moments(*block, sharpened(weights, sharpness), slope)
-        check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-        return found
-
-    found = summed(forests, add)
+    sharp = sharpened(weights, sharpness)
+    found = summed(forests, _add_count_moments, sharp, slope)
     return found[:-1], float(found[-1])
+
+
+def _add_count_moments(forests: Forests, piece: slice, weights: Floats, slope: Floats) -> Floats:
+    block = forests.block(piece.start, piece.stop)
+    return _checked(forests, piece, _count_moments(*block, weights, slope))
 
 
 def covariance_with_features(
     forests: Forests, weights: Floats, sharpness: float, vectors: Floats
 ) -> Floats:
     """Return the sum over forests of Cov(v·h, h) for each vector v: [B, D] for [B, D]."""
+    sharp = sharpened(weights, sharpness)
+    return summed(forests, _add_feature_moments, sharp, vectors)
 
-    def add(piece: slice) -> Floats:
-        block = forests.block(piece.start, piece.stop)
-        wrong, found = _feature_moments(*block, sharpened(weights, sharpness), vectors)
-        check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-        return found
 
-    return summed(forests, add)
+def _add_feature_moments(
+    forests: Forests, piece: slice, weights: Floats, vectors: Floats
+) -> Floats:
+    block = forests.block(piece.start, piece.stop)
+    return _checked(forests, piece, _feature_moments(*block, weights, vectors))
 
 
 def score_deviation(forests: Forests, weights: Floats) -> float:
@@ -105,15 +112,13 @@ def score_deviation(forests: Forests, weights: Floats) -> float:
 
     Every forest counts alike: by their derivations, one of them would be all that counts.
     """
-
-    def measure(piece: slice) -> Floats:
-        block = forests.block(piece.start, piece.stop)
-        wrong, variances = _score_variances(*block, weights)
-        check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-        return variances
-
-    variances = np.concatenate(map_pieces(measure, forests.pieces()))
+    variances = np.concatenate(map_over(forests, _vary, forests.pieces(), weights))
     return float(np.sqrt(variances.mean()))
+
+
+def _vary(forests: Forests, piece: slice, weights: Floats) -> Floats:
+    block = forests.block(piece.start, piece.stop)
+    return _checked(forests, piece, _score_variances(*block, weights))
 
 
 @kernel

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts
-from tunesmith.data.forests import Forests
+from tunesmith.data.forests import Block, Forests
 from tunesmith.inference.derivations import best_of_block, check_length, spell_all
 from tunesmith.inference.forest_counts import can_count, counted_once
 from tunesmith.inference.forest_envelope import envelopes_of_block
@@ -32,9 +32,10 @@ from tunesmith.inference.forest_kept import kept
 from tunesmith.inference.forest_lists import kbest_lists, merged, sampled_lists
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
 from tunesmith.inference.lists import ListHypotheses
-from tunesmith.metrics.forest_tuning import ForestTuning
+from tunesmith.inference.sharing import share_out
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.parallel.local import map_pieces
 
 if TYPE_CHECKING:
     from tunesmith.inference.asking import TuningHypotheses
@@ -67,6 +68,10 @@ class _Begun:
         self._hypotheses = hypotheses
         self._weights = weights
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the forests out: line searches elsewhere have them, and ask for no lists."""
+        return {"_weights": self._weights}
+
     @cached_property
     def lists(self) -> ListHypotheses:
         """The best derivations under those weights; made when they are asked for."""
@@ -95,21 +100,26 @@ class ForestHypotheses:
         self.groups = tuning.groups
         self._exact = ExactStatistics(self.forests, self.metric)
 
+    def made_of(self) -> tuple[Forests, tuple[Metric, ForestOptions]]:
+        """Return what other processes make them of: what is large, and the rest."""
+        return self.forests, (self.metric, self.tuning.options)
+
+    @classmethod
+    def made_from(cls, forests: Forests, rest: tuple[Metric, ForestOptions]) -> ForestHypotheses:
+        """Make them again; what the metric counts with is kept with the forests."""
+        return cls(ForestTuning(forests, *rest))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have them pickled as what they are made of."""
+        return type(self), (self.tuning,)
+
     def point(self, weights: Floats) -> Point:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
         return self._point(weights, _Begun(self, weights))
 
     def _point(self, weights: Floats, begun: _Begun) -> Point:
-        def find(piece: slice) -> Stats:
-            block = self.forests.block(piece.start, piece.stop)
-            start, edges = best_of_block(*block, weights)
-            own = np.arange(piece.start, piece.stop)
-            check_length(start, self.forests, own)
-            ends, words = spell_all(block.arrays, own - piece.start + block.first, start, edges)
-            check_length(ends, self.forests, own)
-            return self._exact.of_texts(own, Texts(ends, words))
-
-        stats = np.concatenate(map_pieces(find, self.forests.pieces()))
+        parts = share_out(self, _winners, self.forests.pieces(), weights)
+        stats = np.concatenate(parts)
         total: Stats = stats.sum(axis=0)
         return Point(weights, total, float(self.metric.gain(total)), begun)
 
@@ -126,18 +136,7 @@ class ForestHypotheses:
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
         line = (point.weights, direction.vector(len(self.names)))
-
-        def follow(piece: slice) -> tuple[Ints, Floats, Stats]:
-            # What wins is spelled and counted at once: derivations of a large set are many.
-            block = self.forests.block(piece.start, piece.stop)
-            counts, table, start, edges = envelopes_of_block(*block, *line)
-            own = np.repeat(np.arange(piece.start, piece.stop), counts)
-            check_length(start, self.forests, own)
-            ends, words = spell_all(block.arrays, own - piece.start + block.first, start, edges)
-            check_length(ends, self.forests, own)
-            return own, table[:, 0], self._exact.of_texts(own, Texts(ends, words))
-
-        parts = map_pieces(follow, self.forests.pieces())
+        parts = share_out(self, _followed, self.forests.pieces(), *line)
         forest, at, stats = (np.concatenate(own) for own in zip(*parts, strict=True))
         is_first = np.diff(forest, prepend=-1) > 0
         later = np.flatnonzero(~is_first)
@@ -227,3 +226,39 @@ class ForestHypotheses:
                 sharp = expectation.sharpness
                 found[k] = covariance_with_features(self.forests, own.weights, sharp, rows)[0]
         return found
+
+    def counted(self, block: Block, first: int, own: Ints, start: Ints, edges: Ids) -> Stats:
+        """Return the exact statistics [n, K] of derivations in a block.
+
+        They are spelled and counted at once: derivations of a large set are many.
+
+        Parameters
+        ----------
+        block, first
+            Some forests, and the number of the first in the set.
+        own : int64[n]
+            Whose derivations they are, ascending.
+        start, edges
+            The derivations.
+        """
+        check_length(start, self.forests, own)
+        ends, words = spell_all(block.arrays, own - first + block.first, start, edges)
+        check_length(ends, self.forests, own)
+        return self._exact.of_texts(own, Texts(ends, words))
+
+
+def _winners(hypotheses: ForestHypotheses, piece: slice, weights: Floats) -> Stats:
+    """Return the statistics of the best derivations of a run of forests."""
+    block = hypotheses.forests.block(piece.start, piece.stop)
+    own = np.arange(piece.start, piece.stop)
+    return hypotheses.counted(block, piece.start, own, *best_of_block(*block, weights))
+
+
+def _followed(
+    hypotheses: ForestHypotheses, piece: slice, weights: Floats, direction: Floats
+) -> tuple[Ints, Floats, Stats]:
+    """Return what wins along a line: whose derivation it is, from where on, its statistics."""
+    block = hypotheses.forests.block(piece.start, piece.stop)
+    counts, table, start, edges = envelopes_of_block(*block, weights, direction)
+    own = np.repeat(np.arange(piece.start, piece.stop), counts)
+    return own, table[:, 0], hypotheses.counted(block, piece.start, own, start, edges)

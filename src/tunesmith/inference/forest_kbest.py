@@ -47,7 +47,7 @@ from tunesmith.inference.kbest_items import (
 )
 from tunesmith.inference.string_hash import EMPTY, joined, with_word
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import map_over
 
 
 def kbest_derivations(
@@ -68,18 +68,20 @@ def kbest_derivations(
     """
     if size < 1:
         raise UsageError(f"{size} derivations of each forest are asked for; give 1 or more")
-
-    def find(piece: slice) -> tuple[Ints, Ints, Ids, Floats]:
-        block = forests.block(piece.start, piece.stop)
-        counts, start, edges, scores = kbest_of_block(*block, weights, size, unique)
-        own = np.repeat(np.arange(piece.start, piece.stop), counts)
-        check_length(start, forests, own)
-        return own, start, edges, scores
-
-    parts = map_pieces(find, forests.pieces())
+    parts = map_over(forests, _find, forests.pieces(), weights, size, unique)
     forest = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in parts)])
     scores = np.concatenate([np.zeros(0), *(part[3] for part in parts)])
     return joined_derivations(forest, [part[1:3] for part in parts]), scores
+
+
+def _find(
+    forests: Forests, piece: slice, weights: Floats, size: int, unique: bool
+) -> tuple[Ints, Ints, Ids, Floats]:
+    block = forests.block(piece.start, piece.stop)
+    counts, start, edges, scores = kbest_of_block(*block, weights, size, unique)
+    own = np.repeat(np.arange(piece.start, piece.stop), counts)
+    check_length(start, forests, own)
+    return own, start, edges, scores
 
 
 @kernel

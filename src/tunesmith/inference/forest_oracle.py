@@ -28,7 +28,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import map_over
 
 #: Each forest in turn takes a better derivation, so many times at most.
 ROUNDS = 10
@@ -143,11 +143,12 @@ def _found(
 
 
 def _are_lattices(forests: Forests) -> bool:
-    def look(piece: slice) -> bool:
-        arrays, first, last = forests.block(piece.start, piece.stop)
-        return all(lattice_kind(arrays, s) != NO_LATTICE for s in range(first, last))
+    return all(map_over(forests, _look, forests.pieces()))
 
-    return all(map_pieces(look, forests.pieces()))
+
+def _look(forests: Forests, piece: slice) -> bool:
+    arrays, first, last = forests.block(piece.start, piece.stop)
+    return all(lattice_kind(arrays, s) != NO_LATTICE for s in range(first, last))
 
 
 def _of_errors(
@@ -159,31 +160,36 @@ def _of_errors(
     better rate: then it is a bound.
     """
     references = units.references
-
-    def find(piece: slice) -> list[Ids]:
-        block = forests.block(piece.start, piece.stop)
-        seen = units.seen(block)
-        found = []
-        for s in range(piece.start, piece.stop):
-            place = s - piece.start
-            own = [references.texts[r] for r in range(*references.group_start[s : s + 2])]
-            # Without words as well: the space that follows characters does not follow none.
-            own.append(np.empty(0, np.int32))
-            edges = [_fewest_edits(seen.arrays, seen.first + place, one) for one in own]
-            lengths = [0, *(-1 if len(one) == 0 else 1 for one in edges)]
-            check_length(np.array(lengths), forests, np.full(len(edges), s))
-            texts = [spell(block.arrays, block.first + place, one) for one in edges]
-            errors = [int(exact.of_text(s, text)[0]) for text in texts]
-            found.append(texts[int(np.argmin(errors))])
-        return found
-
-    texts = pack_texts([own for part in map_pieces(find, forests.pieces()) for own in part])
+    parts = map_over((forests, units), _with_fewest, forests.pieces(), metric)
+    texts = pack_texts([own for part in parts for own in part])
     stats = exact.of_texts(np.arange(forests.groups), texts)
     lengths: list[Ints] = np.split(units.lengths, references.group_start[1:-1])
     same = all(len(np.unique(own)) == 1 for own in lengths)
     best = ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
     begun = _chosen(forests, metric, exact, weights)
     return begun if begun.score < best.score else best
+
+
+def _with_fewest(data: tuple[Forests, Units], piece: slice, metric: Metric) -> list[Ids]:
+    """Return the words with the fewest errors of each of some lattices."""
+    forests, units = data
+    exact = ExactStatistics(forests, metric)
+    references = units.references
+    block = forests.block(piece.start, piece.stop)
+    seen = units.seen(block)
+    found = []
+    for s in range(piece.start, piece.stop):
+        place = s - piece.start
+        own = [references.texts[r] for r in range(*references.group_start[s : s + 2])]
+        # Without words as well: the space that follows characters does not follow none.
+        own.append(np.empty(0, np.int32))
+        edges = [_fewest_edits(seen.arrays, seen.first + place, one) for one in own]
+        lengths = [0, *(-1 if len(one) == 0 else 1 for one in edges)]
+        check_length(np.array(lengths), forests, np.full(len(edges), s))
+        texts = [spell(block.arrays, block.first + place, one) for one in edges]
+        errors = [int(exact.of_text(s, text)[0]) for text in texts]
+        found.append(texts[int(np.argmin(errors))])
+    return found
 
 
 def _fewest_edits(arrays: ForestArrays, forest: int, reference: Ids) -> Ids:

@@ -12,6 +12,7 @@ The order of nodes and hyperedges stays as it is. What no derivation uses any mo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from tunesmith.inference.derivations import edge_scores, viterbi
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
 from tunesmith.io.forest_temporary import made_like
 from tunesmith.kernels import kernel
-from tunesmith.parallel.local import map_pieces, thread_count
+from tunesmith.parallel.engine import current_engine, map_over
 
 #: Rounding of a deficit is below this share of the scores; as much more stays within a beam.
 ROUNDING = 1e-12
@@ -47,7 +48,7 @@ def prune_posterior(
     if not 0.0 <= threshold <= 1.0:
         raise UsageError(f"threshold is {threshold}; give a probability, from 0 to 1")
     sharp = sharpened(weights, sharpness)
-    return _pruned(forests, lambda block: _likely(*block, weights, sharp, threshold))
+    return _pruned(forests, _keep_likely, weights, sharp, threshold)
 
 
 def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
@@ -58,7 +59,7 @@ def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
     """
     if not beam >= 0.0:
         raise UsageError(f"beam is {beam}; give 0 or more")
-    return _pruned(forests, lambda block: _within(*block, weights, beam))
+    return _pruned(forests, _keep_within, weights, beam)
 
 
 def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
@@ -69,26 +70,45 @@ def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
     """
     if not density > 0.0:
         raise UsageError(f"density is {density}; give more than 0")
-    return _pruned(forests, lambda block: _densest(*block, weights, density))
+    return _pruned(forests, _keep_densest, weights, density)
 
 
-def _pruned(forests: Forests, choose: Callable[[Block], tuple[int, Flags]]) -> Forests:
-    """Keep what is chosen of each block, where ``choose`` also says which forest is wrong."""
-
-    def prune(piece: slice) -> ForestArrays:
-        block = forests.block(piece.start, piece.stop)
-        wrong, keep = choose(block)
-        check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
-        return with_edges(block, keep)
-
+def _pruned(forests: Forests, choose: Callable[..., tuple[int, Flags]], *about: Any) -> Forests:
+    """Keep what ``choose(block, *about)`` chooses, which also says which forest is wrong."""
     pieces = forests.pieces()
-    together = thread_count() if forests.bytes_per_edge > 0.0 else len(pieces)
+    together = current_engine().workers if forests.bytes_per_edge > 0.0 else len(pieces)
     parts = (
         part
         for i in range(0, len(pieces), together)
-        for part in map_pieces(prune, pieces[i : i + together])
+        for part in map_over(forests, _prune, pieces[i : i + together], choose, *about)
     )
     return made_like(forests, parts)
+
+
+def _prune(
+    forests: Forests, piece: slice, choose: Callable[..., tuple[int, Flags]], *about: Any
+) -> ForestArrays:
+    block = forests.block(piece.start, piece.stop)
+    wrong, keep = choose(block, *about)
+    check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
+    return with_edges(block, keep)
+
+
+# Functions that other processes find by their names; kernels would be sent with their code.
+
+
+def _keep_likely(
+    block: Block, weights: Floats, sharp: Floats, threshold: float
+) -> tuple[int, Flags]:
+    return _likely(*block, weights, sharp, threshold)
+
+
+def _keep_within(block: Block, weights: Floats, beam: float) -> tuple[int, Flags]:
+    return _within(*block, weights, beam)
+
+
+def _keep_densest(block: Block, weights: Floats, density: float) -> tuple[int, Flags]:
+    return _densest(*block, weights, density)
 
 
 def with_edges(block: Block, keep: Flags) -> ForestArrays:

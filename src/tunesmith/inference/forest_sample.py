@@ -25,7 +25,7 @@ from tunesmith.inference.derivations import (
 )
 from tunesmith.inference.forest_inside import check_sum, shares, sharpened
 from tunesmith.kernels import inlined, kernel
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import map_over
 from tunesmith.randomness import checked_seed
 
 #: The bits of a word of 64 that a fraction has not.
@@ -41,13 +41,8 @@ def sampled_derivations(
     """
     if size < 1:
         raise UsageError(f"size is {size}; give 1 or more")
-    state = _state_of(seed)
-
-    def draw(piece: slice) -> tuple[Ints, Ids]:
-        block = forests.block(piece.start, piece.stop)
-        return _drawn(forests, block, piece.start, sharpened(weights, sharpness), size, state)
-
-    parts = map_pieces(draw, forests.pieces())
+    about = sharpened(weights, sharpness), size, _state_of(seed)
+    parts = map_over(forests, _draw, forests.pieces(), *about)
     return joined_derivations(np.repeat(np.arange(forests.groups), size), parts)
 
 
@@ -55,6 +50,13 @@ def _state_of(seed: int) -> np.uint64:
     """Return 64 bits for a seed of any length."""
     state: np.uint64 = np.random.SeedSequence(checked_seed(seed)).generate_state(1, np.uint64)[0]
     return state
+
+
+def _draw(
+    forests: Forests, piece: slice, weights: Floats, size: int, state: np.uint64
+) -> tuple[Ints, Ids]:
+    block = forests.block(piece.start, piece.stop)
+    return _drawn(forests, block, piece.start, weights, size, state)
 
 
 def _drawn(

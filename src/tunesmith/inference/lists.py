@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -71,6 +71,9 @@ class _Choice:
 class ListHypotheses:
     """Answers about lists; features' extremes are found once and kept.
 
+    They are threads' work whatever engine is in force: a pass over the lists takes milliseconds
+    and waits for memory. What others do is to search several lines, or to climb.
+
     Parameters
     ----------
     tuning
@@ -90,6 +93,10 @@ class ListHypotheses:
         self._longest = int(np.diff(self.start).max(initial=0))
         self._last = threading.local()
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have them pickled as what they are made of."""
+        return type(self), (self.tuning,)
 
     def spread(self) -> Floats:
         """Return the pooled standard deviation of each feature within groups.

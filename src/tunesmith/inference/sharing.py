@@ -1,0 +1,34 @@
+"""Work on hypotheses that is shared out by the engine in force.
+
+Threads have the hypotheses themselves. Other processes make them of their forests, which they
+have already, or get them as they are pickled: made anew of their lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tunesmith.inference.hypotheses import Hypotheses
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.threads import ThreadEngine
+
+R = TypeVar("R")
+
+
+def share_out(
+    hypotheses: Hypotheses, work: Callable[..., R], pieces: Sequence[Any], *common: Any
+) -> list[R]:
+    """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by whoever works."""
+    engine = current_engine()
+    made_of: Callable[[], tuple[Any, Any]] | None = getattr(hypotheses, "made_of", None)
+    if made_of is None or isinstance(engine, ThreadEngine):
+        return engine.map(work, hypotheses, pieces, *common)
+    data, rest = made_of()
+    return engine.map(_made_and_done, data, pieces, type(hypotheses), rest, work, *common)
+
+
+def _made_and_done(
+    data: Any, piece: Any, kind: Any, rest: Any, work: Callable[..., R], *common: Any
+) -> R:
+    return work(kind.made_from(data, rest), piece, *common)
