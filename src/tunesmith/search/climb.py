@@ -11,8 +11,10 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
-from tunesmith.parallel.local import map_pieces
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
 from tunesmith.registry import Registry
 from tunesmith.search.line import Step, search
 from tunesmith.search.penalised import Penalty, penalised_search
@@ -26,6 +28,8 @@ WORTH_A_ROUND = 1000.0
 #: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
 #: if a direction finder does not ask whether a round was worth it.
 MOST_STEPS = 20
+#: Lines that are searched at once go to a worker in so many runs.
+RUNS = 16
 
 
 @dataclass
@@ -113,15 +117,13 @@ class Climb:
     def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
         """Search several lines through a point, on all cores."""
         self.searches += len(directions)
-        return map_pieces(lambda d: self._search(point, d), directions)
-
-    def _search(self, point: Point, direction: Direction) -> Step:
-        limits = self.space.limits(point.weights, direction)
-        if self.smoothing:
-            return smoothed_search(self.hypotheses, point, direction, self.smoothing, limits)
-        if self.penalty is not None:
-            return penalised_search(self.hypotheses, point, direction, self.penalty, limits)
-        return search(self.hypotheses, point, direction, limits)
+        about = self.space, self.smoothing, self.penalty
+        if len(directions) == 1:  # forests share out the search itself
+            return _searched(self.hypotheses, directions, point, *about)
+        runs = pieces_of(len(directions), None, RUNS, current_engine().workers)
+        pieces = [directions[run] for run in runs]
+        parts = share_out(self.hypotheses, _searched, pieces, point, *about)
+        return [step for part in parts for step in part]
 
     def take(self, point: Point, direction: Direction, step: Step) -> Point:
         """Move, unless the gain was rounding alone; the objective never falls.
@@ -206,6 +208,27 @@ class Climb:
             here = [step.here for step in self.search(point, self.coordinates())]
             self._valued = point, float(np.mean(here))
         return self._valued[1]
+
+
+def _searched(
+    hypotheses: Hypotheses,
+    directions: Sequence[Direction],
+    point: Point,
+    space: Space,
+    smoothing: Smoothing,
+    penalty: Penalty | None,
+) -> list[Step]:
+    """Search some lines through a point."""
+    found = []
+    for direction in directions:
+        limits = space.limits(point.weights, direction)
+        if smoothing:
+            found.append(smoothed_search(hypotheses, point, direction, smoothing, limits))
+        elif penalty is not None:
+            found.append(penalised_search(hypotheses, point, direction, penalty, limits))
+        else:
+            found.append(search(hypotheses, point, direction, limits))
+    return found
 
 
 class Directions(ABC):

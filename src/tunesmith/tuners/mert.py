@@ -8,8 +8,9 @@ directions by gradient.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,11 +25,11 @@ from tunesmith.inference.asking import (
     merged_lists,
 )
 from tunesmith.inference.hypotheses import Hypotheses
+from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
-from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.search.climb import DIRECTIONS, TOLERANCE, Climb, Directions
@@ -36,6 +37,7 @@ from tunesmith.search.penalised import Penalty
 from tunesmith.search.smooth import Smoothing
 from tunesmith.search.space import Space
 from tunesmith.tuners.base import TUNERS, Outcome, score_of
+from tunesmith.tuners.climbs import Climbs, End, around, climbed, size_of
 from tunesmith.tuners.constrained import Constrained
 from tunesmith.tuners.regularised import Regularised, with_length_scale
 from tunesmith.tuners.remembering import Remembering, distinct
@@ -48,10 +50,8 @@ USUAL_IF_COSTLY = {"restarts": 4, "walks": 0}
 EARLIER = 10
 #: Restarts that set out together. Fixed, so that the result does not depend on the cores.
 ROUND = 4
-#: How far a restart begins from the best weights, and a walk from a climb's end, at least and
-#: at most, relative to the weights.
+#: How far a restart begins from the best weights, at least and at most, relative to the weights.
 RESTART_DISTANCE = (0.05, 1.0)
-WALK_DISTANCE = (0.03, 0.3)
 #: Derivations in the lists of a round on forests, in all: of a large set lists are shorter, as
 #: they must not take more memory than it may.
 MOST_LISTED = 100_000
@@ -259,31 +259,34 @@ class MERT(Constrained, Regularised, Remembering):
     ) -> Outcome:
         """Climb from the start, from earlier points, then from others, and keep the best."""
         tuning = hypotheses.tuning
-        about: dict[str, Any] = {
-            "smoothing": self._smoothing(),
-            "tolerance": _tolerance(tuning),
-            "penalty": penalty,
-            "ceiling": _ceiling(tuning),
-        }
-        ways = self._ways(
-            lambda own: Climb(hypotheses, spread, own, space, **about),
-            begin,
-            points,
-            rng,
-            self._times("restarts", hypotheses),
+        climbs = Climbs(
+            self.directions,
+            self._times("walks", hypotheses),
+            spread,
+            space,
+            self._smoothing(),
+            _tolerance(tuning),
+            penalty,
+            _ceiling(tuning),
         )
+        restarts = self._times("restarts", hypotheses)
+        ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
         count = sum(map(len, ways))
-        best, searches, done = _End(begin, -np.inf), 0, 0
+        best, searches, done = End(begin, -np.inf), 0, 0
         history: list[dict[str, Any]] = []
         for together in ways:
             begins = [self._begin(way, best.weights) for way in together]
             # From where a far-off climb ended it is worth walking only if that is the best yet.
             floors = [best.value if way.is_far else -np.inf for way in together]
-            climbs = [way.climb for way in together]
-            ends = map_pieces(self._climb, list(zip(climbs, begins, floors, strict=True)))
+            randoms = [way.climb.rng for way in together]
+            tasks = list(zip(begins, floors, randoms, strict=True))
+            if len(tasks) == 1:  # its line searches are shared out
+                ends = [climbed(hypotheses, tasks[0], climbs)]
+            else:
+                ends = share_out(hypotheses, climbed, tasks, climbs)
             for way, end in zip(together, ends, strict=True):
-                history += [{**way.label, **entry} for entry in way.climb.history]
-                searches += way.climb.searches
+                history += [{**way.label, **entry} for entry in end.history]
+                searches += end.searches
                 if end.value > best.value:
                     best = end
             done += len(together)
@@ -295,7 +298,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     def _ways(
         self,
-        climb: Callable[[np.random.Generator], Climb],
+        climb: partial[Climb],
         begin: Floats,
         points: Sequence[Floats],
         rng: np.random.Generator,
@@ -335,27 +338,6 @@ class MERT(Constrained, Regularised, Remembering):
             return [others[k] for k in order[:EARLIER]]
         return [others[k] for k in order[:1] if values[k + 1] > values[0]]
 
-    def _climb(self, task: tuple[Climb, Floats, float]) -> _End:
-        """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""
-        climb, begin, floor = task
-        end = self._ascend(climb, begin)
-        for _ in range(self._times("walks", climb.hypotheses) if end.value > floor else 0):
-            if end.is_top:
-                break
-            other = self._ascend(climb, _around(end.weights, climb, WALK_DISTANCE))
-            if other.value > end.value:
-                end = other
-        return end
-
-    def _ascend(self, climb: Climb, begin: Floats) -> _End:
-        """Go from a point to the local optimum; never to one that is worse."""
-        first = climb.begin(begin)
-        end = self._directions().climb(climb, first)
-        # Scores were added to step by step; what counts is what fresh ones say.
-        end = climb.hypotheses.point(end.weights)
-        ends = [_End(p.weights, climb.value(p), climb.at_top(p)) for p in (first, end)]
-        return max(ends, key=lambda end: end.value)
-
     def _is_far(self, restart: int) -> bool:
         """Tell whether a restart begins anywhere; the first climb begins at the start."""
         return restart > 0 and (self.begin == "anywhere" or restart % ROUND == 0)
@@ -367,19 +349,9 @@ class MERT(Constrained, Regularised, Remembering):
         if way.is_far:
             # Of the weights' size only where their size matters.
             matters = climb.space.pins_scale or climb.penalty is not None
-            size = _size(best, climb) if matters else 1.0
+            size = size_of(best, climb) if matters else 1.0
             return climb.space.inside(size * climb.change())
-        return _around(best, climb, RESTART_DISTANCE)
-
-
-def _around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Floats:
-    """Draw weights around others.
-
-    Each feature changes the model score by about as much. Near and far are equally
-    frequent on a scale of orders of magnitude: how far the next hill is nobody knows.
-    """
-    relative = float(np.exp(climb.rng.uniform(*np.log(distance))))
-    return climb.space.inside(weights + relative * _size(weights, climb) * climb.change())
+        return around(best, climb, RESTART_DISTANCE)
 
 
 def _tolerance(tuning: Tunable) -> float:
@@ -397,10 +369,6 @@ def _ceiling(tuning: Tunable) -> float:
     return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
 
 
-def _size(weights: Floats, climb: Climb) -> float:
-    return float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
-
-
 @dataclass(frozen=True)
 class _Way:
     """A climb that is to be made, and where it begins; None if that is to be drawn."""
@@ -409,12 +377,3 @@ class _Way:
     climb: Climb
     begin: Floats | None
     is_far: bool = False
-
-
-@dataclass(frozen=True)
-class _End:
-    """Where a climb ended; without what a point keeps for its next step."""
-
-    weights: Floats
-    value: float
-    is_top: bool = False
