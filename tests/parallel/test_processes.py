@@ -1,0 +1,225 @@
+"""Processes of this machine: how they start and end, and what they leave behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.parallel import engine_work
+from tunesmith.errors import TunesmithError
+from tunesmith.parallel import processes, remote
+from tunesmith.parallel.channel import MEMORY
+from tunesmith.parallel.processes import ProcessEngine
+
+HERE = Path(__file__).parents[2]
+
+
+def is_alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def assert_ends(*workers):
+    until = time.monotonic() + 20
+    while any(map(is_alive, workers)):
+        assert time.monotonic() < until, "a worker lives on"
+        time.sleep(0.05)
+
+
+def left_behind():
+    return {p.name for p in MEMORY.glob("tunesmith-*")} if MEMORY.is_dir() else set()
+
+
+def run(code, *arguments, **options):
+    """Run a program, with the tests to be found."""
+    surroundings = {**os.environ, "PYTHONPATH": str(HERE)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        input=code,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def test_workers_end_with_the_engine():
+    before = left_behind()
+    with ProcessEngine(2) as engine:
+        workers = engine_work.everyone(engine, np.zeros(100_000))
+        assert len({os.getpid(), *workers}) == 3
+    assert_ends(*workers)
+    assert left_behind() == before
+    with ProcessEngine(1) as engine:
+        (worker,) = engine.map(engine_work.process, None, [0])
+        assert engine.map(engine_work.process, None, [0]) == [worker]
+        del engine
+    gc.collect()
+    assert_ends(worker)
+
+
+def test_an_engine_that_was_closed_can_be_used_again():
+    engine = ProcessEngine(1)
+    data = np.ones(50_000)
+    for _ in range(2):
+        assert engine.map(engine_work.added, data, [1]) == [50_001.0]
+        engine.close()
+
+
+LONG = """
+import sys
+import numpy as np
+from tests.parallel import engine_work
+from tunesmith.parallel.processes import ProcessEngine
+engine = ProcessEngine(2)
+print(*engine_work.everyone(engine, np.zeros(100_000)), flush=True)
+engine.map(engine_work.hanging_once, sys.argv[1], range(2))
+"""
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_a_driver_that_is_killed(way, tmp_path):
+    before = left_behind()
+    driver = subprocess.Popen(
+        [sys.executable, "-c", LONG, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(HERE)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        workers = [int(word) for word in driver.stdout.readline().split()]
+        assert len(workers) == 2
+        until = time.monotonic() + 30
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert all(map(is_alive, workers))
+        driver.send_signal(way)
+        _, errors = driver.communicate(timeout=30)
+    finally:
+        driver.kill()
+        driver.communicate()
+    assert_ends(*workers)
+    assert left_behind() == before
+    assert errors.count("Traceback") == (way == signal.SIGINT)  # the driver's own
+
+
+SCRIPT = """
+from dataclasses import dataclass
+from tests.parallel import engine_work
+from tunesmith.parallel.processes import ProcessEngine
+
+{definitions}
+with ProcessEngine(2) as engine:
+    print({wanted})
+"""
+
+OWN = """
+@dataclass
+class Own:
+    value: float
+
+def doubled(data, piece):
+    return Own(data.value * 2 + piece)
+"""
+
+
+def test_a_script_needs_no_guard(tmp_path):
+    script = tmp_path / "script.py"
+    code = SCRIPT.format(definitions="", wanted="engine.map(engine_work.added, 1.0, range(3))")
+    script.write_text(code)
+    done = run("", str(script))
+    assert (done.stdout, done.stderr) == ("[1.0, 2.0, 3.0]\n", "")
+    done = run(code, "-")
+    assert (done.stdout, done.stderr) == ("[1.0, 2.0, 3.0]\n", "")
+
+
+def test_what_a_script_defines_reaches_workers_if_it_has_a_guard(tmp_path):
+    script = tmp_path / "script.py"
+    code = SCRIPT.format(definitions=OWN, wanted="engine.map(doubled, Own(2.0), range(2))")
+    script.write_text(code)
+    done = run("", str(script))
+    assert "a worker cannot have workers; put what a script does under" in done.stderr
+    assert done.returncode == 1
+    script.write_text(code.replace("with Proc", "if __name__ == '__main__':\n  with Proc"))
+    done = run("", str(script))
+    assert (done.stdout, done.stderr) == ("[Own(value=4.0), Own(value=5.0)]\n", "")
+    done = run("", "-m", "script", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[Own(value=4.0), Own(value=5.0)]\n", "")
+    done = run(code, "-")
+    assert "a worker does not find what it needs" in done.stderr
+    assert "define it in a module that workers can import" in done.stderr
+
+
+def test_workers_that_cannot_start_are_reported(monkeypatch):
+    monkeypatch.setattr(processes, "_PROGRAM", "raise SystemExit(3)")
+    engine = ProcessEngine(1)
+    with pytest.raises(TunesmithError, match=r"3 workers ended as they started \(exit code 3\)"):
+        engine.map(engine_work.added, 0.0, range(3))
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(TunesmithError, match=r"a worker cannot be started: .*; use fewer workers"):
+        engine.map(engine_work.added, 0.0, range(3))
+    engine.close()
+
+
+def test_other_versions_are_refused(monkeypatch):
+    other = {**remote.versions(), "numpy": "0.1"}
+    monkeypatch.setattr(remote, "versions", lambda: other)
+    with (
+        ProcessEngine(1) as engine,
+        pytest.raises(TunesmithError, match=r"^workers have numpy .*, this process numpy 0.1; "),
+    ):
+        engine.map(engine_work.added, 0.0, range(3))
+
+
+def test_a_disk_that_is_full_is_reported(monkeypatch):
+    from tunesmith.parallel import channel
+
+    monkeypatch.setattr(channel, "shutil", _Full)
+    with (
+        ProcessEngine(1) as engine,
+        pytest.raises(TunesmithError, match="has no room, 7 MB are wanted; set TMPDIR"),
+    ):
+        engine.map(engine_work.added, np.zeros(1_000_000), range(3))
+
+
+class _Full:
+    @staticmethod
+    def disk_usage(_):
+        return type("Usage", (), {"free": 0})
+
+
+def test_a_fork_of_the_driver_leaves_workers_alone():
+    code = """
+import os, warnings
+warnings.simplefilter("ignore")
+from tests.parallel import engine_work
+from tunesmith.parallel.processes import ProcessEngine
+engine = ProcessEngine(1)
+worker = engine.map(engine_work.process, None, [0])
+child = os.fork()
+if child == 0:
+    engine = None
+    import gc; gc.collect()
+    raise SystemExit
+os.waitpid(child, 0)
+print(engine.map(engine_work.process, None, [0]) == worker)
+"""
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    done = run("", "-c", code)
+    assert (done.stdout, done.stderr) == ("True\n", "")
