@@ -137,8 +137,13 @@ class DecodedSentences:
         self.inputs = inputs
         self.names = decoder.names
 
+    @property
+    def is_portable(self) -> bool:
+        """Whether copies of it, in other processes, decode as it does."""
+        return self.decoder.is_portable
+
     def __getstate__(self) -> dict[str, Any]:
-        if not self.decoder.is_portable:
+        if not self.is_portable:
             raise UsageError(
                 f"the decoder '{self.decoder.name}' cannot be sent to other processes; work in "
                 "threads, or see is_portable in the guide to plug-ins"
