@@ -83,6 +83,9 @@ class Crew:
         while isinstance(answer := self._actors.wait(), Lost):
             self._replace(answer)
         k, steps = answer.actor, answer.value
+        wanted = self._asked[k][0][: max(1, len(steps))]
+        if [step.group for step in steps] != wanted:
+            raise AssertionError(f"learner {k} has not learnt from what it was given")
         self._careful[k] = max(0, self._careful[k] - len(steps))
         for step in steps:
             self.students[k].take(step)

@@ -1,0 +1,78 @@
+"""An engine for tests: all goes through pickle, answers come in any order, and actors are lost."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+from tunesmith.parallel.engine import Actors, Answer, Engine, Lost, working_on
+
+
+def sent(thing):
+    """Return what arrives of something that is sent to another process."""
+    return pickle.loads(pickle.dumps(thing))
+
+
+class Fragile(Engine):
+    """Loses so many of 100 answers; who is ready next is drawn, slow ones if nobody else is."""
+
+    name = "fragile"
+    workers = 3
+
+    def __init__(self, seed=0, losses=0, slow=(), most_in_a_row=2):
+        self.random = random.Random(seed)
+        self.losses, self.slow = losses, slow
+        self.most_in_a_row = most_in_a_row
+        self.lost = 0
+        self.calls, self.answers = [], []
+        self.closed = 0
+        self._sent = None, None
+
+    def map(self, work, data, pieces, *common):
+        with working_on(None):
+            return [sent(work(data, sent(piece), *sent(common))) for piece in pieces]
+
+    def actors(self, make, data, seeds):
+        if self._sent[0] is not data:
+            self._sent = data, sent(data)
+        return FragileActors(self, make, self._sent[1], seeds)
+
+
+class FragileActors(Actors):
+    def __init__(self, engine, make, data, seeds):
+        self.engine, self.make, self.data = engine, make, data
+        self.held = [make(data, sent(seed)) for seed in seeds]
+        self.owed = {}
+        self.in_a_row = [0] * len(seeds)
+
+    def __len__(self):
+        return len(self.held)
+
+    def call(self, actor, method, *arguments):
+        assert actor not in self.owed, "an actor that owes an answer is asked again"
+        self.owed[actor] = method, sent(arguments)
+        self.engine.calls.append((actor, arguments))
+
+    def wait(self):
+        ready = [k for k in self.owed if k not in self.engine.slow] or list(self.owed)
+        actor = self.engine.random.choice(ready)
+        method, arguments = self.owed.pop(actor)
+        with working_on(None):
+            answer = sent(getattr(self.held[actor], method)(*arguments))
+        is_lost = self.engine.random.randrange(100) < self.engine.losses
+        if is_lost and self.in_a_row[actor] < self.engine.most_in_a_row:
+            self.in_a_row[actor] += 1
+            # What it has learnt meanwhile is gone with it.
+            self.held[actor] = None
+            self.engine.lost += 1
+            return Lost(actor, "its worker has died")
+        self.in_a_row[actor] = 0
+        self.engine.answers.append((actor, answer))
+        return Answer(actor, answer)
+
+    def replace(self, actor, seed):
+        assert self.held[actor] is None
+        self.held[actor] = self.make(self.data, sent(seed))
+
+    def close(self):
+        self.engine.closed += 1
