@@ -8,6 +8,7 @@ since a kernel that is given a read-only array would be compiled once more.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 import time
@@ -105,8 +106,10 @@ class RayEngine(RemoteEngine):
             "concurrency_groups": {"aside": 1},
         }
         neighbours = min(self.workers, cluster.largest(self._cpus))
+        settings = {k: v for k, v in os.environ.items() if k.startswith("TUNESMITH_")}
         kind = cluster.ray.remote(**options)(RayWorker)
-        return RayLink(cluster, kind.remote(self._cpus, neighbours, sys.path, main_module()))
+        actor = kind.remote(self._cpus, neighbours, sys.path, settings, main_module())
+        return RayLink(cluster, actor)
 
     def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
         first = {link.owed[0]: link for link in links if isinstance(link, RayLink) and link.owed}

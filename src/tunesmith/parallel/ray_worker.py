@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ class RayWorker:
         As :func:`tunesmith.parallel.worker.as_worker` has them.
     path
         Where the driver looks for modules; a node that has these folders does so too.
+    settings
+        The driver's environment variables of ours.
     main
         The driver's main module.
     """
@@ -44,9 +47,11 @@ class RayWorker:
         share: int,
         sharers: int,
         path: Sequence[str],
+        settings: Mapping[str, str],
         main: tuple[str | None, str | None],
     ) -> None:
         sys.path.extend(folder for folder in path if folder not in sys.path)
+        os.environ.update(settings)
         set_main_module(main)
         self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
