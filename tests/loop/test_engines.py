@@ -1,0 +1,176 @@
+"""Loops whose decoding and learning is done by others: the result is the same, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from tests.decoders.copies import CopyEngine
+from tests.decoders.hiero.files import WEIGHTS, decoder_of, written
+from tests.loop.forest_toy import Counting, ForestToy
+from tests.loop.toy import sentences
+from tunesmith.errors import UsageError
+from tunesmith.loop.forests import DecodedSentences, Words, decoded_forests
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.loop import Loop
+from tunesmith.metrics.live_tuning import LiveTuning
+from tunesmith.parallel.engine import working_on
+from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mira import MIRA
+
+TUNE, DEV = Inputs.of(*sentences(11, 1)), Inputs.of(*sentences(6, 2))
+ENGLISH = [
+    "the house is small",
+    "a little is the new house",
+    "home",
+    "is that small",
+    "the b house",
+]
+GERMAN = ["das haus ist klein", "klein ist das neue haus", "haus", "ist das klein", "das <b> haus"]
+
+
+class Portable(ForestToy):
+    """Can be copied."""
+
+    is_portable = True
+
+
+@pytest.fixture(scope="module")
+def processes():
+    with ProcessEngine(2) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("engines")
+    rules = "[X] ||| neue ||| new ||| Own=1\n[X] ||| neue ||| newer ||| Own=-1\n"
+    (folder / "own").write_text(rules)
+    return written(folder)
+
+
+def essence(result):
+    """Return what must be equal."""
+    found = json.loads(json.dumps(result.to_dict()))
+    for name in ("seconds", "engine", "workers", "threads"):
+        del found[name]
+    for one in found["rounds"]:
+        for name in [name for name in one if name.endswith("_seconds")]:
+            del one[name]
+    for one in found["history"]:
+        for name in [name for name in one if name.endswith("seconds")]:
+            del one[name]
+    return found
+
+
+def hiero_run(files, tuner, work_dir=None):
+    """Tune live; a sentence has rules of its own."""
+    own = f'<seg id="9" grammar="{files["grammar"].parent / "own"}">das neue haus</seg>'
+    tune = Inputs.of([*GERMAN, own] * 2, [*ENGLISH, "the new house"] * 2)
+    start = {**WEIGHTS, "Own": 0.0}
+    decoder = decoder_of(files, pop_limit=10)
+    return Loop(final="last").run(
+        decoder, tuner, tune, dev=Inputs.of(GERMAN[:2], ENGLISH[:2]), start=start, work_dir=work_dir
+    )
+
+
+@pytest.mark.parametrize(
+    "tuner",
+    [MIRA(epochs=2, rate=0.5, learners=3), AROW(epochs=2, learners=2, parallel="async")],
+    ids=["mixing", "async"],
+)
+def test_learners_that_decode_live(files, processes, tuner):
+    wanted = hiero_run(files, tuner)
+    with working_on(processes):
+        found = hiero_run(files, tuner)
+    assert essence(found) == essence(wanted)
+    assert (found.engine, found.workers) == ("processes", 2)
+    assert wanted.workers == 0
+    assert wanted.weights["Own"] != 0.0
+
+
+def test_a_live_run_goes_on_with_another_engine(files, processes, tmp_path):
+    def run(epochs):
+        tuner = MIRA(epochs=epochs, rate=0.5, learners=2)
+        return hiero_run(files, tuner, tmp_path / "work")
+
+    with working_on(processes):
+        run(1)
+    run(2)
+    with working_on(processes):
+        found = run(3)
+    wanted = hiero_run(files, MIRA(epochs=3, rate=0.5, learners=2))
+    assert essence(found) == essence(wanted)
+
+
+def loop_run(work_dir=None, rounds=3):
+    loop = Loop(rounds=rounds, tune_on="forests", weight_tolerance=0.0)
+    return loop.run(Portable(beam=0.12), MERT(restarts=1), TUNE, dev=DEV, work_dir=work_dir)
+
+
+def test_rounds_by_copies_of_a_decoder(tmp_path):
+    """Of any number, and others when the run is taken up again; files are the same too."""
+    wanted = loop_run(tmp_path / "here")
+    for rounds, workers in ((1, 2), (2, 7)):
+        with working_on(CopyEngine(workers)):
+            loop_run(tmp_path / "there", rounds)
+    found = loop_run(tmp_path / "there")
+    assert essence(found) == essence(wanted)
+    forests = [path.relative_to(tmp_path / "here") for path in (tmp_path / "here").rglob("*.arrow")]
+    assert len(forests) >= 4
+    for path in forests:
+        assert (tmp_path / "there" / path).read_bytes() == (tmp_path / "here" / path).read_bytes()
+
+
+def test_a_decoder_that_does_not_say_that_it_can_be_copied_stays_here():
+    engine, decoder = CopyEngine(), Counting()
+    with working_on(engine):
+        found = decoded_forests(decoder, decoder.start(), TUNE.sentences)
+    assert found.groups == len(TUNE.sentences)
+    assert [ids for _, ids in decoder.asked] == [[one.id for one in TUNE.sentences]]
+    assert engine.sent == []
+    with pytest.raises(UsageError, match="'forest-toy' cannot be sent to other processes; work"):
+        pickle.dumps(DecodedSentences(decoder, TUNE))
+
+
+def test_one_that_does_is_shared_out():
+    engine, decoder = CopyEngine(), Portable()
+    with working_on(engine):
+        found = decoded_forests(decoder, decoder.start(), TUNE.sentences)
+    assert engine.pieces > 1
+    wanted = decoded_forests(decoder, decoder.start(), TUNE.sentences)
+    assert (found.ids, found.vocabulary) == (wanted.ids, wanted.vocabulary)
+    for one, other in zip(found.in_memory().arrays, wanted.in_memory().arrays, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_words_are_numbered_as_they_come_however_forests_are_cut():
+    decoder, vocabularies = ForestToy(), []
+    for size in (1, 3, len(TUNE.sentences)):
+        words = Words()
+        for first in range(0, len(TUNE.sentences), size):
+            made = decoder.forests(decoder.start(), TUNE.sentences[first : first + size])
+            words.renumbered(made.arrays, made.vocabulary)
+        vocabularies.append(words.all)
+    assert len(set(vocabularies)) == 1
+    said = [w for one in TUNE.sentences for w in one.text.split()[:4]]
+    assert vocabularies[0] == tuple(dict.fromkeys(said))
+
+
+def test_forests_that_were_made_are_not_sent():
+    tuning = LiveTuning(DecodedSentences(Portable(), TUNE), Portable().start())
+    sent = len(pickle.dumps(tuning))
+    assert tuning.usual.forests.groups == len(TUNE.sentences)
+    assert len(pickle.dumps(tuning)) - sent < 2000  # the words of references are
+    copy = pickle.loads(pickle.dumps(tuning))
+    assert "usual" not in vars(copy)
+    weights = np.arange(3.0)
+    one, other = (held.forests(weights, [4]).forests.in_memory() for held in (copy, tuning))
+    assert one.vocabulary == other.vocabulary
+    for left, right in zip(one.arrays, other.arrays, strict=True):
+        assert left.tobytes() == right.tobytes()
