@@ -228,13 +228,15 @@ def test_errors_of_actors(engine):
         engine.actors(engine_work.Odd, 2, [0, 1, 2, 3])
 
 
-def test_a_call_too_many_is_refused(remote):
-    actors = remote.actors(engine_work.Counter, None, [0])
+def test_a_call_too_many_is_refused(engine):
+    actors = engine.actors(engine_work.Counter, None, [0])
     with pytest.raises(UsageError, match="no actor owes an answer"):
         actors.wait()
     actors.call(0, "add", 1)
     with pytest.raises(UsageError, match="actor 0 owes an answer"):
         actors.call(0, "add", 1)
+    with pytest.raises(UsageError, match="actor 0 owes an answer"):
+        actors.replace(0, 1)
     assert actors.wait() == Answer(0, 1)
     actors.close()
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import wait
 from typing import Any, ClassVar
 
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.channel import Channel, Shared, shared
 from tunesmith.parallel.local import available_threads
 from tunesmith.parallel.packing import Packed, packed
@@ -55,6 +55,11 @@ class ProcessEngine(RemoteEngine):
     """
 
     name: ClassVar[str] = "processes"
+
+    def __init__(self, workers: int | None = None, timeout: float | None = 600.0) -> None:
+        super().__init__(workers, timeout)
+        if not hasattr(socket, "send_fds"):
+            raise UsageError("this system cannot share memory with processes; work in threads")
 
     def _start(self, number: int) -> Link:
         return ProcessLink(max(1, available_threads() // self.workers), self.workers)
@@ -161,7 +166,8 @@ def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> N
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
     channel.close()
 
 

@@ -41,6 +41,8 @@ DEEPEST = 8
 STRIKES = 3
 #: Seconds that a worker may take to start, however short the timeout.
 STARTING = 120.0
+#: Seconds that are waited at once: a system counts no longer than some weeks.
+LONGEST = 86400.0
 
 
 class Link(ABC):
@@ -249,19 +251,19 @@ class RemoteEngine(Engine):
                 if number not in seat.holds:
                     seat.link.hold(number, self._shelf.blocks[number])
                     seat.holds.add(number)
-            if not seat.sent:
-                seat.since = time.monotonic()
-            seat.sent.append(request)
             if request.block is not None:
                 seat.link.ask(request.block)
                 request.block = None
+            if not seat.sent:
+                seat.since = time.monotonic()
+            seat.sent.append(request)
 
     def _pump(self) -> None:
         """Wait for something to happen, and tell those who want to know."""
         alive = {seat.link: seat for seat in self._seats if seat.link is not None}
         links = [link for link in alive if link is not None]
         ends = [end for seat in alive.values() if (end := self._deadline(seat)) is not None]
-        seconds = max(0.0, min(ends) - time.monotonic()) if ends else None
+        seconds = min(max(0.0, min(ends) - time.monotonic()), LONGEST) if ends else None
         happened = self._ready(links, seconds)
         for link, block in happened:
             self._take(alive[link], block)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from tunesmith.errors import UsageError
 from tunesmith.parallel.engine import Actors, Answer, Engine, Lost, working_on
 from tunesmith.parallel.local import map_pieces, thread_count, threads_of_piece
 
@@ -53,13 +54,17 @@ class ThreadActors(Actors):
         # Threads share out what is left over, as pieces do.
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
         self._threads = max(1, workers // count)
+        self._owing: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._held)
 
     def call(self, actor: int, method: str, *arguments: Any) -> None:
         """Run a method in a thread, or at once if there is one thread."""
+        if actor in self._owing:
+            raise UsageError(f"actor {actor} owes an answer; wait for it before the next call")
         run = getattr(self._held[actor], method)
+        self._owing.add(actor)
         if self._pool is None:
             self._run(actor, run, arguments)
         else:
@@ -78,13 +83,18 @@ class ThreadActors(Actors):
 
     def wait(self) -> Answer | Lost:
         """Return the next answer."""
+        if not self._owing:
+            raise UsageError("no actor owes an answer; call one before waiting")
         actor, value, error = self._done.get()
+        self._owing.discard(actor)
         if error is not None:
             raise error
         return Answer(actor, value)
 
     def replace(self, actor: int, seed: Any) -> None:
         """Make an object anew."""
+        if actor in self._owing:
+            raise UsageError(f"actor {actor} owes an answer; wait for it before it is replaced")
         self._held[actor] = self._make(self._data, seed)
 
     def close(self) -> None:

@@ -268,8 +268,8 @@ def _loaded(block: Any) -> Any:
     try:
         try:
             return unpacked(block)
-        except AttributeError:
-            if _main is None:
+        except AttributeError as error:
+            if _main is None or "__main__" not in str(error):
                 raise
             _import_main()
             return unpacked(block)
