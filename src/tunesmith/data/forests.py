@@ -257,6 +257,14 @@ class SelectedForests(Forests):
             everything = self.whole.block(0, self.whole.groups)
             object.__setattr__(self, "_held", self._selected(everything))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have the other features left out where the forests are in memory."""
+        held: Block | None = getattr(self, "_held", None)
+        if held is None:
+            return type(self), (self.whole, self.names)
+        about = self.names, self.vocabulary, self.references, self.sources, self.files
+        return ForestSet, (self.ids, held.arrays, *about)
+
     @property
     def bytes_per_edge(self) -> float:
         """Twice that of the whole, which is loaded first."""

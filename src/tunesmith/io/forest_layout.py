@@ -7,6 +7,7 @@ format). Whatever the file says is checked here or, for what is in the arrays, b
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import struct
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Ids, Ints
+from tunesmith.errors import TunesmithError
 from tunesmith.io.arrow_limits import (
     BUFFERS,
     COMPRESSION,
@@ -73,13 +75,34 @@ def forest_schema(pa: Any, counts: int) -> Any:
 
 
 class Opened:
-    """A file that is read at any place, by any thread; it is closed when nobody has it."""
+    """A file that is read at any place, by any thread; it is closed when nobody has it.
 
-    def __init__(self, descriptor: int) -> None:
+    Other processes open it again: through the process that has it, so that it needs no name, or
+    by its path, which other machines may have too.
+
+    Parameters
+    ----------
+    descriptor
+        Of the file; it is closed.
+    path
+        Where the file is, if it has a name.
+    """
+
+    def __init__(self, descriptor: int, path: str | None = None) -> None:
         self._descriptor = descriptor
+        self._path = path
         self._lock = threading.Lock()
-        self.size = os.fstat(descriptor).st_size
+        about = os.fstat(descriptor)
+        self.size = about.st_size
+        self._written = about.st_mtime_ns
         weakref.finalize(self, os.close, descriptor)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have it pickled as where it is."""
+        places = [f"/proc/{os.getpid()}/fd/{self._descriptor}"]
+        if self._path is not None:
+            places.append(os.path.abspath(self._path))
+        return _opened_again, (places, self.size, self._written, self._path)
 
     def read(self, at: int, count: int, kind: np.dtype[Any]) -> NDArray[Any]:
         """Return so many values that begin at a byte."""
@@ -109,6 +132,20 @@ class Opened:
         return len(data)
 
 
+def _opened_again(places: list[str], size: int, written: int, path: str | None) -> Opened:
+    """Open a file in another process, if it is the same one."""
+    for place in places:
+        with contextlib.suppress(OSError):
+            file = Opened(os.open(place, os.O_RDONLY | getattr(os, "O_BINARY", 0)), path)
+            if (file.size, file._written) == (size, written):
+                return file
+    where = "in a temporary file" if path is None else f"in {path}"
+    raise TunesmithError(
+        f"forests are {where}, which a worker on another machine does not find; hold them in "
+        "memory, with --memory, or put the file where all machines find it"
+    )
+
+
 @dataclass
 class Layout:
     """Where the values of all rows stand.
@@ -127,6 +164,10 @@ class Layout:
     id_is_number: list[int] = field(default_factory=list)
     texts: dict[str, list[list[str]]] = field(default_factory=dict)
     references: list[list[Ids]] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what the set has been made of already."""
+        return {"begin": self.begin, "size": self.size}
 
 
 def layout_of(file: Opened) -> Layout:

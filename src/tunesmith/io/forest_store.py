@@ -243,7 +243,7 @@ def _check_sides(tail_start: Ints, word_start: Ints, words: Ids, vocabulary: int
 
 def open_forests(descriptor: int, name: str, files: tuple[FileDigest, ...] = ()) -> StoredForests:
     """Open a file of our own; the descriptor is closed with the set."""
-    file = Opened(descriptor)
+    file = Opened(descriptor, name)
     pa = arrow()
     try:
         with os.fdopen(os.dup(descriptor), "rb") as again:
