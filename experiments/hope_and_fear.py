@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from hope_and_fear_data import CATALOGS, SETS, Task
 from hope_and_fear_parts import MODELS, PARTS, PROTOCOLS, Parts, Protocol, all_runs
 from hope_and_fear_runs import Run, kept, run_and_keep
 from result_pages import Rows, keep_row, read_rows, with_tables
+from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.parallel.processes import ProcessEngine
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -55,7 +57,8 @@ def main() -> None:
         task = Task(options.data.resolve(), (options.work / name).resolve(), protocol.sizes)
         if why := other_configuration(task, protocol):
             parser.error(why)
-        run(task, protocol, parts, options.workers)
+        with ProcessEngine(options.workers, timeout=None) as engine, working_on(engine):
+            run(task, protocol, parts)
         for row in rows_of(task, protocol):
             keep_row(numbers, name, row, KEYS)
         print(f"{time.perf_counter() - begun:.0f} s")
@@ -65,7 +68,7 @@ def main() -> None:
 def other_configuration(task: Task, protocol: Protocol) -> str | None:
     """Say what is wrong with a folder whose runs were done otherwise; note how these are done."""
     done = {"text": str(task.text), "epochs": protocol.epochs, "restarts": protocol.restarts}
-    done |= asdict(protocol.sizes)
+    done |= asdict(task.sizes)
     file = task.folder / "configuration.json"
     if not file.exists():
         task.folder.mkdir(parents=True, exist_ok=True)
@@ -75,15 +78,14 @@ def other_configuration(task: Task, protocol: Protocol) -> str | None:
     return None
 
 
-def run(task: Task, protocol: Protocol, parts: list[str], workers: int) -> None:
-    """Do all runs that have not been done, side by side."""
+def run(task: Task, protocol: Protocol, parts: Sequence[str]) -> None:
+    """Do all runs that have not been done, side by side, by whoever works."""
     begun = time.perf_counter()
     task.prepare()
     print(f"the model: {time.perf_counter() - begun:.0f} s", flush=True)
     wanted = [one for one in all_runs(protocol, parts) if not kept(task, one).exists()]
     # Each run is kept by whoever does it, so that nothing is lost when this ends early.
-    with ProcessEngine(workers, timeout=None) as engine:
-        engine.map(run_and_keep, task, wanted, protocol.epochs, protocol.restarts)
+    map_over(task, run_and_keep, wanted, protocol.epochs, protocol.restarts)
 
 
 def rows_of(task: Task, protocol: Protocol) -> Rows:
@@ -94,9 +96,8 @@ def rows_of(task: Task, protocol: Protocol) -> Rows:
         if kept(task, one).exists():
             found[one] = json.loads(kept(task, one).read_text())
     rows = [about(task, protocol)]
-    rows += [
-        {key: value for key, value in row.items() if key != "test_stats"} for row in found.values()
-    ]
+    large = ("weights", "test_stats")
+    rows += [{key: row[key] for key in row if key not in large} for row in found.values()]
     return [*rows, significance(parts, found)]
 
 

@@ -179,6 +179,7 @@ def chosen(decoder: Any, every: list[ts.Weights], dev: list[float], test: Inputs
         "epoch": epoch,
         "test": round(score(stats), 3),
         "features": int(np.count_nonzero(every[epoch].vector)),
+        "weights": {name: value for name, value in every[epoch].items() if value},
         "test_stats": stats.astype(int).tolist(),
     }
 
