@@ -19,10 +19,10 @@ class Fragile(Engine):
     name = "fragile"
     workers = 3
 
-    def __init__(self, seed=0, losses=0, slow=(), most_in_a_row=2):
+    def __init__(self, seed=0, losses=0, slow=(), deadly=None):
         self.random = random.Random(seed)
         self.losses, self.slow = losses, slow
-        self.most_in_a_row = most_in_a_row
+        self.deadly, self.most_in_a_row = deadly, 2
         self.lost = 0
         self.calls, self.answers = [], []
         self.closed = 0
@@ -39,6 +39,8 @@ class Fragile(Engine):
 
 
 class FragileActors(Actors):
+    """The k-th lives with worker k modulo 3, and is lost with it."""
+
     def __init__(self, engine, make, data, seeds):
         self.engine, self.make, self.data = engine, make, data
         self.held = [make(data, sent(seed)) for seed in seeds]
@@ -57,18 +59,25 @@ class FragileActors(Actors):
         ready = [k for k in self.owed if k not in self.engine.slow] or list(self.owed)
         actor = self.engine.random.choice(ready)
         method, arguments = self.owed.pop(actor)
-        with working_on(None):
-            answer = sent(getattr(self.held[actor], method)(*arguments))
-        is_lost = self.engine.random.randrange(100) < self.engine.losses
-        if is_lost and self.in_a_row[actor] < self.engine.most_in_a_row:
-            self.in_a_row[actor] += 1
-            # What it has learnt meanwhile is gone with it.
-            self.held[actor] = None
-            self.engine.lost += 1
-            return Lost(actor, "its worker has died")
-        self.in_a_row[actor] = 0
-        self.engine.answers.append((actor, answer))
-        return Answer(actor, answer)
+        if self.held[actor] is not None:
+            with working_on(None):
+                answer = sent(getattr(self.held[actor], method)(*arguments))
+            if self.is_well(actor, arguments[0]):
+                self.in_a_row[actor] = 0
+                self.engine.answers.append((actor, answer))
+                return Answer(actor, answer)
+            # What they have learnt meanwhile is gone with them.
+            for k in range(actor % self.engine.workers, len(self), self.engine.workers):
+                self.held[k] = None
+        self.in_a_row[actor] += 1
+        self.engine.lost += 1
+        return Lost(actor, "its worker has died")
+
+    def is_well(self, actor, groups):
+        if self.engine.deadly in groups:
+            return False
+        is_spared = self.in_a_row[actor] >= self.engine.most_in_a_row
+        return is_spared or self.engine.random.randrange(100) >= self.engine.losses
 
     def replace(self, actor, seed):
         assert self.held[actor] is None

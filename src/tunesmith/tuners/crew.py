@@ -18,8 +18,9 @@ from tunesmith.search.working_set import SharedSet
 from tunesmith.tuners.learned import Step, Student
 from tunesmith.tuners.lessons import Course, Pupil
 
-#: A sentence that so many learners were lost over is not given out again.
-LOSSES = 3
+#: After so many losses over a sentence it is given out while nobody else works; if learners are
+#: lost then as well, so many, not again.
+LOSSES, ALONE = 3, 2
 #: How many sentences a learner is given at once, and how many one by one after it was lost.
 SENTENCES, CAREFUL = 1024, 64
 
@@ -59,6 +60,9 @@ class Crew:
         self._asked: list[tuple[list[int], Sequence[SharedSet]]] = [([], ())] * len(students)
         self._careful = [0] * len(students)
         self._losses: Counter[int] = Counter()
+        self._at_work: set[int] = set()
+        self._ready: list[int] = []
+        self._suspects: list[int] = []
         seeds = [student.seed() for student in students]
         self._actors = _actors(current_engine(), course, seeds)
 
@@ -72,17 +76,37 @@ class Crew:
         """Give a learner the next of its sentences: some of those that are given."""
         most = 1 if self._careful[k] > 0 else SENTENCES
         self._asked[k] = list(groups[:most]), received
-        self._call(k)
-
-    def _call(self, k: int) -> None:
-        groups, received = self._asked[k]
-        self._actors.call(k, "learn", groups, self._epoch, received)
+        self._ready.append(k)
 
     def next(self) -> tuple[int, list[Step]]:
         """Wait for the next learner; return the steps that it has taken, at least one."""
-        while isinstance(answer := self._actors.wait(), Lost):
+        while True:
+            self._call()
+            answer = self._actors.wait()
+            self._at_work.discard(answer.actor)
+            if not isinstance(answer, Lost):
+                break
             self._replace(answer)
         k, steps = answer.actor, answer.value
+        if k in self._suspects:
+            self._suspects.remove(k)
+        self._take(k, steps)
+        return k, steps
+
+    def _call(self) -> None:
+        """Let those begin who are ready; a suspect when nobody else is at work."""
+        now = self._ready
+        if self._suspects:
+            now = [] if self._at_work else self._suspects[:1]
+        for k in now:
+            groups, received = self._asked[k]
+            self._actors.call(k, "learn", groups, self._epoch, received)
+        self._at_work.update(now)
+        if now is self._ready:
+            self._ready = []
+
+    def _take(self, k: int, steps: Sequence[Step]) -> None:
+        """Do here what a learner has done."""
         wanted = self._asked[k][0][: max(1, len(steps))]
         if [step.group for step in steps] != wanted:
             raise AssertionError(f"learner {k} has not learnt from what it was given")
@@ -92,25 +116,29 @@ class Crew:
             self._taken[step.group] += 1
         if isinstance(self._course.tuning, LiveTuning):
             progress("sentences", int(self._taken.sum()), len(self._taken))
-        return k, steps
 
     def _replace(self, lost: Lost) -> None:
-        """Have the learner made anew that was lost, and ask it again."""
+        """Have the learner made anew that was lost, to be asked again.
+
+        All learners of a worker are lost with it. Whoever is lost again and again is asked alone,
+        so that it is known which sentence it was.
+        """
         k = lost.actor
         groups, received = self._asked[k]
         self.replaced += 1
         self._losses[groups[0]] += 1
-        if self._losses[groups[0]] >= LOSSES:
+        if self._losses[groups[0]] >= LOSSES + ALONE:
             raise TunesmithError(
-                f"sentence {groups[0] + 1}: {LOSSES} learners were lost over it, the last because "
-                f"{lost.why}; look at that sentence, give workers more memory, or raise "
+                f"sentence {groups[0] + 1}: {LOSSES + ALONE} learners were lost over it, the last "
+                f"because {lost.why}; look at that sentence, give workers more memory, or raise "
                 "--worker-timeout"
             )
-        # One by one, so that it is known which sentence it was if it happens again.
         self._careful[k] = CAREFUL
         self._asked[k] = groups[:1], received
         self._actors.replace(k, self.students[k].seed())
-        self._call(k)
+        if k not in self._suspects:
+            is_suspect = self._losses[groups[0]] >= LOSSES
+            (self._suspects if is_suspect else self._ready).append(k)
 
     def check(self) -> None:
         """Raise an error if not every sentence was learnt from once."""
