@@ -179,6 +179,15 @@ def test_warnings_are_given_once_each(engine):
     assert {w.category for w in caught} == {UserWarning}
 
 
+def test_warnings_that_are_errors_are_raised(engine):
+    for _ in range(5):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match="is odd"):
+                engine.map(engine_work.warning, None, range(9))
+        assert engine.map(engine_work.added, 0.0, range(9)) == list(range(9))
+
+
 def test_work_within_work_is_done_by_threads(engine):
     with working_on(engine):
         found = map_over(np.arange(4.0), engine_work.nested, [3, 5])

@@ -168,7 +168,7 @@ def test_what_a_script_defines_reaches_workers_if_it_has_a_guard(tmp_path):
 def test_workers_that_cannot_start_are_reported(monkeypatch):
     monkeypatch.setattr(processes, "_PROGRAM", "raise SystemExit(3)")
     engine = ProcessEngine(1)
-    with pytest.raises(TunesmithError, match=r"3 workers ended as they started \(exit code 3\)"):
+    with pytest.raises(TunesmithError, match=r"^a worker ended as it started \(exit code 3\); see"):
         engine.map(engine_work.added, 0.0, range(3))
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(TunesmithError, match=r"a worker cannot be started: .*; use fewer workers"):

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.channel import Channel, Shared, shared
-from tunesmith.parallel.local import available_threads
+from tunesmith.parallel.local import thread_count
 from tunesmith.parallel.packing import Packed, packed
 from tunesmith.parallel.remote import Link, RemoteEngine
 from tunesmith.parallel.worker import (
@@ -62,7 +62,7 @@ class ProcessEngine(RemoteEngine):
             raise UsageError("this system cannot share memory with processes; work in threads")
 
     def _start(self, number: int) -> Link:
-        return ProcessLink(max(1, available_threads() // self.workers), self.workers)
+        return ProcessLink(max(1, thread_count() // self.workers), self.workers)
 
     def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
         by_channel = {link.channel: link for link in links if isinstance(link, ProcessLink)}
@@ -158,6 +158,11 @@ class ProcessLink(Link):
         if code is None:
             return "it closed its socket"
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+    def has_given_up(self) -> bool:
+        """Tell whether it was not killed."""
+        code = self._process.poll()
+        return code is not None and code >= 0
 
 
 def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> None:

@@ -16,13 +16,14 @@ never blocks if large messages go another way.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import warnings
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -37,8 +38,10 @@ R = TypeVar("R")
 
 #: Messages that a worker may have before it answers the first.
 DEEPEST = 8
-#: A piece, an actor or the start of a worker that ends so many workers is given up.
+#: A piece or an actor that ends so many workers is given up.
 STRIKES = 3
+#: A seat whose workers are killed as they start, so many in a row, is given up.
+STARTS = 10
 #: Seconds that a worker may take to start, however short the timeout.
 STARTING = 120.0
 #: Seconds that are waited at once: a system counts no longer than some weeks.
@@ -74,6 +77,10 @@ class Link(ABC):
     @abstractmethod
     def why(self) -> str:
         """Say how the worker ended: ``killed by signal 9``."""
+
+    def has_given_up(self) -> bool:
+        """Tell whether the worker ended by itself, as the next one in its place would."""
+        return False
 
 
 class Client(Protocol):
@@ -264,9 +271,11 @@ class RemoteEngine(Engine):
         links = [link for link in alive if link is not None]
         ends = [end for seat in alive.values() if (end := self._deadline(seat)) is not None]
         seconds = min(max(0.0, min(ends) - time.monotonic()), LONGEST) if ends else None
-        happened = self._ready(links, seconds)
-        for link, block in happened:
-            self._take(alive[link], block)
+        with _all_of_them() as each:
+            # Every answer that was read is handed over, or the next would be taken for it.
+            for link, block in self._ready(links, seconds):
+                with each():
+                    self._take(alive[link], block)
         now = time.monotonic()
         for seat in alive.values():
             end = self._deadline(seat)
@@ -294,9 +303,9 @@ class RemoteEngine(Engine):
             return
         request = seat.sent.popleft()
         seat.since = time.monotonic()
-        self._send(seat)
         outcome = _outcome(block)
         request.client.answered(request, outcome)
+        self._send(seat)
         for category, text, file, line in outcome.warned:
             if (category, text) not in request.client.warned:
                 request.client.warned.add((category, text))
@@ -310,11 +319,15 @@ class RemoteEngine(Engine):
         seat.waiting.clear()
         seat.holds.clear()
         if link is not None:
+            if link.has_given_up():
+                seat.failed_starts = STARTS
             link.kill()
         for client in list(self._watching):
             client.seat_lost(seat.number, why)
-        for place, request in enumerate(sent + waiting):
-            request.client.lost(request, why, is_begun=bool(sent) and place == 0)
+        with _all_of_them() as each:
+            for place, request in enumerate(sent + waiting):
+                with each():
+                    request.client.lost(request, why, is_begun=bool(sent) and place == 0)
 
     def answered(self, request: Request, outcome: Outcome) -> None:
         """Hear that a worker is there; one that has other versions may compute other bits."""
@@ -334,11 +347,10 @@ class RemoteEngine(Engine):
         """Hear that a worker ended before it was there."""
         seat = self._seats[request.key]
         seat.failed_starts += 1
-        if seat.failed_starts >= STRIKES:
+        if seat.failed_starts >= STARTS:
             seat.failed_starts = 0
             raise TunesmithError(
-                f"{STRIKES} workers ended as they started ({why}); see what they print, "
-                "or work in threads"
+                f"a worker ended as it started ({why}); see what it printed, or work in threads"
             )
 
     def _sweep(self) -> None:
@@ -354,6 +366,23 @@ class RemoteEngine(Engine):
         block = self._shelf.drop(number)
         if block is not None:
             self._retire(block)
+
+
+@contextlib.contextmanager
+def _all_of_them() -> Iterator[Callable[[], contextlib.AbstractContextManager[None]]]:
+    """Do each of several things though another fails; the first error is raised at the end."""
+    errors: list[Exception] = []
+
+    @contextlib.contextmanager
+    def each() -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  (it is raised below)
+            errors.append(error)
+
+    yield each
+    if errors:
+        raise errors[0]
 
 
 def _outcome(block: Any) -> Outcome:
