@@ -85,6 +85,24 @@ def test_commands_that_have_them(cli: Run, command: str) -> None:
     assert "|".join(ENGINES) in text
 
 
+def test_the_help_has_sections(cli: Run) -> None:
+    text = cli("tune", "--decoder", "hiero", "--tuner", "mira", "--help").out
+    titles = [line for line in text.split("\n") if line.endswith(":") and line[:1] != " "]
+    wanted = ["Options", *(f"Options of the {part}" for part in ("decoder", "loop", "tuner"))]
+    assert titles == [f"{title}:" for title in (*wanted, "Who works")]
+    sections = dict(zip(wanted, text.split("\n\nOptions")[1:], strict=True))
+    of_section = {
+        "Options": ("--source", "--json", "--help"),
+        "Options of the decoder": ("--decoder-lm", "--nbest-size"),
+        "Options of the loop": ("--rounds", "--tune-on"),
+        "Options of the tuner": ("--epochs", "--learners", "--parallel"),
+    }
+    for title, flags in of_section.items():
+        assert all(f"  {flag} " in sections[title] for flag in flags)
+    for flag in ("--engine", "--threads"):
+        assert f"  {flag} " in text.partition("\nWho works:\n")[2]
+
+
 def test_an_option_of_the_same_name(refused, tune, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from dataclasses import dataclass\n"

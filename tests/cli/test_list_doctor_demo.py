@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,19 @@ def test_doctor_as_json(cli: Run) -> None:
     assert found["version"] == tunesmith.__version__
     assert found["threads"] == 1
     assert found["kernels_work"] is True
+    assert found["engines"].keys() == {"threads", "processes", "ray"}
+    assert bool(found["engines"]["ray"]) == found["extras"]["ray"]
+
+
+def test_doctor_without_a_cluster_s_engine(cli: Run, monkeypatch) -> None:
+    def version(name: str) -> str:
+        if name == "ray":
+            raise metadata.PackageNotFoundError(name)
+        return "1.2"
+
+    monkeypatch.setattr("tunesmith.cli.doctor.metadata.version", version)
+    assert cli("doctor", "--json").json()["engines"]["ray"] is False
+    assert "threads, processes, ray (not installed)\n" in cli("doctor").out
 
 
 def test_doctor_without_compilation() -> None:

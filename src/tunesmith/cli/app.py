@@ -20,6 +20,7 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli import engine_options
+from tunesmith.cli.sections import WHO_WORKS, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
@@ -44,7 +45,10 @@ DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 Threads = Annotated[
     int | None,
     typer.Option(
-        help="Threads to use; all cores by default.", show_default=False, metavar="INTEGER"
+        help="Threads to use; all cores by default.",
+        show_default=False,
+        metavar="INTEGER",
+        rich_help_panel=WHO_WORKS,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
@@ -224,9 +228,10 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         if name == asked:
             module = importlib.import_module(f"tunesmith.cli.{name}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
-            if name in engine_options.COMMANDS:
+            has_engine = name in engine_options.COMMANDS
+            if has_engine:
                 function = engine_options.with_engine(function)
-            app.command(name)(_framed(function))
+            app.command(name, cls=Sectioned if has_engine else None)(_framed(function))
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app

@@ -25,6 +25,7 @@ EXTRAS = {
     "sklearn": "sklearn",
     "thot": "thot",
     "machine": "sil-machine",
+    "ray": "ray",
 }
 
 
@@ -41,6 +42,7 @@ def run(*, session: Session, as_json: Json = False) -> None:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "threads": thread_count(),
+        "engines": _engines(),
         "libraries": {name: metadata.version(name) for name in LIBRARIES},
         "extras": {name: importlib.util.find_spec(name) is not None for name in EXTRAS},
         "kernel_cache": _cache_folder(),
@@ -52,6 +54,7 @@ def run(*, session: Session, as_json: Json = False) -> None:
     else:
         typer.echo(f"tunesmith {__version__}, Python {found['python']}, {found['platform']}")
         typer.echo(f"threads: {found['threads']}")
+        typer.echo(f"engines: {', '.join(_named(*one) for one in found['engines'].items())}")
         typer.echo(", ".join(f"{name} {v}" for name, v in found["libraries"].items()))
         for name, there in found["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
@@ -61,6 +64,24 @@ def run(*, session: Session, as_json: Json = False) -> None:
         typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
     if not kernels:
         raise typer.Exit(OUR_FAULT)
+
+
+def _engines() -> dict[str, str | bool]:
+    """Return who can work here: the version of what an engine needs, or whether it is there."""
+    from tunesmith.parallel.choice import ENGINES
+
+    found: dict[str, str | bool] = dict.fromkeys(ENGINES, True)
+    try:
+        found["ray"] = metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        found["ray"] = False
+    return found
+
+
+def _named(engine: str, about: str | bool) -> str:
+    if about is True:
+        return engine
+    return f"{engine} {about}" if about else f"{engine} (not installed)"
 
 
 def _kernels() -> tuple[bool, float]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tunesmith.cli.sections import WHO_WORKS
 from tunesmith.errors import UsageError
 
 #: Commands that have work to share out.
@@ -17,9 +18,10 @@ COMMANDS = ("tune", "decode", "rerank", "evaluate")
 Name = Annotated[
     str,
     typer.Option(
-        help="Who works: threads of this process; processes beside it; or ray, a cluster. The "
-        "result is the same.",
+        help="Threads of this process, processes beside it, or ray, a cluster; the result is "
+        "the same.",
         metavar="threads|processes|ray",
+        rich_help_panel=WHO_WORKS,
     ),
 ]
 Workers = Annotated[
@@ -29,6 +31,7 @@ Workers = Annotated[
         "cluster].",
         show_default=False,
         metavar="INTEGER",
+        rich_help_panel=WHO_WORKS,
     ),
 ]
 Address = Annotated[
@@ -38,6 +41,7 @@ Address = Annotated[
         "machine alone.",
         show_default=False,
         metavar="HOST:PORT",
+        rich_help_panel=WHO_WORKS,
     ),
 ]
 Timeout = Annotated[
@@ -46,6 +50,7 @@ Timeout = Annotated[
         help="Seconds after which a worker that does not answer is replaced, and does its piece "
         "again; 0 for never.",
         metavar="SECONDS",
+        rich_help_panel=WHO_WORKS,
     ),
 ]
 

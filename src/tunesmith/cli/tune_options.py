@@ -13,6 +13,7 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.options import print_json
+from tunesmith.cli.sections import TITLES
 from tunesmith.errors import UsageError
 from tunesmith.registry import Option, Registry, options_of, parse_options
 
@@ -106,7 +107,8 @@ def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]
             parameters.append(parameter)
             continue
         owned = next(owned for owned in parts if owned.part == parameter.name)
-        parameters += [_parameter(name, option) for name, option in owned.options.items()]
+        title = TITLES[owned.part]
+        parameters += [_parameter(name, option, title) for name, option in owned.options.items()]
     seen: set[str] = set()
     for parameter in parameters:
         if parameter.name in seen:
@@ -119,13 +121,13 @@ def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]
     return command
 
 
-def _parameter(name: str, option: Option) -> inspect.Parameter:
-    """Turn a field into a flag; its text is parsed by the registry."""
+def _parameter(name: str, option: Option, title: str) -> inspect.Parameter:
+    """Turn a field into a flag in a section of the help; its text is parsed by the registry."""
     flag = name.replace("_", "-")
     text = option.help[:1].upper() + option.help[1:]
     if option.type is bool:
         text += f" [default: {'yes' if option.default else 'no'}]"
-        info = typer.Option(f"--{flag}/--no-{flag}", help=text)
+        info = typer.Option(f"--{flag}/--no-{flag}", help=text, rich_help_panel=title)
         kind: Any = bool | None
     else:
         if option.several:
@@ -138,7 +140,9 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
         kinds = {int: "INTEGER", float: "NUMBER"}
         usual = kinds.get(option.type, "TEXT") + (",..." if option.several else "")
         metavar = option.metavar or "|".join(option.choices) or usual
-        info = typer.Option(f"--{flag}", help=text, show_default=False, metavar=metavar)
+        info = typer.Option(
+            f"--{flag}", help=text, show_default=False, metavar=metavar, rich_help_panel=title
+        )
         kind = list[str] | None if option.several else str | None
     return inspect.Parameter(
         name,
