@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
+from tests.builders import candidate_set
 from tests.forests import drawn_forest, forest_arrays, forest_set
 from tests.parallel.pickling import PicklingEngine
 from tests.tuners.problems import number_problem, text_problem
@@ -41,6 +42,7 @@ from tunesmith.io.forest_temporary import stored_like
 from tunesmith.io.read_forests import read_forests
 from tunesmith.io.write_forests import write_forests
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.processes import ProcessEngine
 
@@ -251,3 +253,48 @@ def test_hypotheses_are_sent_as_what_they_are_made_of():
     weights = np.linspace(-1.0, 1.0, len(own.names))
     assert plain(again.point(weights)) == plain(own.point(weights))
     assert plain(again.spread()) == plain(own.spread())
+
+
+def settings_of(engine):
+    """Return how many pieces went to other processes as whole settings or runs."""
+    return [pieces for name, pieces in engine.maps if name in ("_learnt_apart", "_run_apart")]
+
+
+@pytest.mark.parametrize("pick", ["last", "dev"])
+def test_settings_are_learnt_apart(pick):
+    problem, dev = text_problem(5, groups=25), text_problem(6, groups=10)
+    tuner = ts.BatchMIRA(passes=3, c=(0.1, 0.001), objective=("bleu+1", "document"), pick=pick)
+    engine = PicklingEngine()
+    same_everywhere(lambda: fitted(tuner, problem, dev=dev), engine)
+    assert settings_of(engine) == [4]
+    with working_on(engine):
+        taken = [one["seconds"] for one in tuner.fit(problem, dev=dev).path]
+    assert sum(taken) > 0.0
+    assert min(taken) >= 0.0
+
+
+def test_warnings_of_settings_are_told(processes):
+    vectors = np.random.default_rng(1).normal(size=(6, 3, 2)).tolist()
+    texts = [f"a {k} b" for k in range(18)]
+    problem = TuningSet(candidate_set(vectors, [], texts, [["no such text"]] * 6))
+    tuner = ts.MIRA(epochs=1, reference="bold", objective=("bleu+1", "document"))
+    with pytest.warns(UserWarning, match="nothing was learnt"):
+        found = same_everywhere(lambda: fitted(tuner, problem, dev=problem), processes)
+    assert any("nothing was learnt" in text for text in found[3])
+
+
+def test_runs_are_made_apart(processes):
+    problem = text_problem(7, groups=10)
+    tuner = ts.MERT(restarts=2, walks=0)
+    engine = PicklingEngine()
+    work = lambda: fitted(tuner, problem, runs=3, combine="average")  # noqa: E731
+    same_everywhere(work, engine, processes)
+    assert settings_of(engine) == [3]
+
+
+def test_what_a_race_notes_stays_here():
+    problem = text_problem(8, groups=25)
+    tuner = ts.Auto(contender=("mert:restarts=1", "batch-mira:passes=2"))
+    engine = PicklingEngine()
+    same_everywhere(lambda: fitted(tuner, problem, runs=2), engine)
+    assert settings_of(engine) == []

@@ -22,10 +22,15 @@ def share_out(
     """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by whoever works."""
     engine = current_engine()
     made_of: Callable[[], tuple[Any, Any]] | None = getattr(hypotheses, "made_of", None)
-    if made_of is None or isinstance(engine, ThreadEngine):
+    if made_of is None or not works_elsewhere():
         return engine.map(work, hypotheses, pieces, *common)
     data, rest = made_of()
     return engine.map(_made_and_done, data, pieces, type(hypotheses), rest, work, *common)
+
+
+def works_elsewhere() -> bool:
+    """Tell whether other processes work, with memory of their own."""
+    return not isinstance(current_engine(), ThreadEngine)
 
 
 def _made_and_done(

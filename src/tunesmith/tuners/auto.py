@@ -75,6 +75,7 @@ class Auto(Remembering):
             _checked(name)
 
     never_worse = False
+    runs_apart = False  # a race notes who failed
 
     def settings(self) -> list[dict[str, Any]]:
         """Return the contenders; before there are data, what would be tried on many features."""

@@ -22,14 +22,13 @@ from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
-from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed, generator_of
 from tunesmith.registry import Registry, options_of
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import Beside, HeldOut
 from tunesmith.tuners.combine import check_normalise, check_runs
 from tunesmith.tuners.result import Combine, TuneResult
-from tunesmith.tuners.stages import Evaluated, Outcome, Stage, Task, check_one, chosen
+from tunesmith.tuners.stages import Evaluated, Outcome, Stage, Task, check_one, chosen, run_all
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -50,6 +49,8 @@ class Tuner(ABC):
     #: Whether it learns from one sentence after the other, so that each may be decoded when it
     #: comes to it: it is a ``Learner`` then.
     is_online: ClassVar[bool] = False
+    #: Whether other processes may make runs: nothing that a run notes is asked for afterwards.
+    runs_apart: ClassVar[bool] = True
 
     @abstractmethod
     def tune(self, tuning: Any, start: Floats | None, rng: np.random.Generator) -> Outcome:
@@ -174,7 +175,7 @@ class Tuner(ABC):
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
             ready, first = self.prepared(task.tuning, task.first, generator)
-            stages = ready._run(task, generator, runs)
+            stages = run_all(ready, task, generator, runs)
         seconds = time.perf_counter() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
@@ -251,25 +252,6 @@ class Tuner(ABC):
         everything = dict.fromkeys([*given, *names, *other_names])
         zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
         return Task(tuning, whole, kept, first, begin, zeros, space)
-
-    def _run(self, task: Task, generator: np.random.Generator, runs: int) -> list[Stage]:
-        """Run the algorithm so often, with each setting."""
-        settings = self.settings()
-        found: list[list[Outcome]] = [[] for _ in settings]
-        seconds = [0.0 for _ in settings]
-        for run, own in enumerate([generator] if runs == 1 else generator.spawn(runs)):
-            if runs > 1:
-                progress("runs", run, runs)
-            begun = time.perf_counter()
-            for k, outcome in enumerate(self.stages(task.tuning, task.first, own)):
-                found[k].append(outcome)
-                seconds[k] += time.perf_counter() - begun
-                begun = time.perf_counter()
-                if len(settings) > 1:
-                    progress("settings", k + 1, len(settings))
-        if runs > 1:
-            progress("runs", runs, runs)
-        return [Stage(*one) for one in zip(settings, found, seconds, strict=True)]
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be: anything, for a tuner without restrictions."""

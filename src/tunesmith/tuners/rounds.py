@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,11 +23,12 @@ from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, Way, Worth, objective_of
+from tunesmith.parallel.engine import map_over
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.remembering import Remembering
-from tunesmith.tuners.stages import Evaluated
+from tunesmith.tuners.stages import Evaluated, can_be_sent
 
 PICKS = ("last", "best", "dev")
 #: An output that is so many times as long as the references is told of, for so many groups.
@@ -203,21 +205,47 @@ class Rounds(Remembering):
         """Learn with each setting in turn, all from the start and with the same random numbers."""
         begin = self.own_start(tuning) if start is None else start
         child = rng.spawn(1)[0]
-        for setting in _products(self._several()):
-            single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
-            one = self.changed(**single)
-            (objective,) = one._objectives(tuning.metric)
-            track = _Track(tuning, begin)
-            for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(child)):
-                track.add(done, self.round_count)
-            if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
-                warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
-            found = list(track.outcomes(self.pick, self.round_count))
-            ratio = length_ratio(tuning, found[-1].weights)
-            if ratio > LONG and tuning.groups >= ENOUGH:
-                text = f"the output is {ratio:.1f} times as long as the references"
-                warnings.warn(f"{text}: {self.why_long()}", stacklevel=2)
-            yield from found
+        settings = _products(self._several())
+        if len(settings) > 1 and can_be_sent(tuning):
+            for found in map_over(tuning, _learnt_apart, settings, self, begin, child):
+                yield from found
+            return
+        for setting in settings:
+            yield from self._learnt(tuning, setting, begin, child)
+
+    def _learnt(
+        self, tuning: Tunable, setting: dict[str, Any], begin: Floats, rng: np.random.Generator
+    ) -> list[Outcome]:
+        """Learn with one setting."""
+        single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
+        one = self.changed(**single)
+        (objective,) = one._objectives(tuning.metric)
+        track = _Track(tuning, begin)
+        for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(rng)):
+            track.add(done, self.round_count)
+        if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
+            warnings.warn(f"nothing was learnt: {why}", stacklevel=3)
+        found = list(track.outcomes(self.pick, self.round_count))
+        ratio = length_ratio(tuning, found[-1].weights)
+        if ratio > LONG and tuning.groups >= ENOUGH:
+            text = f"the output is {ratio:.1f} times as long as the references"
+            warnings.warn(f"{text}: {self.why_long()}", stacklevel=3)
+        return found
+
+
+def _learnt_apart(
+    tuning: Tunable,
+    setting: dict[str, Any],
+    tuner: Rounds,
+    begin: Floats,
+    rng: np.random.Generator,
+) -> list[Outcome]:
+    """Learn with one setting, in another process."""
+    begun = time.perf_counter()
+    found = tuner._learnt(tuning, setting, begin, rng)
+    taken = time.perf_counter() - begun
+    # All rounds of a setting come at once, with the first of them.
+    return [replace(one, seconds=0.0 if k else taken) for k, one in enumerate(found)]
 
 
 def length_ratio(tuning: Tunable, weights: Floats) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -13,8 +14,12 @@ from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
+from tunesmith.inference.sharing import works_elsewhere
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
+from tunesmith.parallel.engine import map_over
+from tunesmith.progress import progress
 from tunesmith.search.penalised import Penalty
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import HeldOut, scores_on
@@ -39,6 +44,8 @@ class Outcome:
         What the best of several runs is chosen by, more being better; None is the metric.
     penalty
         What is taken off the metric, where something is.
+    seconds
+        What it took, where somebody else found it; None for whoever waited to measure.
     """
 
     weights: Floats
@@ -47,6 +54,7 @@ class Outcome:
     certificate: dict[str, Any] | None = None
     objective: float | None = None
     penalty: Penalty | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -177,6 +185,77 @@ class Evaluated:
             "seconds": self.stage.seconds,
             "chosen": is_best,
         }
+
+
+class Algorithm(Protocol):
+    """What is run: a tuner."""
+
+    runs_apart: ClassVar[bool]
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return what is tried."""
+        ...
+
+    def stages(
+        self, tuning: Any, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Run once with each setting."""
+        ...
+
+
+def run_all(
+    algorithm: Algorithm, task: Task, generator: np.random.Generator, runs: int
+) -> list[Stage]:
+    """Run an algorithm so often, with each setting."""
+    settings = algorithm.settings()
+    found: list[list[Outcome]] = [[] for _ in settings]
+    seconds = [0.0 for _ in settings]
+    generators = [generator] if runs == 1 else generator.spawn(runs)
+    ended: list[list[Outcome]] | None = None
+    if algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning):
+        progress("runs", 0, runs)
+        ended = map_over(task.tuning, _run_apart, generators, algorithm, task.first)
+    for number, own in enumerate(generators):
+        if runs > 1:
+            progress("runs", number, runs)
+        begun = time.perf_counter()
+        outcomes = (
+            algorithm.stages(task.tuning, task.first, own) if ended is None else ended[number]
+        )
+        for k, outcome in enumerate(outcomes):
+            found[k].append(outcome)
+            taken = time.perf_counter() - begun
+            seconds[k] += taken if outcome.seconds is None else outcome.seconds
+            begun = time.perf_counter()
+            if len(settings) > 1:
+                progress("settings", k + 1, len(settings))
+    if runs > 1:
+        progress("runs", runs, runs)
+    return [Stage(*one) for one in zip(settings, found, seconds, strict=True)]
+
+
+def _run_apart(
+    tuning: Tunable, rng: np.random.Generator, algorithm: Algorithm, start: Floats | None
+) -> list[Outcome]:
+    """Run an algorithm once, with each setting, in another process."""
+    return timed(algorithm.stages(tuning, start, rng))
+
+
+def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Let an algorithm run to its end, and say what each outcome took."""
+    found = []
+    begun = time.perf_counter()
+    for outcome in outcomes:
+        now = time.perf_counter()
+        taken = now - begun if outcome.seconds is None else outcome.seconds
+        found.append(replace(outcome, seconds=taken))
+        begun = now
+    return found
+
+
+def can_be_sent(tuning: Tunable) -> bool:
+    """Tell whether whole runs are shared out: others work, and a set is not decoded meanwhile."""
+    return works_elsewhere() and not isinstance(tuning, LiveTuning)
 
 
 def _penalty(outcome: Outcome, weights: Floats) -> float:
