@@ -348,3 +348,25 @@ def test_a_set_of_other_features_is_refused(feature):
     )
     with pytest.raises(UsageError, match=r"of 5 features; give all learners the same features"):
         WorkingSet(5).solve(example, example.derivation(0), np.zeros(5), np.ones(5), [strange])
+
+
+def test_a_set_that_is_sent_arrives_as_it_was():
+    sent = SharedSet(
+        np.array([0.5, -1.0]),
+        np.array([0, 2, 3]),
+        np.array([1, 4, 2], np.int32),
+        np.array([1.5, -0.25, 3.0]),
+    )
+    message = pickle.dumps([sent, sent], protocol=5)
+    first, second = pickle.loads(message)
+    assert first is second
+    for name in ("losses", "start", "features", "values"):
+        was, now = getattr(sent, name), getattr(first, name)
+        assert now.dtype == was.dtype
+        assert now.tolist() == was.tolist()
+        assert now.flags.writeable
+        assert now.flags.aligned
+    assert (first.bytes, len(first)) == (sent.bytes, 2)
+    assert pickle.dumps(first, protocol=5) == pickle.dumps(sent, protocol=5)
+    nothing = SharedSet(np.zeros(0), np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+    assert len(pickle.loads(pickle.dumps(nothing))) == 0

@@ -21,9 +21,12 @@ that were received are optimised even where nothing joins the own one.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -70,8 +73,33 @@ class SharedSet:
 
     @property
     def bytes(self) -> int:
-        """How many bytes of numbers are sent."""
-        return self.losses.nbytes + self.start.nbytes + self.features.nbytes + self.values.nbytes
+        """How many bytes are sent."""
+        return len(self._block)
+
+    @cached_property
+    def _block(self) -> builtins.bytes:
+        """All of it: made once, however many learners it is sent to."""
+        sizes = np.array([len(self), len(self.features)], np.int64)
+        arrays = sizes, self.losses, self.start, self.values, self.features
+        return b"".join(array.tobytes() for array in arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_block, (self._block,)
+
+
+def _of_block(block: bytes) -> SharedSet:
+    """Return the set that was sent, with arrays that can be written: kernels know no others."""
+    held = bytearray(block)
+    count, numbers = np.frombuffer(held, np.int64, 2).tolist()
+    place, arrays = 16, []
+    for kind, size in (("f8", count), ("i8", count + 1), ("f8", numbers), ("i4", numbers)):
+        array = np.frombuffer(held, kind, size, place)
+        arrays.append(array)
+        place += array.nbytes
+    losses, start, values, features = arrays
+    found = SharedSet(losses, start, features, values)
+    found.__dict__["_block"] = block
+    return found
 
 
 class WorkingSet:
