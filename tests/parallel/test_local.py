@@ -38,6 +38,24 @@ def test_threads_are_used_and_shared_out_within():
     assert len(seen) == 2
 
 
+def test_the_last_piece_has_the_threads_of_the_others():
+    together = threading.Barrier(2, timeout=30)
+    counts = []
+
+    def work(piece):
+        together.wait()
+        if piece == 0:
+            return
+        end = time.monotonic() + 30
+        while thread_count() == 2 and time.monotonic() < end:
+            time.sleep(0.001)
+        counts.append(thread_count())
+
+    with threads(4):
+        map_pieces(work, range(2))
+    assert counts == [4]
+
+
 def test_threads_are_used_again():
     def work(_):
         time.sleep(0.002)

@@ -36,7 +36,25 @@ _idle: dict[int, list[ThreadPoolExecutor]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # threads stay with the parent
 
-_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+class _Share:
+    """The threads that pieces have among them: more for each when fewer are left."""
+
+    def __init__(self, total: int, runs: int) -> None:
+        self._total, self._left = total, runs
+        self._lock = threading.Lock()
+
+    def done(self) -> None:
+        """Give back the threads of a run."""
+        with self._lock:
+            self._left -= 1
+
+    @property
+    def of_one(self) -> int:
+        return max(1, self._total // max(1, self._left))
+
+
+_threads: ContextVar[int | _Share | None] = ContextVar("threads", default=None)
 
 
 def available_threads() -> int:
@@ -52,8 +70,12 @@ def sharers() -> int:
 
 
 def thread_count() -> int:
-    """Return the number of threads in force; a piece of work has its share of them."""
-    return _threads.get() or available_threads()
+    """Return the number of threads in force; a piece of work has its share of them.
+
+    The share grows while the last pieces are being done, so that no core has to wait for them.
+    """
+    held = _threads.get()
+    return held.of_one if isinstance(held, _Share) else held or available_threads()
 
 
 @contextlib.contextmanager
@@ -98,14 +120,19 @@ def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
         return [work(piece) for piece in pieces]
     stop = threading.Event()
     size = max(1, len(pieces) // (RUNS * count))
+    runs = range(0, len(pieces), size)
+    share = _Share(total, len(runs))
 
     def run(first: int) -> list[R]:
-        _threads.set(total // count)
-        return [work(piece) for piece in pieces[first : first + size] if not stop.is_set()]
+        _threads.set(share)
+        try:
+            return [work(piece) for piece in pieces[first : first + size] if not stop.is_set()]
+        finally:
+            share.done()
 
     with _pool(count) as pool:
         try:
-            futures = [pool.submit(run, first) for first in range(0, len(pieces), size)]
+            futures = [pool.submit(run, first) for first in runs]
             return [result for future in futures for result in future.result()]
         except BaseException:
             stop.set()
