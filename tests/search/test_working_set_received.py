@@ -246,7 +246,7 @@ def test_the_set_that_is_shared(seed):
             assert shared.losses[k] == pytest.approx(losses[one.key])
         assert shared.start[0] == 0
         assert shared.start[-1] == len(shared.features) == len(shared.values)
-        assert shared.bytes == 8 * (2 * len(shared) + 1) + 12 * len(shared.values)
+        assert shared.bytes == 8 * (2 * len(shared) + 3) + 12 * len(shared.values)
         # It is a copy, and goes through a pipe as it is.
         sent = pickle.loads(pickle.dumps(shared))
         working.solve(joint.example, target, joint.weights + 1.0, joint.rates)
