@@ -56,6 +56,7 @@ def checks(decoder, **options):
 
 def test_the_decoder_that_the_broken_ones_derive_from_conforms():
     assert failing(checks(Subsets)) == {}
+    assert failing(checks(Copied)) == {}
     check_decoder(Subsets(nbest_size=1), ["a b", "c"], Weights.from_dict(WEIGHTS))
 
 
@@ -209,6 +210,26 @@ class KnowsTwice(Subsets):
         return [Sentence(0, "a"), Sentence(0, "b")]
 
 
+class Copied(Subsets):
+    """Can be sent to other processes."""
+
+    is_portable = True
+
+
+class NoCopy(Copied):
+    """Says so and cannot."""
+
+    def __getstate__(self):
+        return lambda: None
+
+
+class OtherCopy(Copied):
+    """Forgets its options on the way."""
+
+    def __getstate__(self):
+        return {"nbest_size": 2, "jobs": 1}
+
+
 BROKEN = [
     (BadName, "has_a_name", set(), "letters, digits and hyphens"),
     (SortsIds, "groups_are_the_sentences", set(), "come back as [1, 2, 3]"),
@@ -225,6 +246,8 @@ BROKEN = [
     ),
     (Batches, "sentences_do_not_matter_to_each_other", set(), "other candidates where"),
     (JobsMatter, "jobs_change_nothing", set(), "one job and two"),
+    (NoCopy, "copies_decode_alike", set(), "leave out in __getstate__ what cannot be"),
+    (OtherCopy, "copies_decode_alike", set(), "a copy of it gives other candidates"),
     (NoJson, "configuration_is_json", set(), "no JSON"),
     (Tuples, "configuration_is_json", set(), "lists instead of tuples"),
     (Clock, "configuration_is_json", set(), "the second time"),
@@ -269,7 +292,8 @@ def test_a_decoder_that_prunes_promises_less():
 
 def test_rules_that_say_nothing_are_passed_over():
     found = {check.name: check for check in checks(Subsets)}
-    for name in ("start_is_for_its_features", "own_sentences_are_decoded"):
+    nothing = ("copies_decode_alike", "start_is_for_its_features", "own_sentences_are_decoded")
+    for name in nothing:
         with pytest.raises(NotApplicable):
             found[name]()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -242,6 +243,25 @@ def jobs_change_nothing(probe: _Probe) -> None:
     demand(one == two, "candidates differ between one job and two", "join the jobs in order")
 
 
+def copies_decode_alike(probe: _Probe) -> None:
+    """Be pickled and decode as before where is_portable says so."""
+    if not probe.decoder.is_portable:
+        raise NotApplicable("it does not say that it can be sent to other processes")
+    probe.decoder.decode(probe.weights, list(probe.sentences[:1]))  # it may hold something then
+    try:
+        copy = pickle.loads(pickle.dumps(probe.decoder))
+    except Exception as error:  # noqa: BLE001  (whatever its class raises)
+        raise Broken(
+            f"it cannot be pickled ({type(error).__name__}: {error}); leave out in __getstate__ "
+            "what cannot be, or set is_portable to False"
+        ) from None
+    demand(
+        probe.lists(decoder=copy) == probe.lists(),
+        "a copy of it gives other candidates",
+        "let a copy have all that decides about them",
+    )
+
+
 def configuration_is_json(probe: _Probe) -> None:
     """Return a configuration that is JSON, the same each time."""
     found = probe.decoder.configuration()
@@ -311,6 +331,7 @@ RULES = (
     earlier_calls_do_not_matter,
     sentences_do_not_matter_to_each_other,
     jobs_change_nothing,
+    copies_decode_alike,
     configuration_is_json,
     start_is_for_its_features,
     own_sentences_are_decoded,
