@@ -26,16 +26,20 @@ class Fragile(Engine):
         self.lost = 0
         self.calls, self.answers = [], []
         self.closed = 0
-        self._sent = None, None
+        self._sent = {}
 
     def map(self, work, data, pieces, *common):
         with working_on(None):
             return [sent(work(data, sent(piece), *sent(common))) for piece in pieces]
 
     def actors(self, make, data, seeds):
-        if self._sent[0] is not data:
-            self._sent = data, sent(data)
-        return FragileActors(self, make, self._sent[1], seeds)
+        return FragileActors(self, make, tuple(map(self.arrived, data)), seeds)
+
+    def arrived(self, part):
+        """Return what arrives of a part of the data, which is sent once."""
+        if id(part) not in self._sent:
+            self._sent[id(part)] = part, sent(part)
+        return self._sent[id(part)][1]
 
 
 class FragileActors(Actors):

@@ -157,5 +157,5 @@ def _actors(engine: Engine, course: Course, seeds: Sequence[Any]) -> Any:
     if isinstance(course.tuning, LiveTuning):
         is_portable = getattr(course.tuning.source, "is_portable", False)
         if engine.name == "threads" or not is_portable:
-            return ThreadActors(Pupil, course, seeds, 1)
-    return engine.actors(Pupil, course, seeds)
+            return ThreadActors(Pupil, course.data, seeds, 1)
+    return engine.actors(Pupil, course.data, seeds)

@@ -161,6 +161,11 @@ class Student:
         """Return what another one needs to go on from here."""
         return Seed(self.learned.weights.copy(), self.learned.rates.copy(), memory_of(self.worth))
 
+    def has_same(self, name: str, other: Student) -> bool:
+        """Tell whether another one has the same weights, or rates, to the last bit."""
+        own, others = (getattr(student.learned, name).tobytes() for student in (self, other))
+        return bool(own == others)
+
     def memory(self) -> dict[str, Any]:
         """Return all of it as JSON, between two epochs."""
         return {"learned": self.learned.memory(), "worth": self.worth.memory()}

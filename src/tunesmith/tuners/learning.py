@@ -127,11 +127,13 @@ class Learning:
         random = {"random": self.rng.bit_generator.state}
         if len(self.students) == 1:
             return {**self.students[0].memory(), **random}
-        return {
-            "students": [student.memory() for student in self.students],
-            "exchange": self._exchange.memory(),
-            **random,
-        }
+        held = [student.memory() for student in self.students]
+        # After mixing all have the same weights and rates.
+        for student, own in zip(self.students[1:], held[1:], strict=True):
+            for name in ("weights", "rates"):
+                if student.has_same(name, self.students[0]):
+                    del own["learned"][name]
+        return {"students": held, "exchange": self._exchange.memory(), **random}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Go on from what :meth:`memory` returned, in another process."""
@@ -142,7 +144,7 @@ class Learning:
                 f"{len(held)}, or begin in another work directory"
             )
         for student, own in zip(self.students, held, strict=True):
-            student.recall(own)
+            student.recall({**own, "learned": {**held[0]["learned"], **own["learned"]}})
         self._exchange.recall(memory.get("exchange", {}))
         self.rng.bit_generator.state = memory["random"]
 
@@ -155,7 +157,7 @@ class Learner(Rounds):
     number decides what is learnt; how many workers they live with does not.
     """
 
-    learners: int = option(1, "online: how many learn side by side, with a part of the sentences")
+    learners: int = option(1, "how many learn side by side, each from a part of the sentences")
     parallel: Literal["mixing", "async"] = option(
         "mixing",
         "how learners go together: their weights are averaged after each epoch, or they send each "

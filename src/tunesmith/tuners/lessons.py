@@ -6,13 +6,16 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.data.forests import Forests
 from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Example, Examples
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth
@@ -83,8 +86,23 @@ class Course:
         self.tuning = tuning
         self.worth = worth
 
+    @property
+    def data(self) -> tuple[Course, Forests | None]:
+        """What workers are given: forests by themselves, which others ask for as well."""
+        return self, self.tuning.forests if isinstance(self.tuning, ForestTuning) else None
+
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "_of_lists"}
+        found = {key: value for key, value in vars(self).items() if key != "_of_lists"}
+        if isinstance(self.tuning, ForestTuning):
+            found["tuning"] = self.tuning.metric, self.tuning.options
+        return found
+
+    def with_forests(self, forests: Forests | None) -> Course:
+        """Put it together again where it has been sent to."""
+        if forests is not None and not isinstance(self.tuning, ForestTuning):
+            metric, options = cast("tuple[Metric, ForestOptions]", self.tuning)
+            self.tuning = ForestTuning(forests, metric, options)
+        return self
 
     @cached_property
     def _of_lists(self) -> Examples:
@@ -130,13 +148,14 @@ class Pupil:
 
     Parameters
     ----------
-    course
-        What it learns from.
+    data
+        What it learns from, as :attr:`Course.data` gives it.
     seed
         Where it begins; its arrays are changed.
     """
 
-    def __init__(self, course: Course, seed: Seed) -> None:
+    def __init__(self, data: tuple[Course, Forests | None], seed: Seed) -> None:
+        course = data[0].with_forests(data[1])
         self._errors = course.lessons.errors
         self._reader = Reader(course)
         self._student = course.student(seed)
