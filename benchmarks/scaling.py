@@ -198,8 +198,8 @@ def show_predictions(found: Constants, sentences: int, inbox: int) -> None:
         states = learners * found.state_bytes / 1e6
         print(
             f"{learners:>9} {mixed.epoch:>10,.1f} {mixed.speedup(serial):>9.1f} "
-            f"{one.epoch:>10,.1f} {other:>10,.1f} {one.speedup(serial):>9.1f} {one.received / 1e3:>6.1f} kB "
-            f"{one.hub:>5.0%} {one.dropped:>8.0%} {states:>5.0f} MB"
+            f"{one.epoch:>10,.1f} {other:>10,.1f} {one.speedup(serial):>9.1f} "
+            f"{one.received / 1e3:>6.1f} kB {one.hub:>5.0%} {one.dropped:>8.0%} {states:>5.0f} MB"
         )
 
 
