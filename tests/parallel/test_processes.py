@@ -15,8 +15,9 @@ import pytest
 
 from tests.parallel import engine_work
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel import processes, remote
+from tunesmith.parallel import channel, processes, remote
 from tunesmith.parallel.channel import MEMORY
+from tunesmith.parallel.packing import mapped, packed, unpacked
 from tunesmith.parallel.processes import ProcessEngine
 
 HERE = Path(__file__).parents[2]
@@ -187,12 +188,10 @@ def test_other_versions_are_refused(monkeypatch):
 
 
 def test_a_disk_that_is_full_is_reported(monkeypatch):
-    from tunesmith.parallel import channel
-
     monkeypatch.setattr(channel, "shutil", _Full)
     with (
         ProcessEngine(1) as engine,
-        pytest.raises(TunesmithError, match="has no room, 7 MB are wanted; set TMPDIR"),
+        pytest.raises(TunesmithError, match="no space left on device, 7 MB are wanted; set TMPDIR"),
     ):
         engine.map(engine_work.added, np.zeros(1_000_000), range(3))
 
@@ -201,6 +200,23 @@ class _Full:
     @staticmethod
     def disk_usage(_):
         return type("Usage", (), {"free": 0})
+
+
+def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
+    data = np.arange(10_000.0)
+    block = packed(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(channel, "budget", lambda: 2 * block.nbytes)
+        files = [channel.shared(block) for _ in range(4)]
+        files[0].close()
+        files.append(channel.shared(block))
+    in_memory = MEMORY.is_dir()
+    used = [f.memory for f in files]
+    assert used == [block.nbytes * in_memory * (k in (0, 1, 4)) for k in range(5)]
+    for file in files[1:]:
+        np.testing.assert_array_equal(unpacked(mapped(file.file.fileno())), data)
+        file.close()
+    assert not any(file in channel._held for file in files)
 
 
 def test_a_fork_of_the_driver_leaves_workers_alone():

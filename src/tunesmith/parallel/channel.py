@@ -11,11 +11,13 @@ import shutil
 import socket
 import struct
 import tempfile
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from tunesmith.errors import TunesmithError
+from tunesmith.parallel.memory import budget
 from tunesmith.parallel.packing import Packed, mapped
 
 #: Bytes up to which a block goes through the socket; several fit in what a socket buffers.
@@ -26,32 +28,54 @@ MEMORY = Path("/dev/shm")
 _HEADER = struct.Struct("<BqQ")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shared:
-    """A large block in a file without a name."""
+    """A large block in a file without a name.
+
+    Attributes
+    ----------
+    file
+        The file, which is open.
+    memory
+        Bytes of memory that it takes; none if it is on disk.
+    """
 
     file: IO[bytes]
+    memory: int
 
     def close(self) -> None:
         """Let go of it; those who have it mapped keep it."""
         self.file.close()
+        _held.discard(self)
+
+
+#: What takes memory in this process.
+_held: weakref.WeakSet[Shared] = weakref.WeakSet()
 
 
 def shared(block: Packed) -> bytes | Shared:
-    """Return a block as it is sent: itself if it is small, or in a file."""
+    """Return a block as it is sent: itself if it is small, or in a file.
+
+    The file is in memory as long as such files take no more than :func:`budget` there: what is on
+    disk because memory does not hold it does not come back by being shared.
+    """
     if block.nbytes <= INLINE:
         return block.block()
     problem = "no folder can be written"
-    for folder in (MEMORY, Path(tempfile.gettempdir())):
-        if not folder.is_dir():
-            continue
+    used = sum(one.memory for one in list(_held))
+    folders = [MEMORY] if used + block.nbytes <= budget() else []
+    for folder in (*folders, Path(tempfile.gettempdir())):
         try:
             if shutil.disk_usage(folder).free < block.nbytes:
-                problem = f"{folder} has no room"
+                problem = f"{folder}: no space left on device"
                 continue
-            return Shared(_written(block, folder))
+            memory = block.nbytes if folder == MEMORY else 0
+            result = Shared(_written(block, folder), memory)
         except OSError as error:
             problem = f"{folder}: {(error.strerror or str(error)).lower()}"
+        else:
+            _held.add(result)
+            return result
     raise TunesmithError(
         f"{problem}, {block.nbytes >> 20} MB are wanted; set TMPDIR to a folder with more room, "
         "or work in threads"

@@ -93,6 +93,8 @@ class ProcessLink(Link):
 
     def __init__(self, share: int, sharers: int) -> None:
         here, there = socket.socketpair()
+        for end in (here, there):  # several small messages never wait for their reader
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
         given = {
             "path": sys.path,
             "descriptor": there.fileno(),
@@ -190,8 +192,7 @@ def serve(descriptor: int, share: int, sharers: int, main: tuple[str | None, str
             elif kind == _DROP:
                 desk.drop(number)
             else:
-                with contextlib.suppress(OSError):  # the driver is gone, as we shall be
-                    channel.send(_ASK, 0, _sendable(desk.answer(block)))
+                _reply(channel, desk.answer(block))
 
 
 def _listen(channel: Channel, desk: Desk, asked: queue.SimpleQueue[tuple[int, int, Any]]) -> None:
@@ -207,8 +208,12 @@ def _listen(channel: Channel, desk: Desk, asked: queue.SimpleQueue[tuple[int, in
         os.killpg(os.getpid(), signal.SIGKILL)  # and what it has started
 
 
-def _sendable(answer: Packed) -> bytes | Shared:
+def _reply(channel: Channel, answer: Packed) -> None:
     try:
-        return shared(answer)
+        block = shared(answer)
     except TunesmithError as error:
-        return shared(packed(Outcome(error=raised(error))))
+        block = shared(packed(Outcome(error=raised(error))))
+    with contextlib.suppress(OSError):  # the driver is gone, as we shall be
+        channel.send(_ASK, 0, block)
+    if isinstance(block, Shared):
+        block.close()
