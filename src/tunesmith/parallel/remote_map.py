@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel.local import RUNS
 from tunesmith.parallel.remote import STRIKES, Request
 from tunesmith.parallel.worker import Outcome, Task, Work
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 #: Seconds that a message of several small pieces should take, which is much to the time that a
 #: message costs and little to the time that a map takes.
 WORTHWHILE = 0.01
+#: Messages that each worker has at least, if there are so many pieces: some take longer.
+LEAST = 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class RemoteMap:
         self._strikes: Counter[int] = Counter()
         self._failed: tuple[int, BaseException] | None = None
         self._runs: dict[Request, _Run] = {}
-        self._longest = max(1, len(pieces) // (RUNS * engine.workers))
+        self._longest = max(1, len(pieces) // (LEAST * engine.workers))
         self._size = 1
 
     def results(self) -> list[Any]:
