@@ -24,9 +24,9 @@ from typing import Any
 import hope_and_fear_pictures as pictures
 import hope_and_fear_tables as tables
 from hope_and_fear_bootstrap import p_value
-from hope_and_fear_data import CATALOGS, SETS, Task
+from hope_and_fear_data import CATALOGS, SETS, Task, loaded
 from hope_and_fear_parts import MODELS, PARTS, PROTOCOLS, Parts, Protocol, all_runs
-from hope_and_fear_runs import Run, kept, run_and_keep
+from hope_and_fear_runs import Run, kept, run_and_keep, score, statistics
 from result_pages import Rows, keep_row, read_rows, with_tables
 from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.parallel.processes import ProcessEngine
@@ -106,13 +106,16 @@ def about(task: Task, protocol: Protocol) -> Row:
     model = json.loads((task.model / "model.json").read_text())
     sizes = {which: len(task.inputs(which).sentences) for which in SETS}
     features = {name: len(task.decoder(name).names) for name in MODELS}
-    small = list(task.decoder("small").names)
+    decoder, held = loaded(task, "small")
+    own = decoder.start()
+    assert own is not None  # a trained model has weights
     made = model["made"]
     return {
         "run": "about",
         "sentences": sizes,
         "features": features,
-        "small": small,
+        "small": list(decoder.names),
+        "own": {w: round(score(statistics(decoder, own, held[w])), 3) for w in ("dev", "test")},
         "pairs": made["pairs"],
         "rules": sum(made["rules"]),
         "lexical": protocol.sizes.lexical,

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 def findings(known: Known, parts: Parts) -> str:
     """Show both side by side; here are numbers alone, so that they are those of the tables."""
-    lines = table_head(["figure", "the paper", "here, BLEU on Dev"])
+    lines = table_head(["figure", "the paper", "here: BLEU on Dev where nothing else is said"])
     for figure, says, tell in TOLD:
         if here := tell(known, parts):
             lines.append(line([figure, says, here]))
@@ -49,7 +49,7 @@ def searches(known: Known, parts: Parts) -> str:
 def losses(known: Known, parts: Parts) -> str:
     """Tell the order of μ after the first epoch, and after the last."""
     rows = known.of(parts.by_loss())
-    return _orders(rows, lambda row: f"{row['mu']:g}") if rows else ""
+    return _orders(rows, lambda row: f"{row['mu']:g}".replace("-", "−")) if rows else ""
 
 
 def ways(known: Known, parts: Parts) -> str:

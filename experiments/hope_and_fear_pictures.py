@@ -32,7 +32,7 @@ def draw(rows: Sequence[Row], parts: Parts, folder: Path) -> None:
 
 def figures(parts: Parts) -> list[dict[str, list[Curve]]]:
     """Return the panels of figures 2 to 6, and of the large model, with their curves."""
-    learners = ", ".join(way(parts.usual("small", "sgd")).split(", "))
+    learners = way(parts.usual("small", "sgd"))
     both = {model: _seeds(parts, model) for model in ("small", "large")}
     return [
         {
@@ -87,7 +87,7 @@ def figure(known: Known, panels: dict[str, list[Curve]]) -> Figure:
     """Draw panels side by side, at most two in a row."""
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    made = Figure(figsize=(4.8 * columns + (columns == 1), 3.7 * rows), layout="constrained")
+    made = Figure(figsize=(4.8 * columns + (columns == 1), 4.1 * rows), layout="constrained")
     axes = made.subplots(rows, columns, sharey=True, squeeze=False)
     for axis, (title, curves) in zip(axes.flat, panels.items(), strict=True):
         _panel(axis, known, curves)
@@ -95,7 +95,8 @@ def figure(known: Known, panels: dict[str, list[Curve]]) -> Figure:
         axis.set_xlabel("epoch")
         axis.grid(alpha=0.3)
         axis.xaxis.get_major_locator().set_params(integer=True)
-        axis.legend(fontsize=8, loc="lower right")
+        # Below, where no curve is.
+        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     for axis in axes[:, 0]:
         axis.set_ylabel("BLEU on Dev")
     return made

@@ -27,7 +27,6 @@ def all_of(rows: Sequence[Row], parts: Parts) -> dict[str, str]:
         ],
         "figure3a": parts.by_search(),
         "figure3b": parts.by_loss(),
-        "figure4": [one for model in MODELS for one in parts.by_way(model)],
         "figure5": parts.by_number(),
         "figure6a": parts.by_variance(),
         "figure6b": parts.by_confidence(),
@@ -61,6 +60,8 @@ def about(known: Known) -> str:
             f"{row['lexical']:,} most frequent words of each side beside these.",
             f"- {row['epochs']} epochs; {row['learners']} learners where nothing else is said; "
             f"MERT with {row['restarts']} restarts.",
+            f"- The model's own weights, which nothing here begins with: {row['own']['dev']:.2f} on "
+            f"Dev, {row['own']['test']:.2f} on Test.",
         ]
     )
 
