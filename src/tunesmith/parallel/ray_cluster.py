@@ -242,7 +242,7 @@ def try_out(address: str) -> None:
     os._exit(0)
 
 
-def unreachable(address: str, seconds: float = 8.0) -> str | None:
+def unreachable(address: str, seconds: float = 5.0) -> str | None:
     """Return why no Ray can be at an address; None if one may be."""
     import socket
 

@@ -21,7 +21,7 @@ from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.parallel.local import available_threads
 from tunesmith.parallel.packing import Packed
 from tunesmith.parallel.ray_cluster import Cluster, joined
-from tunesmith.parallel.ray_worker import RayWorker, carried
+from tunesmith.parallel.ray_worker import RayWorker, carried, whole
 from tunesmith.parallel.remote import Link, RemoteEngine, Seat
 from tunesmith.parallel.worker import main_module
 
@@ -63,6 +63,7 @@ class RayEngine(RemoteEngine):
         self._address = address
         self._cpus = cpus_per_worker
         self._cluster: Cluster | None = None
+        self._kind: Any = None  # Ray's own form of the class of workers
         self._has_room = False
         room = self._joined.room(cpus_per_worker)
         if workers is None:
@@ -80,6 +81,12 @@ class RayEngine(RemoteEngine):
         if self._cluster is None:
             self._cluster = joined(self._address, self.workers * self._cpus)
             self._has_room = False
+            self._kind = self._cluster.ray.remote(
+                num_cpus=self._cpus,
+                max_restarts=0,
+                max_task_retries=0,
+                concurrency_groups={"aside": 1},
+            )(RayWorker)
         return self._cluster
 
     def _wait_for_room(self) -> None:
@@ -99,16 +106,9 @@ class RayEngine(RemoteEngine):
         cluster = self._joined
         if not self._has_room:
             self._wait_for_room()
-        options = {
-            "num_cpus": self._cpus,
-            "max_restarts": 0,
-            "max_task_retries": 0,
-            "concurrency_groups": {"aside": 1},
-        }
         neighbours = min(self.workers, cluster.largest(self._cpus))
         settings = {k: v for k, v in os.environ.items() if k.startswith("TUNESMITH_")}
-        kind = cluster.ray.remote(**options)(RayWorker)
-        actor = kind.remote(self._cpus, neighbours, sys.path, settings, main_module())
+        actor = self._kind.remote(self._cpus, neighbours, sys.path, settings, main_module())
         return RayLink(cluster, actor)
 
     def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
@@ -132,7 +132,7 @@ class RayEngine(RemoteEngine):
         if isinstance(content, bytes):
             return content
         try:
-            return [cluster.ray.put(content)]
+            return (cluster.ray.put(content),)
         except cluster.ray.exceptions.RayError as error:
             raise TunesmithError(
                 f"Ray's object store does not take {block.nbytes >> 20} MB "
@@ -177,7 +177,7 @@ class RayLink(Link):
         """Send a message."""
         held = list(self._unsent.items())
         self._unsent.clear()
-        self.owed.append(self._actor.answer.remote(held, message.block()))
+        self.owed.append(self._actor.answer.remote(held, carried(message)))
 
     def skip(self, task: int) -> None:
         """Tell the worker, which hears it while it works."""
@@ -186,7 +186,7 @@ class RayLink(Link):
     def taken(self) -> Any | None:
         """Return the first answer, which is there; None if the worker is dead."""
         try:
-            return self._cluster.ray.get(self.owed.popleft())
+            return whole(self._cluster.ray.get(self.owed.popleft()))
         except self._cluster.ray.exceptions.RayError as error:
             self._why = cause(str(error))
             return None

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tunesmith.parallel.packing import Packed
+from tunesmith.parallel.packing import ALIGNMENT, Packed
 from tunesmith.parallel.worker import as_worker, set_main_module
 
 #: Bytes up to which a block goes with the message; Ray keeps larger ones in its object store.
@@ -19,9 +19,20 @@ INLINE = 64 << 10
 
 
 def carried(block: Packed) -> Any:
-    """Return a block as Ray carries it best: a large array is not copied where it is read."""
-    content = block.block()
-    return content if block.nbytes <= INLINE else np.frombuffer(content, np.uint8)
+    """Return a block as Ray carries it best: arrays go to and from its store without a copy."""
+    if block.nbytes <= INLINE:
+        return block.block()
+    return [np.frombuffer(part, np.uint8) for part in block.parts() if len(part)]
+
+
+def whole(content: Any) -> Any:
+    """Return a block that was carried; a large one can be written to."""
+    if isinstance(content, bytes):
+        return content
+    size = sum(map(len, content))
+    room = np.empty(size + ALIGNMENT, np.uint8)
+    skipped = -room.ctypes.data % ALIGNMENT
+    return np.concatenate(content, out=room[skipped : skipped + size])
 
 
 class RayWorker:
@@ -65,12 +76,12 @@ class RayWorker:
                 self._answers.put(carried(desk.answer(self._asked.get())))
 
     def answer(self, held: Sequence[tuple[int, Any]], message: Any) -> Any:
-        """Hold blocks, and answer a message; a reference in a list stands for a large block."""
+        """Hold blocks, and answer a message; a reference in a tuple stands for a large block."""
         import ray
 
         for number, block in held:
-            self._desk.hold(number, ray.get(block[0]) if isinstance(block, list) else block)
-        self._asked.put(message)
+            self._desk.hold(number, whole(ray.get(block[0]) if isinstance(block, tuple) else block))
+        self._asked.put(whole(message))
         return self._answers.get()
 
     def drop(self, number: int) -> None:
