@@ -1,0 +1,36 @@
+"""One small Ray for all tests of a process: it takes seconds to start."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+
+import pytest
+
+CPUS = 2
+#: Set before Ray is imported; its store would else be a third of the machine's memory.
+SETTINGS = {
+    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "100000000",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+@functools.cache
+def joined_ray():
+    """Start a Ray that engines find and leave running."""
+    os.environ.update(SETTINGS)
+    pytest.importorskip("ray", reason="ray is not installed: pip install 'tunesmith[ray]'")
+    from tunesmith.parallel.ray_cluster import joined
+
+    cluster = joined(None, CPUS)
+    atexit.register(cluster.leave)
+    return cluster
+
+
+def ray_engine(**options):
+    """Return an engine on it."""
+    joined_ray()
+    from tunesmith.parallel.ray_engine import RayEngine
+
+    return RayEngine(**{"workers": CPUS, **options})
