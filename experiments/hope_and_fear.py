@@ -129,8 +129,8 @@ def about(task: Task, protocol: Protocol) -> Row:
 def significance(parts: Parts, found: dict[Run, Row]) -> Row:
     """Return how sure the differences of Table 1 are: to its first row, and to the row above."""
     tests: list[Row] = []
-    for line in parts.table1():
-        some = [found[one] for one in line.runs if one in found]
+    for _, runs in parts.table1():
+        some = [found[one] for one in runs if one in found]
         if not some:
             continue
         best = tables.best_on_dev(some)

@@ -60,8 +60,8 @@ def about(known: Known) -> str:
             f"{row['lexical']:,} most frequent words of each side beside these.",
             f"- {row['epochs']} epochs; {row['learners']} learners where nothing else is said; "
             f"MERT with {row['restarts']} restarts.",
-            f"- The model's own weights, which nothing here begins with: {row['own']['dev']:.2f} on "
-            f"Dev, {row['own']['test']:.2f} on Test.",
+            f"- The model's own weights, with which nothing here begins: {row['own']['dev']:.2f} "
+            f"on Dev, {row['own']['test']:.2f} on Test.",
         ]
     )
 
@@ -108,8 +108,8 @@ def table1(known: Known, parts: Parts) -> str:
     heads = ["model", "objective", "algorithm", "search", "learners", "epoch", "Dev", "Test"]
     heads += ["p: MERT", "p: row above", "paper: epoch", "Dev", "Test"]
     lines = table_head(heads)
-    for one in parts.table1():
-        if not (some := known.of(one.runs)):
+    for one, runs in parts.table1():
+        if not (some := known.of(runs)):
             continue
         best = best_on_dev(some)
         rate = {"MERT": "", "AROW": f" η₀ = {best['rate']:g}, λ = {best['confidence']:g}"}
@@ -118,11 +118,11 @@ def table1(known: Known, parts: Parts) -> str:
         cells += [str(best["epoch"]), f"{max(best['dev'][1:]):.2f}", f"{best['test']:.2f}"]
         test = tests.get(best["run"], {})
         cells += [f"{test[key]:.3f}" if key in test else "" for key in ("first", "above")]
-        if one.paper is None:
-            cells += [""] * 3
+        if one.epoch:
+            epoch = f"{one.epoch} ({one.rates})" if one.rates else str(one.epoch)
+            cells += [epoch, f"{one.dev:.1f}", f"{one.test:.1f}"]
         else:
-            rates, epoch, dev, result = one.paper
-            cells += [f"{epoch} ({rates})" if rates else str(epoch), f"{dev:.1f}", f"{result:.1f}"]
+            cells += [""] * 3
         lines.append(line(cells))
     return "\n".join(lines)
 

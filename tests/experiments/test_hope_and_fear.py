@@ -129,8 +129,8 @@ def test_the_page_has_the_numbers(done, tmp_path, monkeypatch):
     by_name = {row["run"]: row for row in rows}
     lines = tables["table1"].splitlines()[2:]
     assert len(lines) == len(Parts(TINY).table1())
-    for one, line in zip(Parts(TINY).table1(), lines, strict=True):
-        row = by_name[one.runs[0].name]
+    for (_, runs), line in zip(Parts(TINY).table1(), lines, strict=True):
+        row = by_name[runs[0].name]
         assert f" {row['epoch']} | {max(row['dev'][1:]):.2f} | {row['test']:.2f} " in line
     monkeypatch.setitem(PROTOCOLS, "quick", TINY)
     page = tmp_path / "hope-and-fear.md"
