@@ -48,6 +48,7 @@ class RayEngine(RemoteEngine):
     """
 
     name: ClassVar[str] = "ray"
+    worthwhile: ClassVar[float] = 0.05  # a message takes driver and worker a millisecond each
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.engine import Actors, Engine
@@ -154,6 +154,10 @@ class RemoteEngine(Engine):
     timeout
         Seconds after which a worker that has not answered is ended; None is never.
     """
+
+    #: Seconds that a message of several small pieces should take, which is much to the time that a
+    #: message costs and little to the time that a map takes.
+    worthwhile: ClassVar[float] = 0.01
 
     def __init__(self, workers: int | None = None, timeout: float | None = 600.0) -> None:
         if workers is not None and workers < 1:

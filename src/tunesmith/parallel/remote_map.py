@@ -15,9 +15,6 @@ from tunesmith.parallel.worker import Outcome, Task, Work
 if TYPE_CHECKING:
     from tunesmith.parallel.remote import RemoteEngine
 
-#: Seconds that a message of several small pieces should take, which is much to the time that a
-#: message costs and little to the time that a map takes.
-WORTHWHILE = 0.01
 #: Messages that each worker has at least, if there are so many pieces: some take longer.
 LEAST = 4
 
@@ -100,7 +97,8 @@ class RemoteMap:
         """Keep results."""
         run = self._runs.pop(request)
         seconds = (time.monotonic() - run.begun) / len(run.pieces)
-        self._size = min(self._longest, max(1, int(WORTHWHILE / max(seconds, 1e-9))))
+        fitting = int(self._engine.worthwhile / max(seconds, 1e-9))
+        self._size = min(self._longest, max(1, fitting))
         results = outcome.value if isinstance(outcome.value, list) else []
         for piece, result in zip(run.pieces, results, strict=False):
             if piece in self._open:
