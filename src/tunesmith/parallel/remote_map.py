@@ -143,11 +143,18 @@ class RemoteMap:
         self._engine._drop(self._task)
 
 
+class _All(set[Any]):
+    """A set that has everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
 class _Nobody:
     """Who no longer wants an answer."""
 
     def __init__(self) -> None:
-        self.warned: set[tuple[type[Warning], str]] = set()
+        self.warned: set[tuple[type[Warning], str]] = _All()  # nor wants to be warned
 
     def answered(self, request: Request, outcome: Outcome) -> None:
         """Ignore it."""
