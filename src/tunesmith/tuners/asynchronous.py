@@ -16,7 +16,7 @@ import numpy as np
 from tunesmith.arrays import Ints
 from tunesmith.search.working_set import SharedSet
 from tunesmith.tuners.crew import Crew
-from tunesmith.tuners.learned import Step, Student
+from tunesmith.tuners.learned import Student
 from tunesmith.tuners.lessons import Course
 
 #: The arrays of a working set, and what they are made of.
@@ -79,16 +79,15 @@ class Exchange:
             now = groups[first : first + count]
             for k, group in enumerate(now):
                 self._ask(crew, k, group)
-            steps: list[Step | None] = [None] * count
+            sets: list[SharedSet | None] = [None] * count
             for _ in now:
                 k, (step,) = crew.next()
-                steps[k] = step
+                sets[k] = step.sent
+            self._count(sets)
             # Those after a learner come before those before it: no one's sets are always the first
             # to be dropped.
             for k in range(count):
-                for other in (*range(k + 1, count), *range(k)):
-                    self._put(k, steps[other])
-                self._count(steps[k])
+                self._put(k, [*sets[k + 1 :], *sets[:k]])
 
     def _at_will(self, crew: Crew, groups: list[int]) -> None:
         """Let whoever is ready take the next sentence."""
@@ -99,10 +98,10 @@ class Exchange:
             at_work += 1
         while at_work:
             k, (step,) = crew.next()
-            self._count(step)
+            self._count([step.sent])
             for other in range(len(self._queues)):
                 if other != k:
-                    self._put(other, step)
+                    self._put(other, [step.sent])
             at_work -= 1
             for group in itertools.islice(rest, 1):
                 self._ask(crew, k, group)
@@ -115,18 +114,19 @@ class Exchange:
         self._counts["bytes_received"] += sum(one.bytes for one in received)
         crew.ask(k, [group], received)
 
-    def _put(self, k: int, step: Step | None) -> None:
-        if step is None or step.sent is None:
-            return
-        self._queues[k].append(step.sent)
-        if len(self._queues[k]) > self._inbox:
-            self._queues[k].popleft()
+    def _put(self, k: int, sets: Sequence[SharedSet | None]) -> None:
+        """Let sets wait for a learner."""
+        queue = self._queues[k]
+        queue.extend(one for one in sets if one is not None)
+        while len(queue) > self._inbox:
+            queue.popleft()
             self._counts["sets_dropped"] += 1
 
-    def _count(self, step: Step | None) -> None:
-        if step is not None and step.sent is not None:
-            self._counts["sets_sent"] += 1
-            self._counts["bytes_sent"] += step.sent.bytes
+    def _count(self, sets: Sequence[SharedSet | None]) -> None:
+        """Count what is sent."""
+        there = [one for one in sets if one is not None]
+        self._counts["sets_sent"] += len(there)
+        self._counts["bytes_sent"] += sum(one.bytes for one in there)
 
     def memory(self) -> dict[str, Any]:
         """Return as JSON what has not been read yet; a set that several wait for is there once."""

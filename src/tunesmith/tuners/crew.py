@@ -57,6 +57,7 @@ class Crew:
         self._course = course
         self._epoch = epoch
         self._taken = np.zeros(len(order), np.int64)
+        self._done = 0
         self._asked: list[tuple[list[int], Sequence[SharedSet]]] = [([], ())] * len(students)
         self._careful = [0] * len(students)
         self._losses: Counter[int] = Counter()
@@ -114,8 +115,9 @@ class Crew:
         for step in steps:
             self.students[k].take(step)
             self._taken[step.group] += 1
+        self._done += len(steps)
         if isinstance(self._course.tuning, LiveTuning):
-            progress("sentences", int(self._taken.sum()), len(self._taken))
+            progress("sentences", self._done, len(self._taken))
 
     def _replace(self, lost: Lost) -> None:
         """Have the learner made anew that was lost, to be asked again.
