@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 from tests.parallel import engine_work
+from tests.parallel.rays import ray_engine
 from tunesmith.errors import FormatError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.parallel.engine import Answer, Lost, map_over, working_on
 from tunesmith.parallel.processes import ProcessEngine
 from tunesmith.parallel.threads import ThreadEngine
 
-MAKERS = {"threads": ThreadEngine, "processes": lambda: ProcessEngine(2)}
-REMOTE = ["processes"]
+MAKERS = {"threads": ThreadEngine, "processes": lambda: ProcessEngine(2), "ray": ray_engine}
+REMOTE = ["processes", "ray"]
 
 
 @pytest.fixture(scope="module")
