@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import tunesmith.registry  # noqa: F401  (it finds the modules of files that users name)
 from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import working_on
