@@ -19,7 +19,6 @@ from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tunable import Tunable, reference_signature
 
-
 #: So many sentences, from all over a set, tell what is usual: a set may have millions.
 ENOUGH = 1000
 
