@@ -255,9 +255,13 @@ def test_hypotheses_are_sent_as_what_they_are_made_of():
     assert plain(again.spread()) == plain(own.spread())
 
 
+#: Whole settings or runs, and those on forests.
+APART = ("_learnt_apart", "_run_apart", "_path_apart", "_with_forests")
+
+
 def settings_of(engine):
     """Return how many pieces went to other processes as whole settings or runs."""
-    return [pieces for name, pieces in engine.maps if name in ("_learnt_apart", "_run_apart")]
+    return [pieces for name, pieces in engine.maps if name in APART]
 
 
 @pytest.mark.parametrize("pick", ["last", "dev"])
@@ -271,6 +275,23 @@ def test_settings_are_learnt_apart(pick):
         taken = [one["seconds"] for one in tuner.fit(problem, dev=dev).path]
     assert sum(taken) > 0.0
     assert min(taken) >= 0.0
+
+
+def test_settings_on_forests_are_learnt_apart():
+    tuning, dev = ts.ForestTuning(some(6)), ts.ForestTuning(some(4, seed=2))
+    tuner = ts.MIRA(epochs=2, objective=("bleu+1", "document"))
+    engine = PicklingEngine()
+    same_everywhere(lambda: fitted(tuner, tuning, dev=dev), engine)
+    assert settings_of(engine) == [2]
+
+
+def test_paths_of_strengths_are_made_apart_for_each_length():
+    problem, dev = text_problem(5, groups=10), text_problem(6, groups=5)
+    about = {"penalty": "l0", "strength": (1e-3, 1e-2), "length_scale": (0.9, 1.0, 1.1)}
+    tuner = ts.MERT(restarts=1, walks=0, **about)
+    engine = PicklingEngine()
+    same_everywhere(lambda: fitted(tuner, problem, dev=dev), engine)
+    assert settings_of(engine) == [3]
 
 
 def test_warnings_of_settings_are_told(processes):

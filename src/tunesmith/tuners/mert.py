@@ -8,6 +8,7 @@ directions by gradient.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,7 @@ from tunesmith.tuners.climbs import Climbs, End, around, climbed, size_of
 from tunesmith.tuners.constrained import Constrained
 from tunesmith.tuners.regularised import Regularised, with_length_scale
 from tunesmith.tuners.remembering import Remembering, distinct
+from tunesmith.tuners.stages import can_be_sent, made_apart, timed
 
 #: Restarts, and walks after each climb, unless the user says how many; and where a line search
 #: takes long.
@@ -201,26 +203,43 @@ class MERT(Constrained, Regularised, Remembering):
         self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Try each strength from where the one before ended, for each scale of the length."""
-        names = tuning.names
         hypotheses = hypotheses_of(tuning)
         spread = hypotheses.spread()
-        space, first = self._begins(names, 1.0 / spread, start)
+        space, first = self._begins(tuning.names, 1.0 / spread, start)
+        if start is None and self.drawn_towards is not None:
+            first = space.inside(self.drawn_towards.aligned(tuning.names))
+        # Another length wants other weights, which are not on the way from one to the other.
+        by_length = itertools.groupby(self.settings(), lambda own: own.get("length_scale"))
+        paths = [list(own) for _, own in by_length]
+        generators = [rng] if len(paths) == 1 else rng.spawn(len(paths))
+        tasks = list(zip(paths, generators, strict=True))
+        if len(tasks) > 1 and can_be_sent(tuning):
+            for found in made_apart(tuning, _path_apart, tasks, self, spread, space, first):
+                yield from found
+            return
+        for path, own in tasks:
+            yield from self._path(hypotheses, path, own, spread, space, first)
+
+    def _path(
+        self,
+        hypotheses: TuningHypotheses,
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+    ) -> Iterator[Outcome]:
+        """Try each strength from where the one before ended, with one scale of the length."""
+        tuning, names = hypotheses.tuning, hypotheses.names
+        metric = with_length_scale(tuning.metric, settings[0].get("length_scale"))
+        if metric != tuning.metric:
+            tuning = tuning.with_metric(metric)
+            hypotheses = hypotheses_of(tuning)
         prior = None if self.drawn_towards is None else self.drawn_towards.aligned(names)
-        if start is None and prior is not None:
-            first = space.inside(prior)
-        begin, length = first, None
-        for setting in self.settings():
-            if setting.get("length_scale") != length:
-                # Another length wants other weights, which are not on the way from here.
-                begin, length = first, setting.get("length_scale")
-            metric = with_length_scale(tuning.metric, length)
-            if metric != hypotheses.metric:
-                hypotheses = hypotheses_of(tuning.with_metric(metric))
+        for setting in settings:
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
             points = [space.exact(point) for point in self.points(names)]
-            points += self._list_ends(
-                tuning.with_metric(metric), spread, space, begin, penalty, rng
-            )
+            points += self._list_ends(tuning, spread, space, begin, penalty, rng)
             outcome = self._search(hypotheses, spread, space, begin, penalty, rng, points)
             begin = outcome.weights
             yield outcome
@@ -352,6 +371,16 @@ class MERT(Constrained, Regularised, Remembering):
             size = size_of(best, climb) if matters else 1.0
             return climb.space.inside(size * climb.change())
         return around(best, climb, RESTART_DISTANCE)
+
+
+def _path_apart(
+    tuning: Tunable,
+    task: tuple[Sequence[dict[str, Any]], np.random.Generator],
+    tuner: MERT,
+    *about: Any,
+) -> list[Outcome]:
+    """Try the strengths that belong together, in another process."""
+    return timed(tuner._path(hypotheses_of(tuning), *task, *about))
 
 
 def _tolerance(tuning: Tunable) -> float:

@@ -23,12 +23,11 @@ from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Objective, Way, Worth, objective_of
-from tunesmith.parallel.engine import map_over
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.remembering import Remembering
-from tunesmith.tuners.stages import Evaluated, can_be_sent
+from tunesmith.tuners.stages import Evaluated, can_be_sent, made_apart
 
 PICKS = ("last", "best", "dev")
 #: An output that is so many times as long as the references is told of, for so many groups.
@@ -207,7 +206,7 @@ class Rounds(Remembering):
         child = rng.spawn(1)[0]
         settings = _products(self._several())
         if len(settings) > 1 and can_be_sent(tuning):
-            for found in map_over(tuning, _learnt_apart, settings, self, begin, child):
+            for found in made_apart(tuning, _learnt_apart, settings, self, begin, child):
                 yield from found
             return
         for setting in settings:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
 from tunesmith.inference.sharing import works_elsewhere
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.parallel.engine import map_over
@@ -25,6 +27,8 @@ from tunesmith.search.space import Space
 from tunesmith.tuners.beside import HeldOut, scores_on
 from tunesmith.tuners.combine import middle, normalised
 from tunesmith.tuners.result import Combine, Scores
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,7 @@ def run_all(
     ended: list[list[Outcome]] | None = None
     if algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning):
         progress("runs", 0, runs)
-        ended = map_over(task.tuning, _run_apart, generators, algorithm, task.first)
+        ended = made_apart(task.tuning, _run_apart, generators, algorithm, task.first)
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
@@ -256,6 +260,29 @@ def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def can_be_sent(tuning: Tunable) -> bool:
     """Tell whether whole runs are shared out: others work, and a set is not decoded meanwhile."""
     return works_elsewhere() and not isinstance(tuning, LiveTuning)
+
+
+def made_apart(
+    tuning: Tunable, work: Callable[..., R], pieces: Sequence[Any], *common: Any
+) -> list[R]:
+    """Return ``[work(tuning, piece, *common) for piece in pieces]``, by other processes.
+
+    Forests are sent by themselves, as for all inference, so that a worker has them once.
+    """
+    if not isinstance(tuning, ForestTuning):
+        return map_over(tuning, work, pieces, *common)
+    about = tuning.metric, tuning.options
+    return map_over(tuning.forests, _with_forests, pieces, about, work, *common)
+
+
+def _with_forests(
+    forests: Forests,
+    piece: Any,
+    about: tuple[Metric, ForestOptions],
+    work: Callable[..., R],
+    *common: Any,
+) -> R:
+    return work(ForestTuning(forests, *about), piece, *common)
 
 
 def _penalty(outcome: Outcome, weights: Floats) -> float:
