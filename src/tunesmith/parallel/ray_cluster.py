@@ -6,6 +6,7 @@ therefore first joined by another process, which is ended after some seconds.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import logging
@@ -51,6 +52,7 @@ class Cluster:
                 _join(ray, address)
                 self._undo.callback(ray.shutdown)
             self._undo = self._undo.pop_all()
+        atexit.register(self._undo.close)  # for those who never leave
 
     def use(self) -> Cluster:
         """Count one more who uses it."""
@@ -63,6 +65,7 @@ class Cluster:
         self._users -= 1
         if not self._users:
             _cluster = None
+            atexit.unregister(self._undo.close)
             self._undo.close()
 
     def _nodes(self) -> list[float]:
