@@ -18,14 +18,18 @@ import types
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tunesmith as ts
 from tests.parallel import engine_work
 from tests.parallel.rays import CPUS, SETTINGS, joined_ray, ray_engine
+from tests.tuners.problems import text_problem
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel import ray_cluster
 from tunesmith.parallel import ray_engine as engine_module
 from tunesmith.parallel.choice import engine_of
+from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.ray_cluster import parsed, unreachable
 
 pytestmark = pytest.mark.skipif(
@@ -202,6 +206,16 @@ def test_a_ray_that_was_there_is_left_running():
     assert cluster.ray.is_initialized()
 
 
+def test_a_tuner_gives_the_same_bits():
+    problem = text_problem(3, groups=12)
+    tuner = ts.MERT(restarts=4)
+    here = tuner.fit(problem, rng=np.random.default_rng(1))
+    with ray_engine() as engine, working_on(engine):
+        there = tuner.fit(problem, rng=np.random.default_rng(1))
+    assert dict(there.weights) == dict(here.weights)
+    assert (there.score, there.history) == (here.score, here.history)
+
+
 def driven(program, *arguments, **environment):
     """Run a program in a process of its own, and return what it printed."""
     done = subprocess.run(
@@ -229,10 +243,14 @@ def test_a_ray_of_our_own_is_quiet_and_ends(tmp_path):
         engine.map(engine_work.talking, None, range(2))
     print(found, signal.getsignal(signal.SIGTERM) == before)
     print(os.path.basename(folder).startswith("tunesmith-ray-"), os.path.exists(folder))
+    engine.map(engine_work.added, 0.0, range(2))  # a new Ray, which nobody ends
+    print(engine._cluster.ray._private.worker._global_node.get_temp_dir_path())
     """
     out, err = driven(program, tmp_path)
-    assert out.splitlines() == ["[0, 1] True", "True False"]
+    *lines, left = out.splitlines()
+    assert lines == ["[0, 1] True", "True False"]
     assert err == ""
+    assert not os.path.exists(left)
 
 
 @pytest.fixture(scope="module")
