@@ -246,13 +246,15 @@ def test_mert_is_the_same_in_processes(processes):
     same_everywhere(lambda: fitted(ts.MERT(restarts=5), problem), processes)
 
 
-def test_hypotheses_are_sent_as_what_they_are_made_of():
+def test_hypotheses_are_sent_as_what_they_are_made_of_without_texts():
     problem = text_problem(4)
     own = ListHypotheses(problem)
     again = pickle.loads(pickle.dumps(own))
     weights = np.linspace(-1.0, 1.0, len(own.names))
     assert plain(again.point(weights)) == plain(own.point(weights))
     assert plain(again.spread()) == plain(own.spread())
+    assert problem.candidates.vocabulary
+    assert again.tuning.candidates.vocabulary == ()
 
 
 #: Whole settings or runs, and those on forests.

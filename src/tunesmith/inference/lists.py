@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
-from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.inference.distribution import Distribution, covariance
 from tunesmith.inference.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.expectation import (
@@ -95,8 +95,13 @@ class ListHypotheses:
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have them pickled as what they are made of."""
-        return type(self), (self.tuning,)
+        """Have them pickled as what they are made of; nobody asks elsewhere for texts."""
+        candidates = self.tuning.candidates
+        nothing = Texts(np.zeros(len(candidates) + 1, np.int64), np.zeros(0, np.int32))
+        bare = replace(
+            candidates, texts=nothing, vocabulary=(), references=None, columns={}, sources=None
+        )
+        return type(self), (self.tuning.of(bare, self.tuning.stats),)
 
     def spread(self) -> Floats:
         """Return the pooled standard deviation of each feature within groups.
