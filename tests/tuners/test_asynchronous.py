@@ -31,7 +31,7 @@ MARGINS = [
 pytestmark = pytest.mark.filterwarnings("ignore:with --clock free")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     SEEDS,
     st.sampled_from(MARGINS),
@@ -70,7 +70,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
             assert learnt(begun(tuner, seed)) == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SEEDS, st.sampled_from(MARGINS), st.integers(2, 5), st.integers(0, 40))
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
@@ -97,7 +97,7 @@ def given_out(engine, learners):
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SEEDS, st.integers(2, 5), st.sampled_from([1, 3, 64]), st.integers(0, 30))
 def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)

@@ -51,7 +51,7 @@ def learnt(learning):
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     SEEDS,
     st.sampled_from(ALL),
@@ -86,7 +86,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
             assert learnt(begun(tuner, seed, objective)) == wanted
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(SEEDS, st.sampled_from(ALL), st.integers(2, 5), st.integers(0, 40))
 def test_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
