@@ -148,6 +148,7 @@ def test_decoding_by_processes(cli: Run, model, tmp_path: Path) -> None:
     assert decoder_of({"grammar": tmp_path / "grammar", "lm": tmp_path / "lm"}).is_portable
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_a_run_is_killed_and_goes_on_with_others(cli: Run, tune, tmp_path: Path) -> None:
     """SIGKILL of the one that began; its workers end by themselves."""
     options = ["--tuner", "mert", "--restarts", 1, "--rounds", 3, "--weight-tolerance", 0]
@@ -171,12 +172,9 @@ def test_a_run_is_killed_and_goes_on_with_others(cli: Run, tune, tmp_path: Path)
     assert not (work / "round-01" / "tune.arrow").exists()
     (tmp_path / "own.py").write_text(slow.replace("pause = 0.1", "pause = 0.0"))
     found = cli(*tune(*options)).json()
-    left = {"warnings", "signature"}
     one, other = essence(found), essence(wanted)
-    assert {k: v for k, v in one.items() if k not in left} == {
-        k: v for k, v in other.items() if k not in left
-    }
-    assert one["signature"] == other["signature"]
+    del one["warnings"], other["warnings"]  # that our file has changed meanwhile
+    assert one == other
 
 
 def _until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
