@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 
@@ -23,9 +22,13 @@ def joined_ray():
     pytest.importorskip("ray", reason="ray is not installed: pip install 'tunesmith[ray]'")
     from tunesmith.parallel.ray_cluster import joined
 
-    cluster = joined(None, CPUS)
-    atexit.register(cluster.leave)
-    return cluster
+    return joined(None, CPUS)
+
+
+def leave_ray():
+    """End it, if it was started."""
+    if joined_ray.cache_info().currsize:
+        joined_ray().leave()
 
 
 def ray_engine(**options):

@@ -1,0 +1,13 @@
+"""What tests of engines leave behind is let go."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parallel.rays import leave_ray
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_of_ray():
+    yield
+    leave_ray()
