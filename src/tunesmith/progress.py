@@ -60,6 +60,16 @@ def part_of(before: float, total: float | None) -> Iterator[None]:
         _show.reset(token)
 
 
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Show nothing of steps within the block: whoever waits for them says how far they are."""
+    token = _show.set(None)
+    try:
+        yield
+    finally:
+        _show.reset(token)
+
+
 def tell_with(tell: Tell | None) -> None:
     """Have what is worth telling on the way told by a function from here on."""
     _tell.set(tell)

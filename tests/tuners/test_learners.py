@@ -20,6 +20,7 @@ from tunesmith.loop.loop import Loop
 from tunesmith.metrics.worth import OBJECTIVES, Objective, Worth, objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
+from tunesmith.progress import show_with
 from tunesmith.tuners import crew
 from tunesmith.tuners.arow import AROW
 from tunesmith.tuners.learned import copied
@@ -62,6 +63,23 @@ def test_sentences_that_are_decoded_on_the_way(tuner):
     wanted = essence(tuner.fit(fixed(TUNE), START, None, 7))
     with working_on(Fragile(2, losses=10)):
         assert essence(tuner.fit(live(ForestToy(), TUNE), START, None, 7)) == wanted
+
+
+@pytest.mark.parametrize("tuner", [TOGETHER[1], TOGETHER[3]], ids=lambda t: t.parallel)
+def test_progress_is_that_of_all_learners(tuner):
+    """Learners that take turns here do not each show how far they are."""
+    found = []
+    tuning = live(ForestToy(), TUNE)
+    learning = tuner.begun_learning(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
+    show_with(lambda step, done, total, remark: found.append((step, done, total)))
+    try:
+        learning.epoch(0)
+    finally:
+        show_with(None)
+    done = [count for step, count, total in found if step == "sentences" and total == tuning.groups]
+    assert len(done) == len(found) > 0
+    assert done == sorted(set(done))
+    assert done[-1] == tuning.groups
 
 
 @pytest.mark.parametrize("tuner", [TOGETHER[1], TOGETHER[3]], ids=lambda t: t.parallel)

@@ -19,6 +19,7 @@ from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth
+from tunesmith.progress import unseen
 from tunesmith.search.working_set import SharedSet
 from tunesmith.tuners.learned import Change, Learned, Seed, Step, Student, copied
 
@@ -166,7 +167,7 @@ class Pupil:
         """Learn from sentences in turn; return the steps of as many as there is time for."""
         steps: list[Step] = []
         end = time.monotonic() + PATIENCE
-        with np.errstate(all=self._errors):
+        with np.errstate(all=self._errors), unseen():  # the crew counts the sentences of all
             for group in groups:
                 step = self._reader.step(group, epoch, self._student, received)
                 self._student.take(step)
