@@ -93,9 +93,12 @@ def test_a_loop_goes_on_with_other_workers(tuner, tmp_path):
         found = Loop(tune_on="live").run(*again, dev=DEV, seed=7, work_dir=tmp_path)
     assert dict(found.weights) == dict(wanted.weights)
     assert [one["weights"] for one in found.rounds] == [one["weights"] for one in wanted.rounds]
-    other = ForestToy(beam=0.2), replace(tuner, learners=2), TUNE
-    with pytest.raises(TunesmithError, match="the work directory of another run, whose tuner is"):
-        Loop(tune_on="live").run(*other, dev=DEV, seed=7, work_dir=tmp_path)
+    for count, shown in ((2, "|learners:2"), (1, "")):
+        other = ForestToy(beam=0.2), replace(tuner, learners=count), TUNE
+        with pytest.raises(TunesmithError) as caught:
+            Loop(tune_on="live").run(*other, dev=DEV, seed=7, work_dir=tmp_path)
+        said = 'another run, whose tuner is "arow|...|learners:3", not "arow|...'
+        assert f'{said}{shown}"; ' in str(caught.value)
 
 
 @pytest.mark.parametrize("options", [{}, {"parallel": "async"}, {"learners": 12}])

@@ -44,6 +44,8 @@ SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"
 #: Files that are not whole yet.
 PARTIAL = ".tunesmith-"
+#: Values that are longer are not shown in full.
+LONGEST = 80
 #: Folders of rounds.
 ROUND = re.compile(r"round-[0-9]+")
 
@@ -296,8 +298,8 @@ def _check_configuration(
     name, before, now = differences[0]
     raise UsageError(
         f"{folder}: this is the work directory of another run, whose {name.partition(' ')[2]} is "
-        f"{_short(before)}, not {_short(now)}; name another work directory, or give the same "
-        "options"
+        f"{_short(before, now)}, not {_short(now, before)}; name another work directory, or give "
+        "the same options"
     )
 
 
@@ -337,9 +339,14 @@ def _differences(before: Any, now: Any, name: str) -> Iterator[tuple[str, Any, A
         yield name, before, now
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, other: Any) -> str:
+    """Show a value that differs from another; of long signatures what differs in them."""
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:60]} ... {text[-15:]}"
+    if len(text) > LONGEST and isinstance(value, str) and isinstance(other, str):
+        name, *own = value.split("|")
+        parts = [name, "...", *(part for part in own if part not in other.split("|"))]
+        text = json.dumps("|".join(parts), ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[:60]} ... {text[-15:]}"
 
 
 @contextlib.contextmanager
