@@ -27,6 +27,7 @@ from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.worth import Worth
 from tunesmith.parallel import local
 from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.learned import numbers_of
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.mira import MIRA
 from tunesmith.tuners.perceptron import Perceptron
@@ -251,6 +252,26 @@ def test_a_run_is_prolonged(tmp_path):
     assert plain(found) == plain(Loop().run(ForestToy(beam=0.12), longer, TUNE))
     with pytest.raises(UsageError, match="another run"):
         Loop().run(ForestToy(beam=0.12), tuner.changed(rate=0.5), TUNE, work_dir=tmp_path)
+
+
+def test_what_a_learner_remembers_may_be_numbers_and_may_be_damaged(tmp_path):
+    """Numbers are what earlier versions wrote; nothing else goes on."""
+    tuner, longer = MIRA(epochs=1), MIRA(epochs=2)
+    Loop().run(ForestToy(beam=0.12), tuner, TUNE, work_dir=tmp_path)
+    file = tmp_path / "round-00" / "tuned.json"
+    whole = json.loads(file.read_text())
+    own = whole["memory"]["learned"]
+    numbers = {
+        key: numbers_of(value).tolist() if isinstance(value, str) else value
+        for key, value in own.items()
+    }
+    for learned in ({}, {**own, "late": own["late"][:-8]}, {**numbers, "weights": [1.0]}):
+        file.write_text(json.dumps({**whole, "memory": {**whole["memory"], "learned": learned}}))
+        with pytest.raises(TunesmithError, match=r"round-00/tuned.json: it is damaged"):
+            Loop().run(ForestToy(beam=0.12), longer, TUNE, work_dir=tmp_path)
+    file.write_text(json.dumps({**whole, "memory": {**whole["memory"], "learned": numbers}}))
+    found = Loop().run(ForestToy(beam=0.12), longer, TUNE, work_dir=tmp_path)
+    assert plain(found) == plain(Loop().run(ForestToy(beam=0.12), longer, TUNE))
 
 
 def test_an_objective_that_does_not_say_what_it_remembers(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from tunesmith.metrics.worth import objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.learned import Learned, numbers_of, text_of
 from tunesmith.tuners.learning import Learning
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.mira import MIRA
@@ -131,3 +132,15 @@ def test_a_run_goes_on_where_it_was(tuner, objective):
         with working_on(Fragile(5, losses=10)):
             rest = [second.epoch(epoch).weights.tobytes() for epoch in range(1, EPOCHS)]
         assert rest == [one[0] for one in whole[1:]]
+
+
+@given(st.lists(st.floats(width=64), max_size=30))
+def test_numbers_are_kept_to_the_last_bit(numbers):
+    wanted = np.array(numbers, np.float64)
+    assert numbers_of(json.loads(json.dumps(text_of(wanted)))).tobytes() == wanted.tobytes()
+
+
+def test_the_memory_of_many_features_is_small():
+    many = Learned(np.zeros(20_000), np.ones(20_000))
+    many.add((np.arange(0, 20_000, 10, dtype=np.int32), np.random.default_rng(1).normal(size=2000)))
+    assert len(json.dumps(many.memory())) < 100_000

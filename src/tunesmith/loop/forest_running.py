@@ -17,7 +17,7 @@ from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_fores
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound
-from tunesmith.loop.running import Run, SoFar, Timed
+from tunesmith.loop.running import Run, SoFar, Timed, whole
 from tunesmith.loop.state import State
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.randomness import generator_of
@@ -170,11 +170,14 @@ class LiveRun(ForestRun):
     def _learner(self, rounds: Sequence[LoopRound]) -> Learning:
         """Return the learner after the epochs before: the one that is there, or as it was then."""
         before = [one.tuned for one in rounds if one.tuned is not None]
-        memory = before[-1].pop("memory") if before else None
+        with whole(f"round-{len(before) - 1:02d}/tuned.json"):
+            memory = before[-1].pop("memory") if before else None
         if not hasattr(self, "_learning"):
-            self._learning = self._begun()
+            learning = self._begun()
             if memory is not None:
-                self._learning.recall(memory)
+                with whole(f"round-{len(before) - 1:02d}/tuned.json"):
+                    learning.recall(memory)
+            self._learning = learning
         return self._learning
 
     def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:

@@ -202,7 +202,7 @@ class Run:
             }
 
         texts = {which: lists.output.candidates for which, lists in self.lists.items()}
-        with _whole(f"{name}/scores.json"):
+        with whole(f"{name}/scores.json"):
             return LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
 
     def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Run:
 
         with _where(f"{name}, {which}"):
             self._take(state, step, which, weights, timed)
-        with _whole(f"{step}-decoding.json"):
+        with whole(f"{step}-decoding.json"):
             note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
             self.said.note(note["warnings"])
         return note
@@ -270,7 +270,7 @@ class Run:
         with self._warnings() as said:
             found = state.record(f"{name}/tuned", lambda: self._learnt(rounds, said))
         rounds[-1].tuned = found
-        with _whole(f"{name}/tuned.json"):
+        with whole(f"{name}/tuned.json"):
             lacking = [key for key in NEEDED if key not in found]
             if lacking:
                 raise KeyError(lacking[0])
@@ -433,7 +433,7 @@ def _nothing() -> dict[str, Any]:
 
 
 @contextmanager
-def _whole(step: str) -> Iterator[None]:
+def whole(step: str) -> Iterator[None]:
     """Say which file it is if a step lacks something."""
     try:
         yield
