@@ -8,10 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.decoders.copies import CopyEngine
+from tests.decoders.copies import CopyEngine, copied
 from tests.decoders.hiero.files import WEIGHTS, decoder_of, written
 from tests.loop.forest_toy import Counting, ForestToy
 from tests.loop.toy import sentences
+from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.loop.forests import DecodedSentences, Words, decoded_forests
 from tunesmith.loop.inputs import Inputs
@@ -92,6 +93,31 @@ def test_learners_that_decode_live(files, processes, tuner):
     assert (found.engine, found.workers) == ("processes", 2)
     assert wanted.workers == 0
     assert wanted.weights["Own"] != 0.0
+
+
+def test_learners_have_the_model_that_others_decode_with(files):
+    """It is sent by itself, once, even before the rules of single sentences are known."""
+    decoder = decoder_of(files, pop_limit=10)
+    before = copied(decoder.parted()[1])
+    own = f'<seg grammar="{files["grammar"].parent / "own"}">das neue haus</seg>'
+    tune = Inputs.of([*GERMAN, own], [*ENGLISH, "the new house"])
+    decoder.meet(tune.sentences)
+    tuning = LiveTuning(DecodedSentences(decoder, tune), Weights.from_dict(WEIGHTS))
+    zeros = np.zeros(len(tuning.names))
+    learning = MIRA(learners=2).begun_learning(tuning, zeros, np.random.default_rng(1))
+    course, large = learning._course.data
+    assert large is decoder._parts
+    sent = pickle.dumps(course)
+    assert b"Parts" not in sent
+    for held in (before, copied(large)):
+        copy = pickle.loads(sent).with_large(held).tuning
+        assert copy.names == tuning.names
+        assert "Own" in copy.names
+        weights = np.arange(1.0, 1.0 + len(zeros))
+        one, other = (some.forests(weights, [5]).forests.in_memory() for some in (copy, tuning))
+        assert (one.names, one.vocabulary) == (other.names, other.vocabulary)
+        for left, right in zip(one.arrays, other.arrays, strict=True):
+            assert left.tobytes() == right.tobytes()
 
 
 def test_a_live_run_goes_on_with_another_engine(files, processes, tmp_path):

@@ -7,7 +7,7 @@ import hashlib
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -104,6 +104,13 @@ class Decoder(ABC):
         """The features of its forests."""
         raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
+    def parted(self) -> tuple[Callable[[Any], Decoder], Any]:
+        """Return what makes a copy elsewhere, and what is large, of which it makes it.
+
+        What is large is what an engine is given to decode with: workers have it once.
+        """
+        return _as_it_is, self
+
     def start(self) -> Weights | None:
         """Return the weights that its own configuration has, if it has one."""
         return None
@@ -148,6 +155,10 @@ class Decoder(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Let go of whatever it holds."""
+
+
+def _as_it_is(decoder: Decoder) -> Decoder:
+    return decoder
 
 
 def _plain(value: Any) -> Any:

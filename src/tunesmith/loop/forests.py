@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -150,6 +151,11 @@ class DecodedSentences:
             )
         return vars(self)
 
+    def parted(self) -> tuple[Callable[[Any], DecodedSentences], Any]:
+        """Return what makes a copy elsewhere, and what is large in the decoder."""
+        make, large = self.decoder.parted()
+        return partial(_sentences_of, make, self.inputs), large
+
     @property
     def reference_counts(self) -> list[int]:
         """How many references each sentence has."""
@@ -171,6 +177,10 @@ class DecodedSentences:
             held = inputs.references
             inputs = Inputs(sentences, tuple(held[k] for k in which) if held else ())
         return inputs.with_references(decoded_forests(self.decoder, weights, inputs.sentences))
+
+
+def _sentences_of(make: Callable[[Any], Decoder], inputs: Inputs, large: Any) -> DecodedSentences:
+    return DecodedSentences(make(large), inputs)
 
 
 class ForestsSoFar:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,6 +103,13 @@ class LiveTuning(Tunable):
         object.__setattr__(self, "options", options or ForestOptions())
         object.__setattr__(self, "kept", kept)
 
+    def parted(self) -> tuple[Callable[[Any], LiveTuning], Any]:
+        """Return what makes a copy elsewhere, and what is large in it: workers may have that."""
+        about = self.start, self.metric, self.options, self.kept
+        parted = getattr(self.source, "parted", None)
+        make, large = (_as_it_is, self.source) if parted is None else parted()
+        return partial(_of_source, make, about), large
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: forests that were made stay behind."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
@@ -174,3 +181,11 @@ class LiveTuning(Tunable):
         own = f"{self.metric.signature()}|live|{self.options.signature()}"
         counts = self.source.reference_counts
         return f"{own}|{reference_signature(counts)}" if counts else own
+
+
+def _as_it_is(source: LiveSource) -> LiveSource:
+    return source
+
+
+def _of_source(make: Callable[[Any], LiveSource], about: tuple[Any, ...], large: Any) -> LiveTuning:
+    return LiveTuning(make(large), *about)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Example, Examples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth
@@ -88,21 +89,27 @@ class Course:
         self.worth = worth
 
     @property
-    def data(self) -> tuple[Course, Forests | None]:
-        """What workers are given: forests by themselves, which others ask for as well."""
-        return self, self.tuning.forests if isinstance(self.tuning, ForestTuning) else None
+    def data(self) -> tuple[Course, Any]:
+        """What workers are given: what is large by itself, which others ask for as well."""
+        return self, self._parted[1]
+
+    @property
+    def _parted(self) -> tuple[Callable[[Any], Tunable] | None, Any]:
+        """Return what makes the tuning set, and of what: forests, or a decoder's model."""
+        tuning = self.tuning
+        if isinstance(tuning, ForestTuning):
+            return partial(_of_forests, tuning.metric, tuning.options), tuning.forests
+        return tuning.parted() if isinstance(tuning, LiveTuning) else (None, None)
 
     def __getstate__(self) -> dict[str, Any]:
         found = {key: value for key, value in vars(self).items() if key != "_of_lists"}
-        if isinstance(self.tuning, ForestTuning):
-            found["tuning"] = self.tuning.metric, self.tuning.options
-        return found
+        make, _ = self._parted
+        return found if make is None else {**found, "tuning": make}
 
-    def with_forests(self, forests: Forests | None) -> Course:
+    def with_large(self, large: Any) -> Course:
         """Put it together again where it has been sent to."""
-        if forests is not None and not isinstance(self.tuning, ForestTuning):
-            metric, options = cast("tuple[Metric, ForestOptions]", self.tuning)
-            self.tuning = ForestTuning(forests, metric, options)
+        if isinstance(self.tuning, partial):
+            self.tuning = self.tuning(large)
         return self
 
     @cached_property
@@ -119,6 +126,10 @@ class Course:
         """Return a learner's state."""
         learned = Learned(seed.weights, seed.rates)
         return Student(learned, copied(self.worth, seed.worth), self.lessons.note)
+
+
+def _of_forests(metric: Metric, options: ForestOptions, forests: Forests) -> ForestTuning:
+    return ForestTuning(forests, metric, options)
 
 
 class Reader:
@@ -155,8 +166,8 @@ class Pupil:
         Where it begins; its arrays are changed.
     """
 
-    def __init__(self, data: tuple[Course, Forests | None], seed: Seed) -> None:
-        course = data[0].with_forests(data[1])
+    def __init__(self, data: tuple[Course, Any], seed: Seed) -> None:
+        course = data[0].with_large(data[1])
         self._errors = course.lessons.errors
         self._reader = Reader(course)
         self._student = course.student(seed)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -191,8 +191,15 @@ class HieroDecoder(Decoder):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return all that is needed where its files are not."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**fields, "_parts": self._parts}
+        return {**self._options, "_parts": self._parts}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def parted(self) -> tuple[Callable[[Any], HieroDecoder], Parts]:
+        """Return what makes a copy elsewhere, and the model, which :func:`searched` sends too."""
+        return partial(_with_parts, type(self), self._options, self._parts.added), self._parts
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and digests of what the model is made of."""
@@ -207,6 +214,16 @@ class HieroDecoder(Decoder):
     def close(self) -> None:
         """Let go of the model."""
         self.__dict__.pop("_parts", None)
+
+
+def _with_parts(
+    kind: type[HieroDecoder], options: dict[str, Any], added: tuple[str, ...], parts: Parts
+) -> HieroDecoder:
+    """Put a copy together; the model may have been sent before some features were met."""
+    parts.take(added)
+    made = kind(**options)
+    made.__dict__["_parts"] = parts
+    return made
 
 
 def _numbered(sentences: Sequence[Sentence | str]) -> list[Sentence]:
