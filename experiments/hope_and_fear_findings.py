@@ -158,5 +158,5 @@ TOLD = (
     ("5", "the more learners, the better at each epoch", numbers),
     ("6a", "η₀ of 0.1 and 1 alike, others worse", variances),
     ("6b", "the higher λ the faster up to 0.01, and 0.1 much worse", confidences),
-    ("Table 1", "async AROW > async MIRA > mixing MIRA > mixing SGD", order),
+    ("Table 1, large", "async AROW > async MIRA > mixing MIRA > mixing SGD", order),
 )

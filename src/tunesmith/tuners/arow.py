@@ -34,7 +34,11 @@ class AROW(MIRA):
             raise UsageError(f"confidence is {self.confidence:g}; give 0 or more")
 
     def note(self, change: Change, learned: Learned) -> None:
-        """Add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10)."""
+        """Add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10).
+
+        With working sets of other learners (Algorithm 4) x is that of all sets together: the
+        joint problem is taken as that of one example. The paper does not say.
+        """
         shrink(*change, self.confidence, learned.rates)
 
 
