@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -230,6 +231,13 @@ class OtherCopy(Copied):
         return {"nbest_size": 2, "jobs": 1}
 
 
+class OtherParts(Copied):
+    """Forgets its options where it is put together again."""
+
+    def parted(self):
+        return partial(OtherParts, 2), 1  # candidates, and a job
+
+
 BROKEN = [
     (BadName, "has_a_name", set(), "letters, digits and hyphens"),
     (SortsIds, "groups_are_the_sentences", set(), "come back as [1, 2, 3]"),
@@ -248,6 +256,7 @@ BROKEN = [
     (JobsMatter, "jobs_change_nothing", set(), "one job and two"),
     (NoCopy, "copies_decode_alike", set(), "leave out in __getstate__ what cannot be"),
     (OtherCopy, "copies_decode_alike", set(), "a copy of it gives other candidates"),
+    (OtherParts, "copies_decode_alike", set(), "what parted() makes gives other candidates"),
     (NoJson, "configuration_is_json", set(), "no JSON"),
     (Tuples, "configuration_is_json", set(), "lists instead of tuples"),
     (Clock, "configuration_is_json", set(), "the second time"),

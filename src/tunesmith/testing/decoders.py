@@ -250,16 +250,19 @@ def copies_decode_alike(probe: _Probe) -> None:
     probe.decoder.decode(probe.weights, list(probe.sentences[:1]))  # it may hold something then
     try:
         copy = pickle.loads(pickle.dumps(probe.decoder))
+        make, large = pickle.loads(pickle.dumps(probe.decoder.parted()))
+        made = make(large)
     except Exception as error:  # noqa: BLE001  (whatever its class raises)
         raise Broken(
             f"it cannot be pickled ({type(error).__name__}: {error}); leave out in __getstate__ "
             "what cannot be, or set is_portable to False"
         ) from None
-    demand(
-        probe.lists(decoder=copy) == probe.lists(),
-        "a copy of it gives other candidates",
-        "let a copy have all that decides about them",
-    )
+    for one, said in ((copy, "a copy of it"), (made, "what parted() makes")):
+        demand(
+            probe.lists(decoder=one) == probe.lists(),
+            f"{said} gives other candidates",
+            "let a copy have all that decides about them",
+        )
 
 
 def configuration_is_json(probe: _Probe) -> None:
