@@ -33,6 +33,9 @@ class Known:
         """Return what those came to that are finished."""
         return [self[one] for one in runs if one in self]
 
+    def __len__(self) -> int:
+        return sum("tuner" in row for row in self._rows.values())
+
     @property
     def about(self) -> Row | None:
         """How large everything is."""

@@ -51,6 +51,8 @@ def about(known: Known) -> str:
     row = known.about
     counts = ", ".join(f"{count} in {which}" for which, count in row["sentences"].items())
     names = ", ".join(f"`{name}`" for name in row["small"])
+    lacking = row["runs"] - len(known)
+    missing = f" **{lacking} of {row['runs']} runs have not been done yet.**" if lacking > 0 else ""
     return "\n".join(
         [
             f"- Text: {row['pairs']:,} pairs for the rules and the language model; sentences: "
@@ -59,7 +61,7 @@ def about(known: Known) -> str:
             f"- Large model: {row['features']['large']:,} features: lexical ones of the "
             f"{row['lexical']:,} most frequent words of each side beside these.",
             f"- {row['epochs']} epochs; {row['learners']} learners where nothing else is said; "
-            f"MERT with {row['restarts']} restarts.",
+            f"MERT with {row['restarts']} restarts.{missing}",
             f"- The model's own weights, with which nothing here begins: {row['own']['dev']:.2f} "
             f"on Dev, {row['own']['test']:.2f} on Test.",
         ]
