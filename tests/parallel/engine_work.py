@@ -72,6 +72,16 @@ def deadly(data, piece):
     return piece
 
 
+def filled(data, piece):
+    """Return an array that does not go through a socket."""
+    return np.full(5000, float(piece))
+
+
+def starting(data, piece):
+    """Start a program; return this process and that one."""
+    return os.getpid(), os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "600")
+
+
 class Counter:
     """An actor that adds up."""
 

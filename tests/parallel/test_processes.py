@@ -81,6 +81,34 @@ def test_an_engine_that_was_closed_can_be_used_again():
         engine.close()
 
 
+@pytest.fixture(scope="module")
+def engine():
+    with ProcessEngine(1) as engine:
+        yield engine
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="open files cannot be counted")
+def test_results_are_no_open_files(engine, monkeypatch):
+    monkeypatch.setattr(engine, "worthwhile", 0.0, raising=False)  # each piece by itself
+    engine.map(engine_work.filled, None, range(2))
+    before = len(os.listdir("/dev/fd"))
+    found = engine.map(engine_work.filled, None, range(50))
+    assert len(os.listdir("/dev/fd")) <= before
+    assert [a[-1] for a in found] == list(range(50))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no program sleep")
+def test_what_a_killed_worker_has_started_ends(engine):
+    ((worker, program),) = engine.map(engine_work.starting, None, [0])
+    try:
+        os.kill(worker, signal.SIGKILL)
+        assert engine.map(engine_work.added, 0.0, [1]) == [1.0]
+        assert_ends(program)
+    finally:
+        if is_alive(program):
+            os.kill(program, signal.SIGKILL)
+
+
 LONG = """
 import sys
 import numpy as np

@@ -18,10 +18,13 @@ from typing import IO, Any
 
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.memory import budget
-from tunesmith.parallel.packing import Packed, mapped
+from tunesmith.parallel.packing import Packed, copied, mapped
 
 #: Bytes up to which a block goes through the socket; several fit in what a socket buffers.
 INLINE = 16 << 10
+#: Bytes up to which a block is copied that one process alone is sent: there may be more such blocks
+#: than a process may have files.
+COPIED = 8 << 20
 #: Where files are memory; elsewhere, and where it is full, they are in the folder for such files.
 MEMORY = Path("/dev/shm")
 
@@ -115,8 +118,14 @@ class Channel:
         else:
             self._socket.sendall(_HEADER.pack(kind, number, len(block)) + block)
 
-    def receive(self) -> tuple[int, int, Any]:
-        """Return kind, number and block; EOFError if the other end is closed."""
+    def receive(self, for_all: int | None = None) -> tuple[int, int, Any]:
+        """Return kind, number and block; EOFError if the other end is closed.
+
+        Parameters
+        ----------
+        for_all
+            The kind of blocks that several processes are sent, and share.
+        """
         first, descriptors, *_ = socket.recv_fds(self._socket, _HEADER.size, 1)
         try:
             if not first:
@@ -124,7 +133,8 @@ class Channel:
             header = first + bytes(self._exactly(_HEADER.size - len(first)))
             kind, number, size = _HEADER.unpack(header)
             if descriptors:
-                return kind, number, mapped(descriptors[0])
+                is_own = kind != for_all and os.fstat(descriptors[0]).st_size <= COPIED
+                return kind, number, (copied if is_own else mapped)(descriptors[0])
             return kind, number, self._exactly(size)
         finally:
             for descriptor in descriptors:

@@ -115,5 +115,13 @@ def unpacked(block: Any) -> Any:
 
 
 def mapped(descriptor: int) -> mmap.mmap:
-    """Return a block in a file, mapped privately: writing to it changes no other's."""
+    """Return a block in a file, mapped privately: writing to it changes no other's.
+
+    As long as it is mapped it takes one of the files that a process may have open.
+    """
     return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
+
+
+def copied(descriptor: int) -> Any:
+    """Return a copy of a block in a file, which can be written to."""
+    return np.frombuffer(mapped(descriptor), np.uint8).copy().data

@@ -170,9 +170,9 @@ class ProcessLink(Link):
 def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> None:
     """End a process and those that it started, and see it end."""
     if os.getpid() == owner:  # in a fork of the driver, the worker is not its own
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+        # What a dead worker has started may live on.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=10)
     channel.close()
@@ -180,6 +180,7 @@ def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> N
 
 def serve(descriptor: int, share: int, sharers: int, main: tuple[str | None, str | None]) -> None:
     """Be a worker until the driver's end of the socket is closed."""
+    os.set_inheritable(descriptor, False)  # a program that has it would seem to be the worker
     channel = Channel(socket.socket(fileno=descriptor))
     set_main_module(main)
     asked: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
@@ -199,7 +200,7 @@ def _listen(channel: Channel, desk: Desk, asked: queue.SimpleQueue[tuple[int, in
     """Read what comes while the worker works, and end it when nothing can come any more."""
     try:
         while True:
-            kind, number, block = channel.receive()
+            kind, number, block = channel.receive(for_all=_HOLD)
             if kind == _SKIP:
                 desk.skip(number)
             else:
