@@ -249,21 +249,36 @@ def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
 
 def test_a_fork_of_the_driver_leaves_workers_alone():
     code = """
-import os, warnings
+import gc, os, warnings
 warnings.simplefilter("ignore")
+import numpy as np
 from tests.parallel import engine_work
+from tunesmith.errors import UsageError
+from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.parallel.processes import ProcessEngine
 engine = ProcessEngine(1)
-worker = engine.map(engine_work.process, None, [0])
-child = os.fork()
-if child == 0:
-    engine = None
-    import gc; gc.collect()
-    raise SystemExit
-os.waitpid(child, 0)
-print(engine.map(engine_work.process, None, [0]) == worker)
+data = np.zeros(5000)
+worker = engine.map(engine_work.process, data, [0])
+with working_on(engine):
+    child = os.fork()
+    if child == 0:
+        assert map_over(data, engine_work.process, [0]) == [os.getpid()]
+        try:
+            engine.map(engine_work.added, data, [0])
+        except UsageError as error:
+            print(error, flush=True)
+        data = None
+        engine.close()
+        engine = None
+        gc.collect()
+        raise SystemExit
+assert os.waitpid(child, 0)[1] == 0
+print(engine.map(engine_work.process, data, [0]) == worker)
 """
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     done = run("", "-c", code)
-    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert done.stderr == ""
+    error, same = done.stdout.splitlines()
+    assert "this is a fork; make an engine here, or work in threads" in error
+    assert same == "True"

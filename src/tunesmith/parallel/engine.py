@@ -9,6 +9,7 @@ does the work never changes a bit of it.
 from __future__ import annotations
 
 import contextlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -110,10 +111,15 @@ class Engine(ABC):
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _engine.set(None))  # workers stay with the parent
+
+
 def current_engine() -> Engine:
     """Return who works; threads of this process unless :func:`working_on` says otherwise.
 
-    Within a piece of work, and in threads, it is always threads: workers have none of their own.
+    Within a piece of work, in threads and in a fork it is always threads: workers have none of
+    their own.
     """
     from tunesmith.parallel.threads import ThreadEngine
 

@@ -17,6 +17,7 @@ never blocks if large messages go another way.
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 import warnings
@@ -171,6 +172,7 @@ class RemoteEngine(Engine):
         self._shelf = Shelf(self._publish)
         self._shelf.on_gone = _swept_when_idle(self)
         self._turn = threading.Lock()
+        self._owner = os.getpid()
         self._registry: dict[Any, Any] = {}
         #: Told of workers that are lost.
         self._watching: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -207,14 +209,8 @@ class RemoteEngine(Engine):
 
         if not len(pieces):
             return []
-        with self._turn:
-            try:
-                return RemoteMap(self, work, data, pieces, common).results()
-            except (KeyboardInterrupt, SystemExit, GeneratorExit):
-                self._close()
-                raise
-            finally:
-                self._sweep()
+        with self._in_turn():
+            return RemoteMap(self, work, data, pieces, common).results()
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Make each actor where it lives: one worker after the other."""
@@ -222,10 +218,33 @@ class RemoteEngine(Engine):
 
         return RemoteActors(self, make, data, seeds)
 
+    @contextlib.contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Be the only one who speaks to workers; whoever is interrupted ends them."""
+        if not self._is_ours:
+            raise UsageError(
+                "the workers of an engine belong to the process that made it, of which this is a "
+                "fork; make an engine here, or work in threads"
+            )
+        with self._turn:
+            try:
+                yield
+            except (KeyboardInterrupt, SystemExit, GeneratorExit):
+                self._close()
+                raise
+            finally:
+                self._sweep()
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether this process made the engine; a fork has a copy, and the same sockets."""
+        return os.getpid() == self._owner
+
     def close(self) -> None:
         """End all workers; they are started anew if there is more to do."""
-        with self._turn:
-            self._close()
+        if self._is_ours:
+            with self._turn:
+                self._close()
 
     def _close(self) -> None:
         for seat in self._seats:
@@ -404,7 +423,7 @@ def _swept_when_idle(engine: RemoteEngine) -> Callable[[], None]:
 
     def sweep() -> None:
         here = reference()
-        if here is not None and here._turn.acquire(blocking=False):
+        if here is not None and here._is_ours and here._turn.acquire(blocking=False):
             try:
                 here._sweep()
             finally:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError, UsageError
@@ -53,20 +52,9 @@ class RemoteActors(Actors):
     def __len__(self) -> int:
         return len(self._names)
 
-    @contextmanager
-    def _in_turn(self) -> Iterator[None]:
-        with self._engine._turn:
-            try:
-                yield
-            except (KeyboardInterrupt, SystemExit, GeneratorExit):
-                self._engine._close()
-                raise
-            finally:
-                self._engine._sweep()
-
     def _all_made(self, seeds: dict[int, Any]) -> None:
         """Make actors at the same time, and wait for all; the first that fails is told of."""
-        with self._in_turn():
+        with self._engine._in_turn():
             self._making = dict(seeds)
             self._strikes = {}
             self._errors = {}
@@ -91,7 +79,7 @@ class RemoteActors(Actors):
         """Send a call; an actor that is lost is found to be so by :meth:`wait`."""
         if actor in self._owing:
             raise UsageError(f"actor {actor} owes an answer; wait for it before the next call")
-        with self._in_turn():
+        with self._engine._in_turn():
             if actor in self._gone:
                 self._done.append((actor, Lost(actor, self._gone[actor])))
             else:
@@ -102,7 +90,7 @@ class RemoteActors(Actors):
 
     def wait(self) -> Answer | Lost:
         """Return the next answer, or the next actor that is lost with what it owed."""
-        with self._in_turn():
+        with self._engine._in_turn():
             if not self._owing:
                 raise UsageError("no actor owes an answer; call one before waiting")
             while not self._done:
@@ -131,7 +119,7 @@ class RemoteActors(Actors):
 
     def close(self) -> None:
         """Let all go."""
-        with self._in_turn():
+        with self._engine._in_turn():
             for actor in range(len(self)):
                 self._forget(actor)
             self._owing.clear()
