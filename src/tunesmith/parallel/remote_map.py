@@ -96,18 +96,20 @@ class RemoteMap:
     def answered(self, request: Request, outcome: Outcome) -> None:
         """Keep results."""
         run = self._runs.pop(request)
-        seconds = (time.monotonic() - run.begun) / len(run.pieces)
+        results = outcome.value if isinstance(outcome.value, list) else []
+        seconds = (time.monotonic() - run.begun) / max(1, len(results))
         fitting = int(self._engine.worthwhile / max(seconds, 1e-9))
         self._size = min(self._longest, max(1, fitting))
-        results = outcome.value if isinstance(outcome.value, list) else []
         for piece, result in zip(run.pieces, results, strict=False):
             if piece in self._open:
                 self._results[piece] = result
                 self._open.discard(piece)
-        if outcome.error is not None:
-            failed = run.pieces[min(len(results), len(run.pieces) - 1)]
-            if failed in self._open:
-                self._fail(failed, outcome.error.again())
+        if outcome.error is None:
+            self._again(run.pieces)
+            return
+        failed = run.pieces[min(len(results), len(run.pieces) - 1)]
+        if failed in self._open:
+            self._fail(failed, outcome.error.again())
 
     def lost(self, request: Request, why: str, is_begun: bool) -> None:
         """Have pieces done again, unless one is what ends workers."""
@@ -122,8 +124,13 @@ class RemoteMap:
             )
             self._fail(first, TunesmithError(text))
         else:
-            again = self._open.intersection(run.pieces)
-            self._to_do = deque(sorted([*self._to_do, *again]))
+            self._again(run.pieces)
+
+    def _again(self, pieces: list[int]) -> None:
+        """Have those pieces done that are not."""
+        left = self._open.intersection(pieces)
+        if left:
+            self._to_do = deque(sorted([*self._to_do, *left]))
 
     def _fail(self, piece: int, error: BaseException) -> None:
         self._failed = (piece, error)

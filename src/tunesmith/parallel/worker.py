@@ -14,6 +14,7 @@ import pickle
 import platform
 import runpy
 import sys
+import time
 import traceback
 import types
 import warnings
@@ -27,6 +28,9 @@ from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import SHARERS, threads
 from tunesmith.parallel.packing import Packed, packed, unpacked
+
+#: Seconds after which no further piece of a message is begun: it was thought to take far less.
+LONG = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,8 @@ class Outcome:
     Attributes
     ----------
     value
-        What was returned; of pieces, a list, as far as they were done.
+        What was returned; of pieces, a list, as far as they were done: those that are left are to
+        be given out again.
     error
         What was raised instead, or None.
     warned
@@ -186,8 +191,9 @@ class Desk:
     def _done(self, message: Any, results: list[Any]) -> Any:
         match message:
             case Work(number, pieces):
+                end = time.monotonic() + LONG
                 for piece in pieces:
-                    if number in self._skipped:
+                    if number in self._skipped or (results and time.monotonic() > end):
                         break
                     task: Task = self._value(number)
                     results.append(task.work(task.data, piece, *task.common))
