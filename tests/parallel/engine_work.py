@@ -77,6 +77,12 @@ def filled(data, piece):
     return np.full(5000, float(piece))
 
 
+def asleep(data, piece):
+    """Take as many seconds as a piece says; return this process."""
+    time.sleep(piece)
+    return os.getpid()
+
+
 def starting(data, piece):
     """Start a program; return this process and that one."""
     return os.getpid(), os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "600")

@@ -17,6 +17,7 @@ from tests.parallel import engine_work
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel import channel, processes, remote
 from tunesmith.parallel.channel import MEMORY
+from tunesmith.parallel.engine import Answer
 from tunesmith.parallel.packing import mapped, packed, unpacked
 from tunesmith.parallel.processes import ProcessEngine
 
@@ -95,6 +96,15 @@ def test_results_are_no_open_files(engine, monkeypatch):
     found = engine.map(engine_work.filled, None, range(50))
     assert len(os.listdir("/dev/fd")) <= before
     assert [a[-1] for a in found] == list(range(50))
+
+
+def test_many_pieces_have_more_time_than_one(engine, monkeypatch):
+    (worker,) = engine.map(engine_work.process, None, [0])
+    monkeypatch.setattr(engine, "timeout", 1.0)
+    monkeypatch.setattr(engine, "worthwhile", 1.0, raising=False)
+    # The eight that follow the first are in one message, as if they took as little.
+    pieces = [0.0, *[0.2] * 8, *[0.0] * 23]
+    assert engine.map(engine_work.asleep, None, pieces) == [worker] * len(pieces)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no program sleep")
@@ -213,6 +223,36 @@ def test_other_versions_are_refused(monkeypatch):
         pytest.raises(TunesmithError, match=r"^workers have numpy .*, this process numpy 0.1; "),
     ):
         engine.map(engine_work.added, 0.0, range(3))
+
+
+def test_a_worker_that_cannot_say_hello_is_ended(monkeypatch):
+    with ProcessEngine(1) as engine:
+        for _ in range(2):  # the second does not wait for ever
+            with monkeypatch.context() as patch:
+                patch.setattr(remote, "versions", lambda: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    engine.map(engine_work.added, 0.0, range(3))
+        assert engine.map(engine_work.added, 0.0, range(3)) == [0.0, 1.0, 2.0]
+
+
+def test_a_call_for_which_there_is_no_room_is_answered(engine, monkeypatch):
+    actors = engine.actors(engine_work.Counter, None, [0] * 12)
+    large = np.zeros(5000)
+    for actor in range(12):  # the last of them wait until the first are answered
+        actors.call(actor, "add", large if actor == 11 else 1)
+    monkeypatch.setattr(channel, "shutil", _Full)
+    found, errors = [], []
+    for _ in range(12):
+        try:
+            found.append(actors.wait())
+        except TunesmithError as error:
+            errors.append(str(error))
+    assert found == [Answer(actor, 1) for actor in range(11)]
+    assert [text for text in errors if "no space left" in text] == errors
+    assert len(errors) == 1
+    actors.call(11, "add", 2)
+    assert actors.wait() == Answer(11, 2)
+    actors.close()
 
 
 def test_a_disk_that_is_full_is_reported(monkeypatch):

@@ -277,13 +277,17 @@ class RemoteEngine(Engine):
         """Send what waits, as far as there is room."""
         while seat.link is not None and seat.waiting and len(seat.sent) < DEEPEST:
             request = seat.waiting.popleft()
-            for number in request.numbers:
-                if number not in seat.holds:
-                    seat.link.hold(number, self._shelf.blocks[number])
-                    seat.holds.add(number)
-            if request.block is not None:
-                seat.link.ask(request.block)
-                request.block = None
+            try:
+                for number in request.numbers:
+                    if number not in seat.holds:
+                        seat.link.hold(number, self._shelf.blocks[number])
+                        seat.holds.add(number)
+                if request.block is not None:
+                    seat.link.ask(request.block)
+                    request.block = None
+            except TunesmithError as error:  # there is no room for it
+                request.client.answered(request, Outcome(error=Raised(error)))
+                continue
             if not seat.sent:
                 seat.since = time.monotonic()
             seat.sent.append(request)
@@ -354,15 +358,13 @@ class RemoteEngine(Engine):
 
     def answered(self, request: Request, outcome: Outcome) -> None:
         """Hear that a worker is there; one that has other versions may compute other bits."""
-        if outcome.error is not None:
-            raise outcome.error.again()
-        here = versions()
-        other = {k: v for k, v in outcome.value.items() if here.get(k) != v}
-        if other:
+        try:
+            if outcome.error is not None:
+                raise outcome.error.again()
+            _check_versions(outcome.value)
+        except BaseException:
             self._close()
-            theirs = ", ".join(f"{k} {v}" for k, v in other.items())
-            ours = ", ".join(f"{k} {here.get(k)}" for k in other)
-            raise TunesmithError(f"workers have {theirs}, this process {ours}; install the same")
+            raise
         seat = self._seats[request.key]
         seat.is_ready, seat.failed_starts = True, 0
 
@@ -406,6 +408,16 @@ def _all_of_them() -> Iterator[Callable[[], contextlib.AbstractContextManager[No
     yield each
     if errors:
         raise errors[0]
+
+
+def _check_versions(theirs: dict[str, str]) -> None:
+    """Refuse workers that may compute other bits than we."""
+    ours = versions()
+    other = [name for name, version in theirs.items() if ours.get(name) != version]
+    if other:
+        have = ", ".join(f"{name} {theirs[name]}" for name in other)
+        here = ", ".join(f"{name} {ours.get(name)}" for name in other)
+        raise TunesmithError(f"workers have {have}, this process {here}; install the same")
 
 
 def _outcome(block: Any) -> Outcome:

@@ -59,10 +59,11 @@ class RemoteActors(Actors):
             self._strikes = {}
             self._errors = {}
             while self._making:
-                for actor in self._making:
+                for actor in list(self._making):
                     if self._names[actor] == -1:
                         self._order(actor)
-                self._engine._pump()
+                if self._making:
+                    self._engine._pump()
             if self._errors:
                 raise self._errors[min(self._errors)]
 
@@ -72,21 +73,25 @@ class RemoteActors(Actors):
         name = next(_numbers)
         seat = engine._seat(actor % engine.workers)
         message = Make(name, self._make, form, self._making[actor])
-        engine._assign(seat, Request(message, numbers, self, actor))
         self._names[actor] = name
+        engine._assign(seat, Request(message, numbers, self, actor))
 
     def call(self, actor: int, method: str, *arguments: Any) -> None:
         """Send a call; an actor that is lost is found to be so by :meth:`wait`."""
         if actor in self._owing:
             raise UsageError(f"actor {actor} owes an answer; wait for it before the next call")
         with self._engine._in_turn():
+            self._owing.add(actor)
             if actor in self._gone:
                 self._done.append((actor, Lost(actor, self._gone[actor])))
-            else:
-                seat = self._engine._seats[actor % self._engine.workers]
-                message = Call(self._names[actor], method, arguments)
+                return
+            seat = self._engine._seats[actor % self._engine.workers]
+            message = Call(self._names[actor], method, arguments)
+            try:
                 self._engine._assign(seat, Request(message, (), self, actor))
-            self._owing.add(actor)
+            except TunesmithError:
+                self._owing.discard(actor)
+                raise
 
     def wait(self) -> Answer | Lost:
         """Return the next answer, or the next actor that is lost with what it owed."""
@@ -107,13 +112,14 @@ class RemoteActors(Actors):
         """Make an actor anew with whoever has its worker's seat now."""
         if actor in self._owing:
             raise UsageError(f"actor {actor} owes an answer; wait for it before it is replaced")
-        self._forget(actor)
+        with self._engine._in_turn():
+            self._forget(actor)
         self._all_made({actor: seed})
 
     def _forget(self, actor: int) -> None:
         seat = self._engine._seats[actor % self._engine.workers]
         name, self._names[actor] = self._names[actor], -1
-        if actor not in self._gone and seat.link is not None:
+        if name != -1 and seat.link is not None:
             self._engine._assign(seat, Request(Forget(name), (), self, -1))
         self._gone[actor] = "it was let go"
 
@@ -155,3 +161,4 @@ class RemoteActors(Actors):
         for actor in range(number, len(self), self._engine.workers):
             if actor not in self._making:
                 self._gone.setdefault(actor, why)
+                self._names[actor] = -1
