@@ -25,7 +25,8 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.channel import Channel, Shared, shared
 from tunesmith.parallel.local import thread_count
 from tunesmith.parallel.packing import Packed, packed
-from tunesmith.parallel.remote import Link, RemoteEngine
+from tunesmith.parallel.remote import RemoteEngine
+from tunesmith.parallel.seats import Link
 from tunesmith.parallel.worker import (
     Desk,
     Outcome,

@@ -22,7 +22,8 @@ from tunesmith.parallel.local import available_threads
 from tunesmith.parallel.packing import Packed
 from tunesmith.parallel.ray_cluster import Cluster, joined
 from tunesmith.parallel.ray_worker import RayWorker, carried, whole
-from tunesmith.parallel.remote import Link, RemoteEngine, Seat
+from tunesmith.parallel.remote import RemoteEngine
+from tunesmith.parallel.seats import Link, Seat
 from tunesmith.parallel.worker import main_module
 
 #: Seconds for which workers wait for CPUs that others use.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.engine import Actors, Answer, Lost
-from tunesmith.parallel.remote import STRIKES, Request
+from tunesmith.parallel.seats import STRIKES, Request
 from tunesmith.parallel.worker import Call, Forget, Make, Outcome
 
 if TYPE_CHECKING:

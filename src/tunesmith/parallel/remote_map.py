@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel.remote import STRIKES, Request
+from tunesmith.parallel.seats import STRIKES, Request
 from tunesmith.parallel.worker import Outcome, Task, Work
 
 if TYPE_CHECKING:
