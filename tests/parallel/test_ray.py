@@ -206,6 +206,34 @@ def test_a_ray_that_was_there_is_left_running():
     assert cluster.ray.is_initialized()
 
 
+def test_who_leaves_a_ray_that_has_ended_ends_no_other(monkeypatch):
+    class Ray:
+        def __init__(self):
+            self.runs = False
+
+        def is_initialized(self):
+            return self.runs
+
+        def init(self, **_):
+            self.runs = True
+
+        def shutdown(self):
+            self.runs = False
+
+    fake = Ray()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr(ray_cluster, "_cluster", None)
+    first = ray_cluster.joined(None, 1)
+    fake.shutdown()
+    second = ray_cluster.joined(None, 1)
+    assert second is not first
+    first.leave()
+    assert fake.runs
+    assert ray_cluster._cluster is second
+    second.leave()
+    assert not fake.runs
+
+
 def test_a_tuner_gives_the_same_bits():
     problem = text_problem(3, groups=12)
     tuner = ts.MERT(restarts=4)

@@ -64,9 +64,14 @@ class Cluster:
         global _cluster  # noqa: PLW0603
         self._users -= 1
         if not self._users:
-            _cluster = None
-            atexit.unregister(self._undo.close)
-            self._undo.close()
+            if _cluster is self:
+                _cluster = None
+            self.end()
+
+    def end(self) -> None:
+        """Undo what was done to join it; a second time, nothing."""
+        atexit.unregister(self._undo.close)
+        self._undo.close()
 
     def _nodes(self) -> list[float]:
         """Return the CPUs of each node."""
@@ -106,7 +111,10 @@ def joined(address: str | None, cpus: int) -> Cluster:
         raise MissingExtraError("the engine ray", "ray") from None
     if address is not None:
         parsed(address)
-    if _cluster is None or not ray.is_initialized():
+    if _cluster is not None and not ray.is_initialized():  # somebody else has ended it
+        _cluster.end()  # now, or those who leave it later would end the next
+        _cluster = None
+    if _cluster is None:
         _cluster = Cluster(ray, address, cpus)
     return _cluster.use()
 
