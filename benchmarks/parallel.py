@@ -62,15 +62,14 @@ def main() -> None:
     print(f"busy before: {busy():.0%} of the cores")
     programs = {**lists(folder), **forests(folder), **decoding(folder)}
     engines = {
-        name: None if name == "threads" else engine_of(name, options.threads)
+        name: engine_of(name, None if name == "threads" else options.threads)
         for name in options.engine
     }
     try:
         table(programs, engines, options)
     finally:
         for engine in engines.values():
-            if engine is not None:
-                engine.close()
+            engine.close()
     print(f"busy after: {busy():.0%} of the cores")
 
 
@@ -192,7 +191,7 @@ def decoding(folder: Path | None) -> dict[str, Work]:
 
 
 def table(
-    programs: dict[str, Work], engines: dict[str, Engine | None], options: argparse.Namespace
+    programs: dict[str, Work], engines: dict[str, Engine], options: argparse.Namespace
 ) -> None:
     """Print seconds on one core, and how many times as fast each engine is."""
     columns = "".join(f"{name:>15} {options.threads:2}" for name in engines)

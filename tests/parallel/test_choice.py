@@ -8,13 +8,15 @@ import pytest
 
 from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.parallel.choice import ENGINES, engine_of
+from tunesmith.parallel.engine import current_engine, working_on
 from tunesmith.parallel.local import threads
 from tunesmith.parallel.processes import ProcessEngine
 
 
-def test_threads_need_no_engine():
-    assert engine_of() is None
-    assert engine_of("threads", timeout=None) is None
+def test_threads_are_an_engine_like_any_other():
+    with threads(3), engine_of() as engine, working_on(engine):
+        assert current_engine() is engine
+        assert (engine.name, engine.workers) == ("threads", 3)
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 3), (5, 5)])

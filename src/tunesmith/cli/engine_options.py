@@ -88,12 +88,13 @@ def with_engine(function: Callable[..., None]) -> Callable[..., None]:
 @contextlib.contextmanager
 def _opened(name: str, workers: int | None, address: str | None, timeout: float) -> Iterator[None]:
     """Have an engine work within the block, and end its workers however the block ends."""
+    if not timeout >= 0:
+        raise UsageError(f"--worker-timeout is {timeout:g}; give seconds, or 0 for never")
     if (name, workers, address) == ("threads", None, None):
         yield
         return
     from tunesmith.parallel.choice import engine_of
     from tunesmith.parallel.engine import working_on
 
-    engine = engine_of(name, workers, address, timeout or None)
-    with engine or contextlib.nullcontext(), working_on(engine):
+    with engine_of(name, workers, address, timeout or None) as engine, working_on(engine):
         yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.parallel.engine import Engine
 from tunesmith.parallel.local import thread_count
+from tunesmith.parallel.threads import ThreadEngine
 
 #: Names of the engines, the one that needs nothing first.
 ENGINES = ("threads", "processes", "ray")
@@ -15,8 +16,8 @@ def engine_of(
     workers: int | None = None,
     address: str | None = None,
     timeout: float | None = 600.0,
-) -> Engine | None:
-    """Return an engine, which is to be closed; None is threads, which need none.
+) -> Engine:
+    """Return an engine, which is to be closed.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def engine_of(
             raise UsageError(
                 "the engine threads has no workers; give --threads N, or --engine processes"
             )
-        return None
+        return ThreadEngine()
     if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}; give 1 or more")
     if name == "processes":
