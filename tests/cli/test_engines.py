@@ -69,8 +69,9 @@ def tune(tmp_path: Path) -> Callable[..., list[str]]:
         (["--engine", "processes", "--workers", 0], "workers is 0; give 1 or more"),
         (["--engine", "processes", "--workers", "two"], "--workers"),
         (["--engine", "processes", "--address", "host:1"], "has no address; give --engine ray"),
-        (["--engine", "processes", "--worker-timeout", -1], "timeout is -1; give more"),
-        (["--engine", "processes", "--worker-timeout", "nan"], "timeout is nan; give more"),
+        (["--engine", "processes", "--worker-timeout", -1], "--worker-timeout is -1; give seconds"),
+        (["--worker-timeout", -1], "--worker-timeout is -1; give seconds, or 0 for never"),
+        (["--engine", "processes", "--worker-timeout", "nan"], "--worker-timeout is nan; give"),
     ],
 )
 def test_options_that_are_refused(refused, model, options, said) -> None:
