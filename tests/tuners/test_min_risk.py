@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -372,6 +374,25 @@ def test_threads_change_no_bit_with_many_features():
             outcome = MinRisk(epochs=3).tune(tuning, None, np.random.default_rng(1))
             found.append(outcome.weights.tobytes())
     assert found[0] == found[1]
+
+
+def test_a_new_process_limits_all_libraries():
+    # What is loaded after the first objective was made would have threads of its own.
+    code = """
+import sys
+import numpy as np
+from threadpoolctl import threadpool_info
+from tunesmith.inference.asking import hypotheses_of
+from tunesmith.testing.samples import rough_problem
+from tunesmith.tuners.min_risk import ExpectedGain
+assert "scipy.optimize" not in sys.modules
+gain = ExpectedGain(hypotheses_of(rough_problem(1, False)), np.ones(3), 1.0)
+known = {one["filepath"] for one in gain._blas.info()}
+import scipy.optimize
+blas = {one["filepath"] for one in threadpool_info() if one["user_api"] == "blas"}
+assert blas <= known, blas - known
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_a_held_out_set_chooses_the_strength(bundled):

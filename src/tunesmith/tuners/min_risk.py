@@ -259,6 +259,7 @@ class ExpectedGain:
     """
 
     def __init__(self, hypotheses: TuningHypotheses, centre: Floats, strength: float) -> None:
+        import scipy.optimize  # noqa: F401  (only the libraries are found that are loaded)
         from threadpoolctl import ThreadpoolController
 
         self._blas = ThreadpoolController()  # looking for libraries takes longer than a round
