@@ -149,6 +149,29 @@ def test_decoding_by_processes(cli: Run, model, tmp_path: Path) -> None:
     assert decoder_of({"grammar": tmp_path / "grammar", "lm": tmp_path / "lm"}).is_portable
 
 
+def test_workers_that_are_lost_are_told(cli: Run, tune, tmp_path: Path) -> None:
+    """The first piece of work ends its worker, once."""
+    own = (tmp_path / "own.py").read_text()
+    mortal = (
+        "        from pathlib import Path\n"
+        "        from tunesmith.parallel.worker import is_worker\n"
+        "        if is_worker() and not Path(__file__).with_name('died').exists():\n"
+        "            Path(__file__).with_name('died').touch()\n"
+        "            import os\n"
+        "            os.kill(os.getpid(), 9)\n"
+    )
+    options = ["--tuner", "mert", "--restarts", 0, "--rounds", 1]
+    wanted = cli(*tune(*options)).json()
+    (tmp_path / "own.py").write_text(
+        own.replace("        time.sleep", f"{mortal}        time.sleep")
+    )
+    command = tune(*options, "--engine", "processes", "--workers", 1)
+    command.remove("--quiet")
+    found = cli(*command)
+    assert essence(found.json()) == essence(wanted)
+    assert "tunesmith: a worker was lost and replaced (killed by signal 9)\n" in found.err
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_a_run_is_killed_and_goes_on_with_others(cli: Run, tune, tmp_path: Path) -> None:
     """SIGKILL of the one that began; its workers end by themselves."""

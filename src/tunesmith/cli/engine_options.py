@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tunesmith.cli.sections import WHO_WORKS
 from tunesmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.parallel.engine import Engine
 
 #: Commands that have work to share out.
 COMMANDS = ("tune", "decode", "rerank", "evaluate")
@@ -65,8 +68,10 @@ def with_engine(function: Callable[..., None]) -> Callable[..., None]:
         worker_timeout: Timeout = 600.0,
         **options: Any,
     ) -> None:
-        with _opened(engine, workers, address, worker_timeout):
+        with _opened(engine, workers, address, worker_timeout) as opened:
             function(**options)
+        if opened is not None and opened.losses:
+            options["session"].say(_told(opened.losses))
 
     own = inspect.signature(function, eval_str=True).parameters
     added = dict(inspect.signature(run, eval_str=True).parameters)
@@ -86,15 +91,24 @@ def with_engine(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextlib.contextmanager
-def _opened(name: str, workers: int | None, address: str | None, timeout: float) -> Iterator[None]:
+def _opened(
+    name: str, workers: int | None, address: str | None, timeout: float
+) -> Iterator[Engine | None]:
     """Have an engine work within the block, and end its workers however the block ends."""
     if not timeout >= 0:
         raise UsageError(f"--worker-timeout is {timeout:g}; give seconds, or 0 for never")
     if (name, workers, address) == ("threads", None, None):
-        yield
+        yield None
         return
     from tunesmith.parallel.choice import engine_of
     from tunesmith.parallel.engine import working_on
 
     with engine_of(name, workers, address, timeout or None) as engine, working_on(engine):
-        yield
+        yield engine
+
+
+def _told(losses: Mapping[str, int]) -> str:
+    """Say how many workers were lost: who has to replace many is slow."""
+    count = sum(losses.values())
+    lost = "a worker was" if count == 1 else f"{count} workers were"
+    return f"{lost} lost and replaced ({'; '.join(losses)})"

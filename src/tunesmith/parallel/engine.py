@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
@@ -71,10 +72,13 @@ class Engine(ABC):
     ----------
     workers
         How many work at once.
+    losses
+        Why workers were lost, and how many of them.
     """
 
     name: ClassVar[str]
     workers: int
+    losses: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def map(

@@ -23,7 +23,7 @@ import time
 import warnings
 import weakref
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
 
@@ -72,6 +72,7 @@ class RemoteEngine(Engine):
         self.workers = workers or available_threads()
         self.timeout = timeout
         self.warned: set[tuple[type[Warning], str]] = set()
+        self.losses: Counter[str] = Counter()
         self._seats = [Seat(k) for k in range(self.workers)]
         self._shelf = Shelf(self._publish)
         self._shelf.on_gone = _swept_when_idle(self)
@@ -150,7 +151,7 @@ class RemoteEngine(Engine):
         for seat in self._seats:
             if seat.link is not None:
                 seat.sent = deque(r for r in seat.sent if r.client is not self)
-                self._lose(seat, "the engine was closed")
+                self._empty(seat, "the engine was closed")
         for block in self._shelf.clear():
             self._retire(block)
         self._end()
@@ -239,7 +240,12 @@ class RemoteEngine(Engine):
                 warnings.warn_explicit(text, category, file, line, registry=self._registry)
 
     def _lose(self, seat: Seat, why: str) -> None:
-        """Empty a seat, and give back what its worker had to do."""
+        """Count a worker that is lost; another will take its seat."""
+        self.losses[why] += 1
+        self._empty(seat, why)
+
+    def _empty(self, seat: Seat, why: str) -> None:
+        """Let a worker go, and give back what it had to do."""
         link, sent, waiting = seat.link, list(seat.sent), list(seat.waiting)
         seat.link, seat.is_ready = None, False
         seat.sent.clear()
