@@ -49,11 +49,12 @@ class Shared:
     def close(self) -> None:
         """Let go of it; those who have it mapped keep it."""
         self.file.close()
-        _held.discard(self)
+        _held.pop(id(self), None)
 
 
-#: What takes memory in this process.
-_held: weakref.WeakSet[Shared] = weakref.WeakSet()
+#: What takes memory in this process, by identity. Garbage may be collected, and files be closed, at
+#: any moment and in any thread: there is no loop over this that could be disturbed.
+_held: dict[int, weakref.ref[Shared]] = {}
 
 
 def shared(block: Packed) -> bytes | Shared:
@@ -65,7 +66,8 @@ def shared(block: Packed) -> bytes | Shared:
     if block.nbytes <= INLINE:
         return block.block()
     problem = "no folder can be written"
-    used = sum(one.memory for one in list(_held))
+    held = [reference() for reference in tuple(_held.values())]
+    used = sum(one.memory for one in held if one is not None)
     folders = [MEMORY] if used + block.nbytes <= budget() else []
     for folder in (*folders, Path(tempfile.gettempdir())):
         try:
@@ -77,12 +79,17 @@ def shared(block: Packed) -> bytes | Shared:
         except OSError as error:
             problem = f"{folder}: {(error.strerror or str(error)).lower()}"
         else:
-            _held.add(result)
+            _note(result)
             return result
     raise TunesmithError(
         f"{problem}, {block.nbytes >> 20} MB are wanted; set TMPDIR to a folder with more room, "
         "or work in threads"
     )
+
+
+def _note(file: Shared) -> None:
+    place = id(file)
+    _held[place] = weakref.ref(file, lambda _: _held.pop(place, None))
 
 
 def _written(block: Packed, folder: Path) -> IO[bytes]:
