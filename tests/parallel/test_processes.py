@@ -215,6 +215,15 @@ def test_workers_that_cannot_start_are_reported(monkeypatch):
     engine.close()
 
 
+def test_workers_that_do_not_start_in_time_are_reported(monkeypatch):
+    monkeypatch.setattr(processes, "_PROGRAM", "import time; time.sleep(60)")
+    monkeypatch.setattr(remote, "STARTING", 0.1)
+    with ProcessEngine(1, timeout=0.1) as engine:
+        with pytest.raises(TunesmithError, match=r"as it started \(no answer for 0.1 seconds"):
+            engine.map(engine_work.added, 0.0, range(3))
+        assert sum(engine.losses.values()) == 2
+
+
 def test_other_versions_are_refused(monkeypatch):
     other = {**remote.versions(), "numpy": "0.1"}
     monkeypatch.setattr(remote, "versions", lambda: other)
@@ -284,7 +293,14 @@ def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
     for file in files[1:]:
         np.testing.assert_array_equal(unpacked(mapped(file.file.fileno())), data)
         file.close()
-    assert not any(file in channel._held for file in files)
+    assert not any(id(file) in channel._held for file in files)
+    kept = channel.shared(block)
+    place = id(kept)
+    assert place in channel._held
+    kept.file.close()
+    del kept
+    gc.collect()
+    assert place not in channel._held
 
 
 def test_a_fork_of_the_driver_leaves_workers_alone():

@@ -41,7 +41,8 @@ R = TypeVar("R")
 
 #: Messages that a worker may have before it answers the first.
 DEEPEST = 8
-#: A seat whose workers are killed as they start, so many in a row, is given up.
+#: A seat whose workers are killed as they start, so many in a row, is given up; sooner, at the
+#: second, if they do not start in time.
 STARTS = 10
 #: Seconds that a worker may take to start, however short the timeout.
 STARTING = 120.0
@@ -213,6 +214,8 @@ class RemoteEngine(Engine):
                     self._take(seat, late[0][1])
                 else:
                     limit = end - seat.since
+                    if not seat.is_ready:  # waiting for so many more would take too long
+                        seat.failed_starts = max(seat.failed_starts, STARTS - 2)
                     self._lose(seat, f"no answer for {limit:g} seconds")
 
     def _deadline(self, seat: Seat) -> float | None:
