@@ -63,10 +63,11 @@ def test_every_objective_and_tuner_is_on_the_page():
 
 
 def test_every_option_on_the_page_exists():
-    known = {
-        f"--{option.flag}" for name in TUNERS.names() for option in options_of(TUNERS.get(name))
-    }
+    options = [option for name in TUNERS.names() for option in options_of(TUNERS.get(name))]
+    known = {f"--{option.flag}" for option in options}
+    known |= {f"--no-{option.flag}" for option in options if option.type is bool}
     common = {"--tuner", "--candidates", "--references", "--start", "--out", "--write"}
-    common |= {"--dev-candidates", "--dev-references"}
+    common |= {"--dev-candidates", "--dev-references", "--tune-on"}
+    common |= {"--engine", "--workers", "--worker-timeout", "--threads"}
     used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", PAGE))
     assert used - common <= known
