@@ -152,8 +152,10 @@ class RemoteActors(Actors):
             self._names[actor] = -1
             self._strikes[actor] = self._strikes.get(actor, 0) + is_begun
             if self._strikes[actor] >= STRIKES:
-                text = f"actor {actor} ended {STRIKES} workers as it was made ({why}); "
-                self._errors[actor] = TunesmithError(text + "give each more memory or time")
+                self._errors[actor] = TunesmithError(
+                    f"actor {actor} ended {STRIKES} workers as it was made ({why}); give each "
+                    "more memory or time (fewer workers, a longer timeout), or work in threads"
+                )
                 del self._making[actor]
 
     def seat_lost(self, number: int, why: str) -> None:
