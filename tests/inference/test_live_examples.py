@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.inference.test_forest_examples import one_node_forests
 from tests.inference.test_forest_lists import drawn_set
+from tests.parallel.pickling import PicklingEngine
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import (
@@ -24,7 +25,9 @@ from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import objective_of
+from tunesmith.parallel.engine import working_on
 from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mira import MIRA
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -157,3 +160,17 @@ def test_some_sentences_tell_what_is_usual_of_a_large_set(monkeypatch):
     assert few.groups == 3
     assert which == sorted(which)
     assert (which[0], which[-1]) == (0, forests.groups - 1)
+
+
+def test_one_learner_sends_no_single_sentence_to_others():
+    forests, _, _ = one_node_forests(3)
+    _, tuning = live(forests)
+    start = np.array([1.0, 2.0, 3.0])
+    engine = PicklingEngine()
+    with working_on(engine):
+        learning = MIRA().begun_learning(tuning, start, np.random.default_rng(1))
+        asked = len(engine.maps)
+        found = learning.epoch(0).weights
+    assert len(engine.maps) == asked
+    alone = MIRA().begun_learning(tuning, start, np.random.default_rng(1))
+    assert found.tolist() == alone.epoch(0).weights.tolist()

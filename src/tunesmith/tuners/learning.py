@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -13,8 +14,10 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.worth import Objective, Worth
+from tunesmith.parallel.engine import working_on
 from tunesmith.registry import option
 from tunesmith.tuners.asynchronous import Exchange
 from tunesmith.tuners.learned import Change, Learned, Student, average_of, mean_of
@@ -111,8 +114,11 @@ class Learning:
         """Have all sentences learnt from."""
         if len(self.students) == 1:
             (student,) = self.students
-            for group in order.tolist():
-                student.take(self._reader.step(group, epoch, student))
+            # A sentence that is decoded now is not worth sending to others.
+            is_live = isinstance(self._course.tuning, LiveTuning)
+            with working_on(None) if is_live else contextlib.nullcontext():
+                for group in order.tolist():
+                    student.take(self._reader.step(group, epoch, student))
             return {}
         if self._tuner.parallel == "mixing":
             return mixing_epoch(self._course, self.students, order, epoch)
