@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
+import statistics
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from tunesmith.decoders.hiero.decoder import HieroDecoder
 from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.live_tuning import LiveTuning
-from tunesmith.parallel.engine import working_on
+from tunesmith.parallel.engine import Engine, working_on
 from tunesmith.parallel.local import threads
 from tunesmith.parallel.processes import ProcessEngine
 from tunesmith.randomness import generator_of
@@ -38,6 +38,8 @@ TEXT = Path(__file__).parent.parent / "examples" / "catalogs"
 MODEL = Path(__file__).parent.parent / "examples" / "hiero" / "model"
 #: Epochs that a learner has behind it when it is measured: the first one is unlike the others.
 BEFORE = 1
+#: Epochs that are timed, after a first one.
+EPOCHS = 3
 
 
 @dataclass(frozen=True)
@@ -111,45 +113,53 @@ def with_received(learning: Learning, made: list[SharedSet], most: int, sentence
     return float(np.median(differences))
 
 
-@contextmanager
-def hub_time(used: list[float]) -> Iterator[None]:
-    """Add the CPU seconds of this process alone, in the block."""
-    begun = time.process_time()
-    yield
-    used.append(time.process_time() - begun)
+def hub_seconds(sets: Sets, sentences: int, engine: Engine, **options: Any) -> tuple[float, float]:
+    """Return the hub's CPU seconds for one more sentence, and the sets received with each.
 
-
-def hub(sets: Sets, sentences: int, workers: int) -> tuple[float, float]:
-    """Return the hub's seconds for an example, and for a set that it passes on.
-
-    Of epochs with few and with many learners: the second has more sets for each example.
+    An epoch of half the sentences is taken off: what each epoch costs once is not of interest.
     """
-    rows, used = [], []
-    for learners in (2, 24):
-        learning = sets.learning(sentences, learners=learners, parallel="async")
-        with ProcessEngine(workers) as engine, working_on(engine):
+    used, received = [], 0.0
+    for count in (sentences // 2, sentences):
+        learning = sets.learning(count, **options)
+        with working_on(engine):
             learning.epoch(0)
-            taken: list[float] = []
-            with hub_time(taken):
-                entry = learning.epoch(1).entry
-        size = entry["bytes_sent"] / max(1, entry["sets_sent"])
-        rows.append([1.0, entry["bytes_received"] / size / sentences])
-        used.append(taken[0] / sentences)
-    step, passing = np.linalg.solve(np.array(rows), np.array(used))
-    return float(step), max(0.0, float(passing))
+            begun = time.process_time()
+            entry = learning.epoch(1).entry
+            used.append(time.process_time() - begun)
+        if entry.get("sets_sent"):
+            size = entry["bytes_sent"] / entry["sets_sent"]
+            received = entry["bytes_received"] / size / count
+    return (used[1] - used[0]) / (sentences - sentences // 2), received
+
+
+def hub(sets: Sets, sentences: int, workers: int) -> tuple[float, float, float]:
+    """Return the hub's seconds for an example: mixing; async; and for a set that it passes on.
+
+    The latter two of few and of many learners: these have more sets with each example.
+    """
+    with ProcessEngine(workers) as engine:
+        mixed, _ = hub_seconds(sets, sentences, engine, learners=2)
+        found = [
+            hub_seconds(sets, sentences, engine, learners=learners, parallel="async")
+            for learners in (2, 24)
+        ]
+    (few, its), (many, theirs) = found
+    passing = max(0.0, (many - few) / (theirs - its))
+    return max(0.0, mixed), few - its * passing, passing
 
 
 def measured(sets: Sets, options: argparse.Namespace) -> Constants:
     """Measure, and say what was found."""
     seconds, made, learning = single(sets, options.sentences)
     per_received = with_received(learning, made, min(48, len(made)), min(100, options.sentences))
-    step, passing = hub(sets, options.sentences, options.workers)
+    mixed, step, passing = hub(sets, options.sentences, options.workers)
     held = sum(len(pickle.dumps(part, protocol=5)) for part in (sets.decoder, sets.inputs))
     return Constants(
         np.array(seconds),
         float(np.mean([one.bytes for one in made])),
         len(made) / len(seconds),
         per_received,
+        mixed,
         step,
         passing,
         len(sets.decoder.names),
@@ -174,16 +184,44 @@ def show_constants(found: Constants) -> None:
     print(f"\nfeatures {found.features:,}; a worker has {found.data_bytes / 1e6:.0f} MB of data")
     print(f"an example                  {1e3 * found.seconds:8.2f} ms")
     print(f"a received set adds         {1e6 * found.per_received:8.1f} us")
-    print(f"the hub, for an example     {1e6 * found.hub_step:8.1f} us")
-    print(f"the hub, for a set          {1e6 * found.hub_set:8.1f} us")
+    print(f"the hub, mixing             {1e6 * found.hub_mixing:8.1f} us an example")
+    print(f"the hub, async              {1e6 * found.hub_step:8.1f} us an example")
+    print(f"                            {1e6 * found.hub_set:8.1f} us a set that it passes on")
     print(f"a set                       {found.set_bytes:8.0f} bytes, of {found.share_sent:.0%}")
     print(f"a learner's state           {found.state_bytes / 1e3:8.0f} kB")
+
+
+def show_epochs(sets: Sets, sentences: int, workers: int) -> None:
+    """Print how long an epoch takes here, by one learner and by one for each worker."""
+    ways: dict[str, dict[str, Any]] = {
+        "one learner": {},
+        "mixing": {"learners": workers},
+        "async, lockstep": {"learners": workers, "parallel": "async"},
+        "async, free": {"learners": workers, "parallel": "async", "clock": "free"},
+    }
+    found: dict[str, list[float]] = {}
+    warnings.simplefilter("ignore", UserWarning)  # a free clock is told of
+    with ProcessEngine(workers) as engine, working_on(engine):
+        for name, options in ways.items():
+            learning = sets.learning(sentences, **options)
+            for epoch in range(1 + EPOCHS):
+                begun = time.perf_counter()
+                learning.epoch(epoch)
+                found.setdefault(name, []).append(time.perf_counter() - begun)
+    print(f"\nan epoch of {sentences} sentences on {workers} processes, median of {EPOCHS}")
+    serial = statistics.median(found["one learner"][1:])
+    for name, (_, *seconds) in found.items():
+        taken = statistics.median(seconds)
+        print(f"{name:<24} {taken:7.2f} s {serial / taken:8.2f}x")
 
 
 def show_predictions(found: Constants, sentences: int, inbox: int) -> None:
     """Print what is predicted, beside what the simulation says."""
     serial = sentences * found.seconds
-    print(f"\nan epoch of {sentences:,} sentences; one learner: {serial:,.0f} s")
+    print(
+        f"\nan epoch of {sentences:,} sentences that take {1e3 * found.seconds:,.0f} ms each; "
+        f"one learner: {serial:,.0f} s"
+    )
     print("(simulated with the first 100,000, scaled)")
     print(
         f"{'':>9} {'mixing':>20} {'async, inbox ' + str(inbox):>38}\n"
@@ -225,9 +263,11 @@ def main() -> None:
     with threads(1):
         show_volume(sets, options.sentences, 8)
         found = measured(sets, options)
+        show_epochs(sets, options.sentences, options.workers)
     show_constants(found)
-    for sentences in (3_000, 10_000_000):
-        show_predictions(found, sentences, options.inbox)
+    slow = replace(found, example=found.example / found.seconds)
+    for constants, sentences in ((found, 3_000), (slow, 3_000), (slow, 10_000_000)):
+        show_predictions(constants, sentences, options.inbox)
 
 
 if __name__ == "__main__":

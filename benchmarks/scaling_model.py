@@ -31,8 +31,10 @@ class Constants:
         The share of examples that send one: the others have nothing to learn from.
     per_received
         Seconds that a received set adds to an example.
+    hub_mixing
+        Seconds of the hub for an example, where many are told of at a time.
     hub_step, hub_set
-        Seconds of the hub for an example, and for passing on one set to one learner.
+        The same where each is told of at once, and for passing on one set to one learner.
     features
         Number of weights.
     data_bytes
@@ -43,6 +45,7 @@ class Constants:
     set_bytes: float
     share_sent: float
     per_received: float
+    hub_mixing: float
     hub_step: float
     hub_set: float
     features: int
@@ -91,7 +94,7 @@ def predicted(constants: Constants, sentences: int, learners: int, inbox: int) -
     """
     sets = received_sets(constants, learners, inbox)
     work = constants.seconds + sets * constants.per_received
-    hub = constants.hub_step + sets * constants.hub_set
+    hub = constants.hub_mixing if inbox == 0 else constants.hub_step + sets * constants.hub_set
     epoch = sentences * max(work / learners, hub)
     wanted = constants.share_sent * (learners - 1)
     dropped = 0.0 if inbox == 0 or wanted == 0.0 else 1.0 - sets / wanted
