@@ -44,6 +44,12 @@ def test_two_features_reach_the_best_of_the_whole_circle(seed, directions):
     assert sign * result.score >= grid_best(tuning) - 1e-12
 
 
+def test_candidates_without_a_metric_are_refused():
+    tuning = tuning_set([[[1.0], [2.0]]], [[1.0, 0.0]])
+    with pytest.raises(UsageError, match=r"mert is given CandidateSet, .* give TuningSet"):
+        MERT().fit(tuning.candidates)
+
+
 def test_lower_is_better_is_driven_down():
     tuning = tuning_set([[[0.0, 1.0], [1.0, 0.0]]], [[5.0, 2.0]], metric=Loss())
     result = MERT(restarts=2).fit(tuning, {"f0": 0.0, "f1": 1.0})

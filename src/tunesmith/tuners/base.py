@@ -268,6 +268,11 @@ class Tuner(ABC):
 
     def check(self, tuning: Any) -> None:
         """Raise an error if the algorithm cannot work on a set."""
+        if not isinstance(tuning, Tunable):
+            raise UsageError(
+                f"{self.name} is given {type(tuning).__name__}, which has no metric; give "
+                "TuningSet(candidates, metric), or ForestTuning(forests, metric)"
+            )
         self.check_forests(isinstance(tuning, ForestTuning))
         if isinstance(tuning, LiveTuning) and not self.is_online:
             raise UsageError(
