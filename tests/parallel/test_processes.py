@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -271,6 +272,15 @@ def test_a_disk_that_is_full_is_reported(monkeypatch):
         pytest.raises(TunesmithError, match="no space left on device, 7 MB are wanted; set TMPDIR"),
     ):
         engine.map(engine_work.added, np.zeros(1_000_000), range(3))
+
+
+def test_a_limit_of_open_files_is_reported(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(channel.tempfile, "TemporaryFile", refuse)
+    with pytest.raises(TunesmithError, match=r"no more can be opened; .* \(ulimit -n\)"):
+        channel.shared(packed(np.zeros(1_000_000)))
 
 
 class _Full:

@@ -6,6 +6,7 @@ processes that end, however they end.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -77,6 +78,11 @@ def shared(block: Packed) -> bytes | Shared:
             memory = block.nbytes if folder == MEMORY else 0
             result = Shared(_written(block, folder), memory)
         except OSError as error:
+            if error.errno == errno.EMFILE:
+                raise TunesmithError(
+                    f"{len(held)} sets that workers have hold a file open each, and no more can be "
+                    "opened; let go of some, raise the limit (ulimit -n), or work in threads"
+                ) from None
             problem = f"{folder}: {(error.strerror or str(error)).lower()}"
         else:
             _note(result)
