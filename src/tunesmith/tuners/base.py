@@ -280,7 +280,7 @@ class Tuner(ABC):
                 "give it lists or forests"
             )
         self.check_metric(tuning.metric)
-        if self.needs_sum:
+        if self.needs_sum and isinstance(tuning, TuningSet):
             check_sum(tuning, self.name)
 
     def check_forests(self, has_forests: bool) -> None:
