@@ -19,7 +19,9 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.parallel.engine import working_on
+from tunesmith.parallel.local import threads
 from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.progress import tell_with
 from tunesmith.tuners.arow import AROW
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.mira import MIRA
@@ -86,9 +88,18 @@ def hiero_run(files, tuner, work_dir=None):
     ids=["mixing", "async"],
 )
 def test_learners_that_decode_live(files, processes, tuner):
-    wanted = hiero_run(files, tuner)
-    with working_on(processes):
-        found = hiero_run(files, tuner)
+    told = []
+    tell_with(lambda line, is_detail: told.append(line))
+    try:
+        with threads(2):
+            wanted = hiero_run(files, tuner)
+            assert len([line for line in told if "--engine processes" in line]) == 1
+            told.clear()
+            with working_on(processes):
+                found = hiero_run(files, tuner)
+        assert not [line for line in told if "--engine processes" in line]
+    finally:
+        tell_with(None)
     assert essence(found) == essence(wanted)
     assert (found.engine, found.workers) == ("processes", 2)
     assert wanted.workers == 0

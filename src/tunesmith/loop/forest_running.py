@@ -20,6 +20,9 @@ from tunesmith.loop.rounds import LoopRound
 from tunesmith.loop.running import Run, SoFar, Timed, whole
 from tunesmith.loop.state import State
 from tunesmith.metrics.live_tuning import LiveTuning
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import thread_count
+from tunesmith.progress import tell
 from tunesmith.randomness import generator_of
 from tunesmith.tuners.beside import HeldOut
 from tunesmith.tuners.combine import check_normalise, normalised
@@ -131,6 +134,13 @@ class LiveRun(ForestRun):
             own = Weights(task.names, self.tuner.own_start(tuning))
             tuning = tuning.with_start(own)
         begun = self.tuner.begun_learning(tuning, task.first, generator_of(self.seed))
+        is_here = current_engine().name == "threads" and thread_count() > 1
+        if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
+            tell(
+                "learners that decode take turns in threads; with --engine processes they work "
+                "side by side, to the same result",
+                is_detail=False,
+            )
         # What is usual is known now; the forests that told it may go.
         for held in (tuning, task.tuning, task.whole):
             assert isinstance(held, LiveTuning)
