@@ -24,7 +24,7 @@ from typing import Any
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError, one_line, shortened
 
 #: Seconds that joining a cluster may take.
-LIMIT = 20.0
+LIMIT = 25.0
 
 _FORMS = "HOST:PORT, ray://HOST:PORT or auto"
 
