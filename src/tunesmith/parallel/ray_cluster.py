@@ -246,6 +246,8 @@ def try_out(address: str) -> None:
 
         try:
             ray.init(address=address, log_to_driver=False, logging_level="CRITICAL")
+            # A client that goes without a word keeps the head from serving the next for a while.
+            ray.shutdown()
         except Exception as error:  # noqa: BLE001  (whatever Ray raises)
             problem = _refusal(address, str(error))
     sys.stdout.write(json.dumps(problem))
