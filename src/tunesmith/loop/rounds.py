@@ -51,12 +51,13 @@ class LoopRound:
 
     def entry(self, number: int | str, is_chosen: bool) -> dict[str, Any]:
         """Return what a result says of it."""
-        held = {f"{which}_score": self._held(which) for which in ("dev", "test")}
+        others = "dev", "test"
         return {
             "round": number,
             "score": self.score,
-            **held,
+            **{f"{which}_score": self._held(which, "score") for which in others},
             "length_ratio": self.outputs["tune"]["length_ratio"],
+            **{f"{which}_length_ratio": self._held(which, "length_ratio") for which in others},
             "new": self.new,
             "candidates": self.candidates,
             "decoded": self.decoded,
@@ -67,8 +68,8 @@ class LoopRound:
             "chosen": is_chosen,
         }
 
-    def _held(self, which: str) -> float | None:
-        return self.outputs[which]["score"] if which in self.outputs else None
+    def _held(self, which: str, name: str) -> float | None:
+        return self.outputs[which][name] if which in self.outputs else None
 
 
 def change(before: Weights, after: Weights) -> float:

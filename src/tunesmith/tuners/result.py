@@ -102,9 +102,10 @@ class TuneResult:
         Why it is the chosen setting, where more than a score decided.
     rounds
         With a decoder in the loop, what each round came to: ``score`` (``dev_score``,
-        ``test_score``) of the decoder's output, the ``weights`` it was decoded with, how many
-        candidates were ``new`` and how many there are, ``list_score`` promised by the tuner,
-        ``decode_seconds``, ``tune_seconds``, and whether it was ``chosen``.
+        ``test_score``) and ``length_ratio`` (likewise) of the decoder's output, the ``weights`` it
+        was decoded with, how many candidates were ``new`` and how many there are, ``list_score``
+        promised by the tuner, ``decode_seconds``, ``tune_seconds``, and whether it was
+        ``chosen``.
     stopped
         Why the loop ended.
     engine, workers
