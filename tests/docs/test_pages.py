@@ -1,0 +1,84 @@
+"""Every code block of the documentation runs, in its order, and prints what the page shows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numba
+import pytest
+
+from tests.docs.blocks import CODE, PROSE, ROOT, blocks_of, pages
+from tests.docs.laying import lay_lists
+from tests.docs.running import Page
+from tests.docs.settings import module_name, settings_of
+from tunesmith.decoders.base import DECODERS
+from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
+from tunesmith.metrics.base import METRICS
+from tunesmith.objectives.selection import SELECTIONS
+from tunesmith.tuners.base import TUNERS
+
+PAGES = [str(page) for page in pages()]
+REGISTRIES = (DECODERS, FORMATS, METRICS, SELECTIONS, TUNERS, WEIGHTS_FORMATS)
+
+compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="too slow interpreted")
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Forget what pages register and import from their folders."""
+    held = {}
+    for registry in REGISTRIES:
+        registry.names()
+        held[registry] = dict(registry._classes)
+    modules, paths = set(sys.modules), list(sys.path)
+    yield
+    for registry, classes in held.items():
+        registry._classes.clear()
+        registry._classes.update(classes)
+    sys.path[:] = paths
+    for name in set(sys.modules) - modules:
+        place = getattr(sys.modules[name], "__file__", None) or ""
+        if name.startswith("tunesmith_file_") or "pytest-" in place:
+            del sys.modules[name]
+
+
+@compiled
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b.is_code for b in blocks_of(text_of(page)))]
+)
+def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = settings_of(Path(page))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    lay_lists(tmp_path, settings.sentences)
+    settings.lay(tmp_path)
+    Page(page, text_of(page), tmp_path, settings).run()
+    settings.after(tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_is_left_out_in_silence(page: str) -> None:
+    for block in blocks_of(text_of(page)):
+        where = f"{page}:{block.line}"
+        assert block.kind in CODE | PROSE, f"{where}: say what kind of block it is"
+        if block.said == "not run":
+            assert len(block.value.split()) >= 3, f"{where}: say why it is not run"
+        elif block.kind in PROSE and not block.said:
+            commands = [
+                line for line in block.text.splitlines() if line.startswith(("$ ", "tunesmith "))
+            ]
+            assert not commands, f"{where}: commands are a console block, or say why it is not run"
+        if block.said == "file":
+            assert block.value, f"{where}: name the file"
+
+
+def test_settings_belong_to_pages() -> None:
+    named = {path.stem for path in (Path(__file__).parent / "fixtures").glob("[a-z]*.py")}
+    assert named <= {module_name(page) for page in pages()}
