@@ -54,10 +54,10 @@ def done(tmp_path_factory):
 
 def test_all_kinds_of_steps_are_on_disk(done):
     _, steps, _ = done
-    assert steps[0] == "configuration.json"
+    assert steps[:3] == ["configuration.json", "about.json", "texts.json"]
     both = [f"{which}{end}" for which in ("tune", "dev") for end in ("-decoding.json", ".arrow")]
     first = ["weights.json", *both, "scores.json", "tuned.json"]
-    assert steps[1:8] == [f"round-00/{name}" for name in first]
+    assert steps[3:10] == [f"round-00/{name}" for name in first]
     assert steps[-1] == "result.json"
     assert steps[-7:-1] == [f"average-02/{name}" for name in first[:-1]]
     assert "round-02/tuned.json" not in steps
@@ -92,6 +92,24 @@ def test_a_run_is_prolonged(done, tmp_path):
     folder = shutil.copytree(done[0], tmp_path / "run")
     longer = Loop(rounds=4, final="last", weight_tolerance=0.0)
     assert plain(run(folder, longer)) == plain(run(tmp_path / "other", longer))
+
+
+def test_what_a_run_is_about_is_kept_for_those_who_look(done, tmp_path):
+    folder = shutil.copytree(done[0], tmp_path / "run")
+    texts = json.loads((folder / "texts.json").read_text())
+    assert list(texts) == ["tune", "dev"]
+    assert Inputs.from_dict(texts["tune"]) == TUNE
+    assert Inputs.from_dict(texts["dev"]) == DEV
+    configured = json.loads((folder / "configuration.json").read_text())["configuration"]
+    assert texts["dev"]["sha256"] == configured["decoding"]["sets"]["dev"]["sha256"]
+    about = json.loads((folder / "about.json").read_text())
+    assert (about["tuner"], about["metrics"], about["final"]) == ("mert", ["bleu"], "average")
+    # What is not there, as in folders of older versions, or is damaged, is written.
+    (folder / "about.json").unlink()
+    (folder / "texts.json").write_text('{"tune": ')
+    assert plain(run(folder)) == plain(done[2])
+    assert json.loads((folder / "about.json").read_text()) == about
+    assert json.loads((folder / "texts.json").read_text()) == texts
 
 
 def test_files_are_for_other_tools(done):

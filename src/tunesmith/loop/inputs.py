@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import itertools
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
@@ -108,6 +110,32 @@ class Inputs:
             )
             files.append(digest)
         return cls(tuple(known), tuple(zip(*several, strict=True)), tuple(files))
+
+    def digest(self) -> dict[str, Any]:
+        """Return what tells the set from another."""
+        sentences = [[sentence.id, sentence.text] for sentence in self.sentences]
+        text = json.dumps([sentences, self.references], ensure_ascii=True)
+        return {
+            "sentences": len(sentences),
+            "references": len(self.references[0]) if self.references else 0,
+            "sha256": hashlib.sha256(text.encode()).hexdigest(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the set as JSON has it, with its digest."""
+        return {
+            "sha256": self.digest()["sha256"],
+            "ids": [sentence.id for sentence in self.sentences],
+            "sources": [sentence.text for sentence in self.sentences],
+            "references": [list(several) for several in self.references],
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Inputs:
+        """Return the set that :meth:`to_dict` has written."""
+        pairs = zip(found["ids"], found["sources"], strict=True)
+        sentences = tuple(Sentence(name, text) for name, text in pairs)
+        return cls(sentences, tuple(tuple(several) for several in found["references"]))
 
     @cached_property
     def _words_of_references(self) -> tuple[list[str], Ints, Texts]:

@@ -19,6 +19,7 @@ import numpy as np
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.loop.about import keep_about
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
@@ -168,6 +169,7 @@ class Loop:
         )
         limits = self._limits(tuner) if isinstance(run, LiveRun) else self
         with opened(work_dir, run.configuration(), run.files()) as state:
+            keep_about(state, run, self.final, others)
             rounds, stopped = run.rounds(
                 state, limits.rounds, functools.partial(limits.why_stop, settles=tuner.settles)
             )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,8 +27,9 @@ from tunesmith.decoders.base import (
 from tunesmith.errors import TunesmithError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
+from tunesmith.loop.records import damaged
 from tunesmith.loop.rounds import LoopRound, Said
-from tunesmith.loop.state import State, damaged
+from tunesmith.loop.state import State
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions
 from tunesmith.metrics.tunable import Tunable
@@ -141,7 +140,7 @@ class Run:
         return {
             "decoding": {
                 "decoder": self.decoder.configuration(),
-                "sets": {name: _digest(inputs) for name, inputs in self.sets.items()},
+                "sets": {name: inputs.digest() for name, inputs in self.sets.items()},
                 "start": dict(self.begin),
             },
             "tuning": {
@@ -405,17 +404,6 @@ def _history(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:
         for entry in [] if one.tuned is None else one.tuned["history"]:
             found.append({**entry, "step": len(found), "loop_round": number})
     return found
-
-
-def _digest(inputs: Inputs) -> dict[str, Any]:
-    """Return what tells a set from another."""
-    sentences = [[sentence.id, sentence.text] for sentence in inputs.sentences]
-    text = json.dumps([sentences, inputs.references], ensure_ascii=True)
-    return {
-        "sentences": len(sentences),
-        "references": len(inputs.references[0]) if inputs.references else 0,
-        "sha256": hashlib.sha256(text.encode()).hexdigest(),
-    }
 
 
 @contextmanager

@@ -9,11 +9,9 @@ file is not there.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import json
 import os
-import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,31 +21,26 @@ from typing import Any, BinaryIO, Protocol, TypeVar
 from tunesmith._version import __version__
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
-from tunesmith.errors import (
-    FormatError,
-    MissingExtraError,
-    TunesmithError,
-    UsageError,
-    shortened,
-)
+from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.io.arrow import arrow, write_arrow
-from tunesmith.io.forest_arrow import opened as open_arrow_forests
 from tunesmith.io.forest_writer import ForestWriter, rows_of
-from tunesmith.io.read import read
-from tunesmith.io.read_forests import in_memory_if_small
-from tunesmith.io.streams import Source
+from tunesmith.loop.records import (
+    CONFIGURATION,
+    LOCK,
+    PARTIAL,
+    ROUND,
+    SCHEMA,
+    bare,
+    read_forest_rows,
+    read_lists,
+    read_record,
+)
 from tunesmith.progress import tell
 
 T = TypeVar("T")
 
-SCHEMA = "tunesmith.loop/1"
-CONFIGURATION, LOCK = "configuration.json", "lock"
-#: Files that are not whole yet.
-PARTIAL = ".tunesmith-"
 #: Values that are longer are not shown in full.
 LONGEST = 80
-#: Folders of rounds.
-ROUND = re.compile(r"round-[0-9]+")
 
 
 class State(Protocol):
@@ -68,6 +61,10 @@ class State(Protocol):
         """Return a step that is forests, likewise."""
         ...
 
+    def keep(self, name: str, about: dict[str, Any]) -> None:
+        """Keep something for those who look at the run; no step depends on it."""
+        ...
+
     def finish(self, result: dict[str, Any]) -> None:
         """Keep what all steps came to, in the place of what fewer of them may have come to."""
         ...
@@ -83,11 +80,14 @@ class InMemory:
 
     def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Make them."""
-        return _bare(make(None))
+        return bare(make(None))
 
     def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
         """Make them."""
         return make(None)
+
+    def keep(self, name: str, about: dict[str, Any]) -> None:
+        """Do nothing: nobody can look."""
 
     def finish(self, result: dict[str, Any]) -> None:
         """Do nothing: whoever runs the loop has the result."""
@@ -113,20 +113,14 @@ class WorkDirectory:
         same, to the last bit, as one that was not.
         """
         path = self.folder / f"{name}.arrow"
-        self._write(path, make, lambda made, file: write_arrow(_bare(made), file))
-        try:
-            return _bare(read(path, format="arrow"))
-        except FormatError as error:
-            raise damaged(path, error) from None
+        self._write(path, make, lambda made, file: write_arrow(bare(made), file))
+        return read_lists(path)
 
     def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
         """Return what the file holds, likewise; they stay there if memory does not hold them."""
         path = self.folder / f"{name}.arrow"
         self._write(path, make, write_forest_rows)
-        try:
-            return in_memory_if_small(open_arrow_forests(Source(path)))
-        except FormatError as error:
-            raise damaged(path, error) from None
+        return read_forest_rows(path)
 
     def _write(
         self, path: Path, make: Callable[[Path | None], T], write: Callable[[T, BinaryIO], None]
@@ -141,6 +135,14 @@ class WorkDirectory:
         with _appearing(path) as file:
             write(made, file)
         _remove_if_empty(beside)
+
+    def keep(self, name: str, about: dict[str, Any]) -> None:
+        """Write it, unless the file says the same already."""
+        path = self.folder / f"{name}.json"
+        with contextlib.suppress(TunesmithError):  # what is not there, or damaged, is written
+            if read_record(path) == about:
+                return
+        _write_record(path, about)
 
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; one of fewer rounds, or another choice among them, is replaced."""
@@ -159,37 +161,6 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     with _appearing(path) as file:
         file.write(text.encode())
-
-
-def _bare(candidates: CandidateSet) -> CandidateSet:
-    """Return what a file keeps of candidates: neither where they come from nor references."""
-    return dataclasses.replace(
-        candidates,
-        features=dataclasses.replace(candidates.features, gaps={}),
-        references=None,
-        sources=None,
-        files=(),
-    )
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a JSON object that was written here."""
-    try:
-        found = json.loads(path.read_bytes())
-        if not isinstance(found, dict):
-            raise ValueError("it is no object")
-        return found
-    except OSError as error:
-        problem = (error.strerror or "it cannot be read").lower()
-        raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
-    except ValueError as error:
-        raise damaged(path, error) from None
-
-
-def damaged(path: Path | str, error: Exception) -> TunesmithError:
-    """Return the error of a step whose file does not hold what was written."""
-    problem = shortened(str(error).partition(";")[0])
-    return TunesmithError(f"{path}: it is damaged ({problem}); remove it, and it is made again")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,50 @@
+"""What a loop keeps for those who look at it, before it has a result and afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from tunesmith.loop.records import ABOUT, TEXTS
+from tunesmith.loop.running import Run
+from tunesmith.loop.state import State
+from tunesmith.metrics.asked import asked_for
+from tunesmith.metrics.base import Metric
+
+SCHEMA = "tunesmith.loop-about/1"
+
+
+def keep_about(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
+    """Keep what a run does, and the sentences and references that no step keeps."""
+    state.keep(ABOUT, about(run, final, others))
+    state.keep(TEXTS, {which: inputs.to_dict() for which, inputs in run.sets.items()})
+
+
+def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:
+    """Return what a run does.
+
+    Parameters
+    ----------
+    run
+        The loop.
+    final
+        Whose weights it returns; see ``Loop``.
+    others
+        Metrics that are reported beside its own.
+    """
+    every = [run.metric, *others]
+    tuner, decoder = run.tuner, run.decoder.name
+    files = [file for inputs in run.sets.values() for file in inputs.files]
+    return {
+        "schema": SCHEMA,
+        "tuner": tuner.name,
+        "decoder": decoder,
+        "tune_on": run.tune_on,
+        "final": final,
+        "metric": run.metric.name,
+        "metrics": [one if isinstance(one, str) else asked_for(one) for one in every],
+        "seed": run.seed,
+        "signature": f"decoder:{decoder}|{tuner.signature()}|seed:{run.seed}",
+        "data": [dataclasses.asdict(file) for file in files],
+    }

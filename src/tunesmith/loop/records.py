@@ -1,0 +1,73 @@
+"""Files of a work directory, as they are read: by the run that goes on, and by those who look."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.forests import Forests
+from tunesmith.errors import FormatError, TunesmithError, shortened
+from tunesmith.io.forest_arrow import opened as open_arrow_forests
+from tunesmith.io.read import read
+from tunesmith.io.read_forests import in_memory_if_small
+from tunesmith.io.streams import Source
+
+SCHEMA = "tunesmith.loop/1"
+CONFIGURATION, LOCK = "configuration.json", "lock"
+#: What is kept for those who look at a run: what it does, and its sentences and references.
+ABOUT, TEXTS = "about", "texts"
+#: Files that are not whole yet.
+PARTIAL = ".tunesmith-"
+#: Folders of rounds.
+ROUND = re.compile(r"round-[0-9]+")
+
+
+def read_lists(path: Path) -> CandidateSet:
+    """Read candidates that were written here."""
+    try:
+        return bare(read(path, format="arrow"))
+    except FormatError as error:
+        raise damaged(path, error) from None
+
+
+def read_forest_rows(path: Path) -> Forests:
+    """Read forests that were written here; they stay there if memory does not hold them."""
+    try:
+        return in_memory_if_small(open_arrow_forests(Source(path)))
+    except FormatError as error:
+        raise damaged(path, error) from None
+
+
+def bare(candidates: CandidateSet) -> CandidateSet:
+    """Return what a file keeps of candidates: neither where they come from nor references."""
+    return dataclasses.replace(
+        candidates,
+        features=dataclasses.replace(candidates.features, gaps={}),
+        references=None,
+        sources=None,
+        files=(),
+    )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a JSON object that was written here."""
+    try:
+        found = json.loads(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("it is no object")
+        return found
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
+    except ValueError as error:
+        raise damaged(path, error) from None
+
+
+def damaged(path: Path | str, error: Exception) -> TunesmithError:
+    """Return the error of a step whose file does not hold what was written."""
+    problem = shortened(str(error).partition(";")[0])
+    return TunesmithError(f"{path}: it is damaged ({problem}); remove it, and it is made again")
