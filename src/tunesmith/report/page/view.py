@@ -97,12 +97,15 @@ class Rounds:
     Attributes
     ----------
     unit
-        What a row is: ``round``, ``epoch``, ``step``, ``setting``.
+        What a row is: ``round``, ``setting``, ``run``, ``epoch``, ``pass``, ``climb`` or
+        ``step``.
     names
         Of the rows.
     series
-        By name (``tune``, ``dev``, ``test``, ``promised``: what the tuner had on its lists): a
-        score or None for each row.
+        By name: a score or None for each row. ``tune``, ``dev``, ``test``; in a loop ``promised``,
+        what the row's weights had on the lists that they were tuned on; of climbs ``best so
+        far``; ``smoothed`` and ``bound`` where a tuner has them. Of a set that is not looked at
+        on the way only the start and the chosen row have a score.
     length_ratios
         The same for lengths; empty where there are none.
     chosen
@@ -363,6 +366,10 @@ class PairRound:
     positive, negative
         Means over the better and the worse members: ``length`` in words, ``score``, and what
         else the run has noted.
+    reference_length
+        The mean length of the references that they are compared with.
+    sentences_without
+        How many sentences have no pairs to learn from.
     """
 
     name: str
@@ -370,6 +377,8 @@ class PairRound:
     kept: int | None
     positive: dict[str, float | None]
     negative: dict[str, float | None]
+    reference_length: float | None = None
+    sentences_without: int | None = None
 
 
 @dataclass(frozen=True)

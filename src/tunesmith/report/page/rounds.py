@@ -1,0 +1,233 @@
+"""Scores by round of a loop, by setting, by run, by epoch, by climb or by step of a tuner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.view import Rounds
+
+#: Scores of rows that differ by less than this, relative to their size, are the same.
+SAME = 1e-9
+#: The sets, and what their scores and length ratios begin with.
+SETS = {"tune": "", "dev": "dev_", "test": "test_"}
+#: What a path says of each setting beside the setting itself.
+OF_EVERY_SETTING = {
+    *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
+    *("line_searches", "seconds", "chosen", "failed"),
+}
+#: Keys of a history that are shown elsewhere, or say where an entry belongs.
+NO_COLUMN = {
+    *("step", "score", "bound", "smoothed_score", "length_ratio", "round", "run", "loop_round"),
+    *("restart", "part", "pairs_per_sentence", "sentences_without_pairs", "reference_length"),
+    *(f"{sign}_{what}" for sign in ("positive", "negative") for what in ("length", "score")),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row, before columns are made of all."""
+
+    name: str
+    series: dict[str, float | None]
+    lengths: dict[str, float | None] = field(default_factory=dict)
+    table: dict[str, Any] = field(default_factory=dict)
+    is_chosen: bool = False
+
+
+def rounds_of(record: RunRecord) -> Rounds | None:
+    """Return what a run came to step by step; None if nothing is known yet.
+
+    Rows are the rounds of a loop, otherwise the settings among which a held-out set chose,
+    otherwise several runs, otherwise what the tuner notes of itself: epochs, climbs or steps.
+    Where only the ends are known of a held-out set, the rows between have none.
+    """
+    result = record.result
+    for key, make in (("rounds", _loop), ("path", _path), ("runs", _runs)):
+        entries = entries_of(result, key)
+        if entries:
+            unit, rows = make(entries, result)
+            return _columns(unit, rows)
+    unit, rows = _history(result, record.metric.higher_is_better)
+    return _columns(unit, rows) if rows else None
+
+
+def entries_of(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects of a list in a result; none where there is no list."""
+    found = result.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number, or None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def setting_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was varied, of an entry of a path."""
+    return {key: value for key, value in entry.items() if key not in OF_EVERY_SETTING}
+
+
+def _loop(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+    """Return the rounds of a loop.
+
+    What a round promises is compared with what the next one gets: both are of the same weights.
+    """
+    promised = [None, *(number(one.get("list_score")) for one in entries[:-1])]
+    columns = "new", "candidates", "decoded", "decode_seconds", "tune_seconds"
+    rows = [
+        Row(
+            str(one.get("round", k)),
+            # The average of all rounds is no round's promise.
+            _sets(one, "score") | {"promised": None if one.get("round") == "average" else before},
+            _sets(one, "length_ratio"),
+            {name: one.get(name) for name in columns},
+            bool(one.get("chosen")),
+        )
+        for k, (one, before) in enumerate(zip(entries, promised, strict=True))
+    ]
+    return "round", rows
+
+
+def _sets(entry: Mapping[str, Any], what: str) -> dict[str, float | None]:
+    return {which: number(entry.get(f"{prefix}{what}")) for which, prefix in SETS.items()}
+
+
+def _path(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+    """Return the settings; those that are rounds of one tuner are rounds."""
+    is_rounds = all({*setting_of(one)} == {"round"} for one in entries)
+    unit = _unit(entries_of(result, "history")) if is_rounds else "setting"
+    columns = ["nonzero", *(["penalty"] if any(one.get("penalty") for one in entries) else [])]
+    rows = []
+    for one in entries:
+        setting, is_chosen = setting_of(one), bool(one.get("chosen"))
+        name = str(one["round"]) if is_rounds else ", ".join(map(_named, setting, setting.values()))
+        shown = columns if is_rounds else [*setting, *columns, "seconds"]
+        lengths = _sets(one, "length_ratio") | (_held_lengths(result) if is_chosen else {})
+        table = {key: one.get(key) for key in shown}
+        rows.append(Row(name, _sets(one, "score"), lengths, table, is_chosen))
+    return unit, rows
+
+
+def _held_lengths(result: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the length ratios of the result on other sets."""
+    held = {which: result.get(which) for which in SETS if which != "tune"}
+    return {w: number(one.get("length_ratio")) for w, one in held.items() if isinstance(one, dict)}
+
+
+def _named(key: str, value: Any) -> str:
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return shown if key in {"tuner", "objective"} else f"{key.replace('_', ' ')} {shown}"
+
+
+def _runs(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+    """Return several runs, of which one may be the result."""
+    weights = result.get("weights")
+    rows = [
+        Row(
+            str(one.get("run", k)),
+            {"tune": number(one.get("score"))},
+            is_chosen=one.get("weights") == weights,
+        )
+        for k, one in enumerate(entries)
+    ]
+    return "run", rows
+
+
+def _unit(history: Sequence[Mapping[str, Any]]) -> str:
+    """Return what learners call going over all sentences once."""
+    keys = {key for entry in history for key in entry}
+    return "epoch" if "changes" in keys else "pass" if "updates" in keys else "round"
+
+
+def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[Row]]:
+    """Return the steps that a tuner notes, between the start and the result."""
+    # The run on core features alone has a start and weights of its own.
+    entries = [one for one in entries_of(result, "history") if "part" not in one]
+    begins = [k for k, one in enumerate(entries) if one.get("direction", 0) is None]
+    if len(begins) > 1 and begins[0] == 0:
+        unit, rows = "climb", _climbs(entries, begins, higher)
+    else:
+        is_learning = bool(entries) and all("round" in one for one in entries)
+        unit = _unit(entries) if is_learning else "step"
+        name = "round" if is_learning else "step"
+        rows = [_step(one, str(one.get(name, k))) for k, one in enumerate(entries)]
+    return unit, _with_ends(rows, result)
+
+
+def _step(entry: Mapping[str, Any], name: str) -> Row:
+    series = {
+        "tune": number(entry.get("score")),
+        "smoothed": number(entry.get("smoothed_score")),
+        "bound": number(entry.get("bound")),
+    }
+    columns = {key: value for key, value in entry.items() if key not in NO_COLUMN}
+    return Row(name, series, {"tune": number(entry.get("length_ratio"))}, columns)
+
+
+def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> list[Row]:
+    """Return where each climb ended; a restart has one for itself and one for each walk."""
+    best: float | None = number(entries[0].get("score"))
+    rows = [Row("start", {"tune": best, "best so far": best})]
+    restart, walk = None, 0
+    for first, after in zip(begins, [*begins[1:], len(entries)], strict=True):
+        last = entries[after - 1]
+        walk = walk + 1 if last.get("restart") == restart else 0
+        restart = last.get("restart")
+        score = number(last.get("score"))
+        known = [one for one in (best, score) if one is not None]
+        best = (max if higher else min)(known, default=None)
+        columns = {"began": number(entries[first].get("score")), "steps": after - 1 - first}
+        name = f"{restart}.{walk}" if walk else str(restart)
+        rows.append(Row(name, {"tune": score, "best so far": best}, table=columns))
+    return rows
+
+
+def _with_ends(rows: list[Row], result: Mapping[str, Any]) -> list[Row]:
+    """Add the start and the result where they lack, with what other sets had there."""
+    initial, final = number(result.get("initial_score")), number(result.get("score"))
+    if initial is not None and not (rows and _is_same(rows[0].series.get("tune"), initial)):
+        rows = [Row("start", {"tune": initial}), *rows]
+    if final is None:
+        return rows
+    same = [k for k, row in enumerate(rows) if _is_same(row.series.get("tune"), final)]
+    if not same:
+        rows, same = [*rows, Row("result", {"tune": final})], [len(rows)]
+    # Steps go on from one to the next; of climbs and of the best round the first of equals counts.
+    is_first = "best so far" in rows[0].series or "|pick:best" in str(result.get("signature"))
+    chosen = same[0] if is_first else same[-1]
+    lengths = {"tune": number(result.get("length_ratio")), **_held_lengths(result)}
+    rows[chosen] = replace(rows[chosen], lengths=lengths, is_chosen=True)
+    for which in _held_lengths(result):
+        for k, key in ((0, "initial_score"), (chosen, "score")):
+            value = number(result[which].get(key))
+            rows[k] = replace(rows[k], series=rows[k].series | {which: value})
+    return rows
+
+
+def _is_same(a: float | None, b: float | None) -> bool:
+    return a is not None and b is not None and math.isclose(a, b, rel_tol=SAME, abs_tol=SAME)
+
+
+def _columns(unit: str, rows: Sequence[Row]) -> Rounds:
+    """Turn rows into columns; those without any value are left out."""
+    chosen = [k for k, row in enumerate(rows) if row.is_chosen]
+    return Rounds(
+        unit=unit,
+        names=tuple(row.name for row in rows),
+        series=_turned([row.series for row in rows]),
+        length_ratios=_turned([row.lengths for row in rows]),
+        chosen=chosen[0] if chosen else None,
+        table=_turned([row.table for row in rows]),
+    )
+
+
+def _turned(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    keys = dict.fromkeys(key for row in rows for key in row)
+    columns = {key: tuple(row.get(key) for row in rows) for key in keys}
+    return {key: column for key, column in columns.items() if any(v is not None for v in column)}

@@ -1,0 +1,91 @@
+"""All weights, before and after and by round, those that say most first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.weights import Weights
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.rounds import entries_of, number
+from tunesmith.report.page.view import WeightRow, WeightTable
+
+
+def weights_of(record: RunRecord, most: int = 200) -> WeightTable:
+    """Return the weights of a run, at most so many.
+
+    What a feature says is the size of its weight times its spread; without candidates the size
+    alone counts. Rounds are those of a loop, or several runs.
+    """
+    names = tuple(dict.fromkeys([*record.weights, *record.start]))
+    tuned, start = record.weights.aligned(names), record.start.aligned(names)
+    spread = _spread(record, names)
+    factor = np.ones(len(names)) if spread is None else spread
+    # Weights that are 0 now may have said something before.
+    order = np.lexsort((-np.abs(start) * factor, -np.abs(tuned) * factor))[:most].tolist()
+    rounds, by_round = _rounds(record, names, float(np.abs(tuned).sum()))
+    rows = tuple(
+        WeightRow(
+            feature=names[d],
+            start=float(start[d]),
+            tuned=float(tuned[d]),
+            by_round=tuple(number(float(vector[d])) for vector in by_round),
+            spread=None if spread is None else float(spread[d]),
+        )
+        for d in order
+    )
+    return WeightTable(rounds, rows, len(names) - len(rows))
+
+
+def _spread(record: RunRecord, names: tuple[str, ...]) -> Floats | None:
+    """Return the spread of features on the tuning set; those that it lacks say nothing."""
+    if "tune" not in record.sets:
+        return None
+    lists = record.sets["tune"].lists
+    return Weights(lists.names, spreads(ListHypotheses(lists))).aligned(names)
+
+
+def _rounds(
+    record: RunRecord, names: tuple[str, ...], size: float
+) -> tuple[tuple[str, ...], list[Floats]]:
+    """Return the weights of rounds or of runs, of which each has the size of the tuned ones."""
+    rounds, key = entries_of(record.result, "rounds"), "round"
+    if not rounds:
+        rounds, key = entries_of(record.result, "runs"), "run"
+    found: list[Floats] = []
+    called: list[str] = []
+    for k, one in enumerate(rounds):
+        if isinstance(one.get("weights"), dict):
+            called.append(str(one.get(key, k)))
+            found.append(_scaled(one["weights"], names, size))
+    return tuple(called), found
+
+
+def _scaled(weights: dict[str, Any], names: Sequence[str], size: float) -> Floats:
+    values = np.array([number(weights.get(name)) or 0.0 for name in names])
+    own = float(np.abs(values).sum())
+    return values * (size / own) if size > 0.0 and own > 0.0 else values
+
+
+def spreads(hypotheses: ListHypotheses) -> Floats:
+    """Return the standard deviation [D] of each feature within groups, 0 where it is constant."""
+    found = hypotheses.spread()
+    # A spread of 1 stands for none at all, too.
+    for d in np.flatnonzero(found == 1.0):
+        if not _varies(hypotheses.tuning, int(d)):
+            found[d] = 0.0
+    return found
+
+
+def _varies(tuning: TuningSet, feature: int) -> bool:
+    """Tell whether a feature has several values in any group."""
+    features, start = tuning.candidates.features, tuning.candidates.start
+    values = np.zeros(features.candidates)
+    features.add(values, feature, 1.0)
+    low, high = (ufunc.reduceat(values, start[:-1]) for ufunc in (np.minimum, np.maximum))
+    return bool((low < high).any())
