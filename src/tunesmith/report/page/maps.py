@@ -1,0 +1,153 @@
+"""The metric over pairs of weights, as pixels of a page."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.inference.hypotheses import Direction, Point
+from tunesmith.inference.lists import ListHypotheses
+from tunesmith.parallel.local import map_pieces
+from tunesmith.progress import progress
+from tunesmith.report.curves import Span
+from tunesmith.report.map import pixels
+from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.surfaces import by_importance, line_along
+from tunesmith.report.page.view import Map, Maps, Surfaces
+from tunesmith.report.page.weight_table import spreads
+from tunesmith.report.surface_panels import whole_window
+from tunesmith.search.line import surface
+
+#: Pixels of a map: rows, each an exact line, and columns.
+ROWS, COLUMNS = 60, 80
+#: The greatest value of a pixel.
+TOP = 65535
+
+
+def maps_of(
+    record: RunRecord,
+    surfaces: Surfaces | None,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    features: int = 8,
+) -> Maps | None:
+    """Return maps of pairs of features; None without candidates to tune on.
+
+    Parameters
+    ----------
+    surfaces
+        Whose windows the axes have; other windows are found where a feature is not among them.
+    pairs
+        Features to show, the horizontal one first; pairs of those that say most by default.
+    features
+        How many those are.
+    """
+    if "tune" not in record.sets or surfaces is None:
+        return None
+    drawing = _Drawing(record, surfaces)
+    wanted = drawing.usual(features) if pairs is None else [drawing.checked(p) for p in pairs]
+    found = []
+    for k, pair in enumerate(wanted):
+        drawn = drawing.draw(*pair)
+        if drawn is not None:
+            found.append(drawn)
+        progress("maps", k + 1, len(wanted))
+    count = len(drawing.names)
+    shown = {frozenset((one.x, one.y)) for one in found}
+    return Maps(tuple(found), count * (count - 1) // 2 - len(shown))
+
+
+def scores_of(one: Map) -> Floats:
+    """Return the scores [rows, columns] of a map's pixels."""
+    values = np.frombuffer(base64.b64decode(one.pixels), "<u2").astype(np.float64)
+    found: Floats = one.low + values.reshape(one.rows, one.columns) * ((one.high - one.low) / TOP)
+    return found
+
+
+class _Drawing:
+    """Draws maps of the same candidates."""
+
+    def __init__(self, record: RunRecord, surfaces: Surfaces) -> None:
+        self.hypotheses = ListHypotheses(record.sets["tune"].lists)
+        self.names = self.hypotheses.names
+        self.weights = record.weights.aligned(self.names)
+        self.here = self.hypotheses.point(self.weights)
+        self.windows: dict[str, Span] = {one.feature: one.window for one in surfaces.curves}
+
+    def usual(self, features: int) -> list[tuple[str, str]]:
+        """Return all pairs of those features that say most; what never varies is not among them."""
+        spread = spreads(self.hypotheses)
+        order = by_importance(self.hypotheses, self.weights)
+        names = [self.names[d] for d in order if spread[d] > 0.0][:features]
+        return list(itertools.combinations([n for n in names if n in self.windows], 2))
+
+    def checked(self, pair: tuple[str, str]) -> tuple[str, str]:
+        """Return a pair that was asked for."""
+        for name in pair:
+            if name not in self.names:
+                raise UnknownNameError("feature", name, self.names)
+        if pair[0] == pair[1]:
+            raise UsageError(f"a map has two axes, and both are '{pair[0]}'; give two features")
+        return pair
+
+    def draw(self, x: str, y: str) -> Map | None:
+        """Return a map; None if the metric is not a finite number everywhere."""
+        hypotheses, axes = self.hypotheses, (self.names.index(x), self.names.index(y))
+        try:
+            window = self._window(x), self._window(y)
+        except TunesmithError:
+            return None
+        along, across = (Direction.along(d, self.names[d]) for d in axes)
+        ends, edges = np.linspace(*window[0], COLUMNS + 1), np.linspace(*window[1], ROWS + 1)
+        now = self.weights[list(axes)]
+
+        def follow(at: float) -> Floats:
+            point = hypotheses.move(self.here, across, at - now[1])
+            return _row(hypotheses, point, along, ends - now[0])
+
+        middles = 0.5 * (edges[1:] + edges[:-1])
+        means = np.array(map_pieces(follow, middles.tolist()))
+        if not np.isfinite(means).all():
+            return None
+        sign = 1.0 if hypotheses.metric.higher_is_better else -1.0
+        row, column = np.unravel_index(int(np.argmax(sign * means)), means.shape)
+        best = 0.5 * (ends[column] + ends[column + 1]), middles[row], means[row, column]
+        low, high = float(means.min()), float(means.max())
+        return Map(
+            x=x,
+            y=y,
+            x_range=window[0],
+            y_range=window[1],
+            columns=COLUMNS,
+            rows=ROWS,
+            low=low,
+            high=high,
+            pixels=_packed(means, low, high),
+            current=(float(now[0]), float(now[1]), float(hypotheses.metric.score(self.here.total))),
+            best=(float(best[0]), float(best[1]), float(best[2])),
+        )
+
+    def _window(self, name: str) -> Span:
+        if name not in self.windows:
+            line = line_along(self.hypotheses, self.weights, self.names.index(name))
+            self.windows[name] = whole_window(line)
+        return self.windows[name]
+
+
+def _row(hypotheses: ListHypotheses, point: Point, along: Direction, ends: Floats) -> Floats:
+    """Return the means along an exact line, from each end of a column to the next."""
+    found = surface(hypotheses, point, along)
+    scores = np.asarray(hypotheses.metric.score(found.totals), np.float64)
+    mean, _, _ = pixels(found.edges, scores, ends)
+    return mean
+
+
+def _packed(means: Floats, low: float, high: float) -> str:
+    """Return the pixels' text: 0 is the lowest score, the greatest number the highest."""
+    scaled = (means - low) / (high - low) if high > low else np.zeros_like(means)
+    values = np.rint(scaled * TOP).astype("<u2")
+    return base64.b64encode(values.tobytes()).decode("ascii")
