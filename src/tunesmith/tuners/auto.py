@@ -24,6 +24,7 @@ from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.listening import Callback, settings_of, telling
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.pro import PRO
@@ -199,6 +200,8 @@ class Auto(Remembering):
         dev: Tunable | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
+        *,
+        callbacks: Sequence[Callback] = (),
         **about: Any,
     ) -> TuneResult:
         """Tune weights on a set; see :meth:`Tuner.fit`.
@@ -206,6 +209,25 @@ class Auto(Remembering):
         Without ``dev``, a quarter of the groups chooses, and the chosen algorithm is run again on
         all of them.
         """
+        self.check(tuning)
+        test = about.get("test")
+        seed = None if isinstance(rng, np.random.Generator) else (1 if rng is None else rng)
+        own = {"seed": seed, **{k: v for k, v in about.items() if k in ("runs", "normalise")}}
+        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, own)) as audience:
+            result = self._raced(tuning, start, dev, rng, strict, **about)
+            audience.fitted(result)
+        return result
+
+    def _raced(
+        self,
+        tuning: Tunable,
+        start: Mapping[str, float] | None,
+        dev: Tunable | None,
+        rng: np.random.Generator | int | None,
+        strict: bool,
+        **about: Any,
+    ) -> TuneResult:
+        """Let all run, on three quarters of the groups if there is no other set to choose by."""
         groups = tuning.groups
 
         def run(part: Tunable, held: Tunable | None, only: str | None = None) -> TuneResult:

@@ -27,8 +27,11 @@ from tunesmith.registry import Registry, options_of
 from tunesmith.search.space import Space
 from tunesmith.tuners.beside import Beside, HeldOut
 from tunesmith.tuners.combine import check_normalise, check_runs
+from tunesmith.tuners.guards import guard
+from tunesmith.tuners.history import history_of, score_of, shown
+from tunesmith.tuners.listening import Audience, Callback, settings_of, telling
 from tunesmith.tuners.result import Combine, TuneResult
-from tunesmith.tuners.stages import Evaluated, Outcome, Stage, Task, check_one, chosen, run_all
+from tunesmith.tuners.stages import Evaluated, Outcome, Task, check_one, chosen, run_all
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -129,6 +132,7 @@ class Tuner(ABC):
         keep: str | Sequence[str] = (),
         drop: str | Sequence[str] = (),
         others: Sequence[Metric | str] = (),
+        callbacks: Sequence[Callback] = (),
     ) -> TuneResult:
         """Tune weights on a set.
 
@@ -159,6 +163,8 @@ class Tuner(ABC):
             has a weight for one, it becomes 0.
         others
             Metrics to report beside the one that is tuned for.
+        callbacks
+            Who is told how it goes: trackers of experiments, for instance.
         """
         self.check(tuning)
         check_runs(runs, combine)
@@ -169,21 +175,48 @@ class Tuner(ABC):
         seed = None if isinstance(rng, np.random.Generator) else checked_seed(rng)
         generator = generator_of(rng)
         selection = Selection.of(keep, drop)
+        own = {"runs": runs, "combine": combine, "normalise": normalise}
+        own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
+        about = {"seed": seed, **own}
+        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, about)) as audience:
+            result = self._fitted(
+                tuning, start, held_out, beside, generator, selection, strict, about, audience
+            )
+            audience.fitted(result)
+        return result
+
+    def _fitted(
+        self,
+        tuning: Tunable,
+        start: Mapping[str, float] | None,
+        held_out: HeldOut,
+        beside: Sequence[Beside],
+        generator: np.random.Generator,
+        selection: Selection,
+        strict: bool,
+        about: Mapping[str, Any],
+        audience: Audience,
+    ) -> TuneResult:
+        """Tune weights, and evaluate them; ``about`` are the seed and the options of ``fit``."""
+        seed, runs, combine, normalise = (
+            about[name] for name in ("seed", "runs", "combine", "normalise")
+        )
         begun = time.perf_counter()
         with _recorded() as said:
+            guard(tuning, dev, test, others, len(self.settings()))
             task = self.task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
             ready, first = self.prepared(task.tuning, task.first, generator)
-            stages = run_all(ready, task, generator, runs)
+            is_live = first is None and runs == 1 and len(ready.settings()) == 1
+            with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
+                stages = run_all(ready, task, generator, runs)
         seconds = time.perf_counter() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
         best = ready.choose(found, tuning.metric)
         with _recorded() as said_beside:
             oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
-        own = {"runs": runs, "combine": combine, "normalise": normalise}
-        own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         return TuneResult(
             tuner=self.name,
             metric=tuning.metric.name,
@@ -198,7 +231,7 @@ class Tuner(ABC):
             sentence_bleu=best.scores.sentence_bleu,
             dev=best.dev,
             path=None if len(found) == 1 else [one.entry(one is best) for one in found],
-            history=_history(stages, tuning.metric, first),
+            history=history_of(stages, tuning.metric, first),
             certificate=_within(best.certificate, task.zeros),
             line_searches=sum(stage.line_searches for stage in stages)
             + (0 if first is None else first.line_searches),
@@ -207,7 +240,7 @@ class Tuner(ABC):
             threads=thread_count(),
             warnings=list(dict.fromkeys(said + said_later + said_last + said_beside)),
             data=tuning.files + held_out.files,
-            signature=f"{self.signature()}{_unusual(own)}|seed:{seed}|{tuning.signature()}",
+            signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{tuning.signature()}",
             others=tuple(other.scores(task.begin, best.weights) for other in beside),
             runs=None if runs == 1 else best.stage.entries(task),
             test=best.test,
@@ -311,7 +344,7 @@ class Tuner(ABC):
 def _unusual(own: Mapping[str, object]) -> str:
     """Return the options of ``fit`` that are not as they usually are."""
     usual = {"runs": 1, "combine": "best", "normalise": "none", "keep": "", "drop": ""}
-    return "".join(f"|{key}:{value}" for key, value in own.items() if value != usual[key])
+    return "".join(f"|{key}:{own[key]}" for key, value in usual.items() if own[key] != value)
 
 
 @contextlib.contextmanager
@@ -344,36 +377,6 @@ def check_sum(tuning: TuningSet, what: str) -> None:
             "where the length of the reference depends on the candidate; give one reference, or "
             "use --metric sentence-bleu"
         )
-
-
-def score_of(metric: Metric, gain: float) -> float:
-    """Return a gain, in natural units, on the metric's customary scale."""
-    return gain * (metric.scale if metric.higher_is_better else -metric.scale)
-
-
-def _history(
-    stages: Sequence[Stage], metric: Metric, first: Outcome | None
-) -> list[dict[str, Any]]:
-    """Put numbers on the steps, and their gains on the metric's scale."""
-    parts: list[tuple[dict[str, Any], Outcome]] = []
-    if first is not None:
-        parts.append(({"part": "core"}, first))
-    for stage in stages:
-        setting = stage.setting if len(stages) > 1 else {}
-        for run, outcome in enumerate(stage.outcomes):
-            which = {"run": run} if len(stage.outcomes) > 1 else {}
-            parts.append(({**which, **setting}, outcome))
-    found: list[dict[str, Any]] = []
-    for which, outcome in parts:
-        for entry in outcome.history:
-            rest = {key: value for key, value in entry.items() if key not in GAINS}
-            scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
-            found.append({"step": len(found), **scores, **which, **rest})
-    return found
-
-
-#: Keys of a history that are gains, and what they are called as scores.
-GAINS = {"gain": "score", "smoothed": "smoothed_score", "gain_bound": "bound"}
 
 
 TUNERS: Registry[Tuner] = Registry("tuner", "tunesmith.tuners", "tunesmith.tuners", Tuner)

@@ -26,6 +26,7 @@ from tunesmith.metrics.worth import Objective, Way, Worth, objective_of
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.tuners.base import Outcome, score_of
+from tunesmith.tuners.listening import note_step
 from tunesmith.tuners.remembering import Remembering
 from tunesmith.tuners.stages import Evaluated, can_be_sent, made_apart
 
@@ -290,12 +291,14 @@ class _Track:
         self.tuning = tuning
         self.points = [begin]
         self.history = [self._entry(0, begin, {})]
+        note_step(self.history[0], tuning.names, begin)
 
     def add(self, one: Round, count: int) -> None:
         """Evaluate a round."""
         entry = self._entry(len(self.points), one.weights, one.entry)
         self.points.append(one.weights)
         self.history.append(entry)
+        note_step(entry, self.tuning.names, one.weights)
         best = max(self.history, key=lambda e: float(e["gain"]))["gain"]
         remark = f"best {score_of(self.tuning.metric, best):.2f}"
         progress("tuning", len(self.points) - 1, count, remark)
