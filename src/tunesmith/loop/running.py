@@ -284,13 +284,14 @@ class Run:
         start = rounds[-1].weights
         tuner = self.tuner.after([one.weights for one in rounds])
         dev = self.lists["dev"].merged if self.dev_chooses else None
-        found = tuner.fit(
-            self.lists["tune"].merged,
-            start if any(start.values()) else None,
-            dev,
-            np.random.default_rng([self.seed, len(rounds) - 1]),
-            **self.fit_options,
-        )
+        with unguarded():  # the sets were looked at before the first round
+            found = tuner.fit(
+                self.lists["tune"].merged,
+                start if any(start.values()) else None,
+                dev,
+                np.random.default_rng([self.seed, len(rounds) - 1]),
+                **self.fit_options,
+            )
         return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
 
     @contextmanager

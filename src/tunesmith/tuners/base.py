@@ -203,7 +203,8 @@ class Tuner(ABC):
         )
         begun = time.perf_counter()
         with _recorded() as said:
-            guard(tuning, dev, test, others, len(self.settings()))
+            others = [one.metric for one in beside]
+            guard(tuning, held_out.dev, held_out.test, others, len(self.settings()))
             task = self.task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:

@@ -108,6 +108,12 @@ class TuneResult:
         ``chosen``.
     stopped
         Why the loop ended.
+    inputs
+        What was read, as a user named it, so that it can be read again: ``metrics``, and for each
+        of ``tune``, ``dev`` and ``test`` its files; None where there was no command line.
+    test_scored
+        How often the test set has been scored with the result going to the same file, other
+        settings each time; None without a test set or a file.
     engine, workers
         Who worked, and how many processes beside this one did; threads are in this one.
     """
@@ -141,6 +147,8 @@ class TuneResult:
     sentence_bleu: float | None = None
     rounds: list[dict[str, Any]] | None = None
     stopped: str | None = None
+    inputs: dict[str, Any] | None = None
+    test_scored: int | None = None
     engine: str = field(default_factory=lambda: current_engine().name)
     workers: int = field(default_factory=_workers)
 
