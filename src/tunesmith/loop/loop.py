@@ -25,11 +25,13 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
+from tunesmith.loop.telling import Telling, key_of, settings_of_loop
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner
+from tunesmith.tuners.listening import Callback, telling
 from tunesmith.tuners.result import TuneResult
 from tunesmith.tuners.rounds import Rounds
 
@@ -94,6 +96,7 @@ class Loop:
         drop: str | Sequence[str] = (),
         normalise: str = "none",
         forest_options: ForestOptions | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> TuneResult:
         """Decode and tune in turn.
 
@@ -124,6 +127,8 @@ class Loop:
             As :meth:`Tuner.fit` has them, in each round.
         forest_options
             How forests are searched, where they are tuned on.
+        callbacks
+            Who is told how it goes, round by round.
 
         Returns
         -------
@@ -168,20 +173,26 @@ class Loop:
             forest_options,
         )
         limits = self._limits(tuner) if isinstance(run, LiveRun) else self
-        with opened(work_dir, run.configuration(), run.files()) as state:
+        options = {f.name: getattr(limits, f.name) for f in dataclasses.fields(limits)}
+        with (
+            opened(work_dir, run.configuration(), run.files()) as state,
+            telling(
+                callbacks,
+                lambda: settings_of_loop(run, options, work_dir),
+                key_of(run, work_dir) if callbacks else None,
+            ) as audience,
+        ):
             keep_about(state, run, self.final, others)
-            rounds, stopped = run.rounds(
-                state, limits.rounds, functools.partial(limits.why_stop, settles=tuner.settles)
-            )
+            why_stop = functools.partial(limits.why_stop, settles=tuner.settles)
+            rounds, stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop))
             chosen = self._chosen(run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
             result = run.result(state, rounds, chosen, others)
-            options = f"rounds:{limits.rounds}|final:{self.final}"
-            result = dataclasses.replace(
-                result, stopped=stopped, signature=f"{options}|{result.signature}"
-            )
+            signature = f"rounds:{limits.rounds}|final:{self.final}|{result.signature}"
+            result = dataclasses.replace(result, stopped=stopped, signature=signature)
             state.finish(result.to_dict())
+            audience.ended(result)
         return result
 
     def kind(self, decoder: Decoder, tuner: Tuner, columns: Sequence[str] = ()) -> str:
