@@ -39,6 +39,7 @@ from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
     Keep,
+    Log,
     Metrics,
     Normalise,
     Owned,
@@ -49,6 +50,7 @@ from tunesmith.cli.tune_options import (
     files_of,
     finish,
     made,
+    trackers,
     value_of,
     with_options,
 )
@@ -139,6 +141,7 @@ def run(
             "Where to write: the whole result as .json, otherwise weights in the format of --start."
         ),
     ] = None,
+    log: Log = [],  # noqa: B006
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,
@@ -178,6 +181,7 @@ def run(
     if combine != "best" and runs == 1:
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     check_output(out, as_json)
+    callbacks = trackers(log)
     begun = None if start is None else read_weights(start)
 
     def read_set(given: _Files) -> Tunable:
@@ -213,6 +217,7 @@ def run(
             keep=keep,
             drop=drop,
             others=metric[1:],
+            callbacks=callbacks,
         )
     is_text = begun is not None and begun.format != "json"
     finish(

@@ -24,6 +24,7 @@ from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
     Keep,
+    Log,
     Metrics,
     Normalise,
     Owned,
@@ -34,6 +35,7 @@ from tunesmith.cli.tune_options import (
     files_of,
     finish,
     made,
+    trackers,
     value_of,
     with_options,
 )
@@ -213,6 +215,7 @@ def run(
             "--start, or the decoder's own configuration with the new weights."
         ),
     ] = None,
+    log: Log = [],  # noqa: B006
     strict: Strict = False,
     as_json: Json = False,
     tuner_options: dict[str, Any],
@@ -245,6 +248,7 @@ def run(
     algorithm.check_choice(dev_source is not None, "give --dev-source")
     measure, *others = (METRICS.create(name) for name in metric)
     check_output(out, as_json)
+    callbacks = trackers(log)
     begun = None if start is None else read_weights(start)
     metrics = [measure, *others]
     with _closed(made(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")) as who:
@@ -284,6 +288,7 @@ def run(
                 drop=drop,
                 normalise=normalise,
                 forest_options=searched if is_searched else None,
+                callbacks=callbacks,
             )
         finish(session, result, out, as_json, lambda found: _rewritten(begun, who, found.weights))
 

@@ -18,6 +18,7 @@ from tunesmith.errors import UsageError
 from tunesmith.registry import Option, Registry, options_of, parse_options
 
 if TYPE_CHECKING:
+    from tunesmith.tuners.listening import Callback
     from tunesmith.tuners.result import TuneResult
 
 T = TypeVar("T")
@@ -61,6 +62,16 @@ Normalise = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")]
+Log = Annotated[
+    list[str],
+    typer.Option(
+        "--log",
+        help="Log settings, scores and weights to a tracker of experiments: tensorboard:FOLDER, "
+        "mlflow:URI_OR_FOLDER or wandb:PROJECT; repeat it for several.",
+        show_default=False,
+        metavar="TRACKER:WHERE",
+    ),
+]
 
 
 def value_of(arguments: Sequence[str], option: str) -> str | None:
@@ -175,6 +186,15 @@ def files_of(registry: Registry[Any], name: str, own: dict[str, Any]) -> list[st
         if option.metavar == "FILE" and option.field in own:
             found += own[option.field] if option.several else [own[option.field]]
     return found
+
+
+def trackers(log: Sequence[str]) -> list[Callback]:
+    """Return who logs; nothing of a tracker is imported unless it is asked for."""
+    if not log:
+        return []
+    from tunesmith.integrations.tracking import tracker_of
+
+    return [tracker_of(text) for text in log]
 
 
 def check_output(out: str | None, as_json: bool) -> None:
