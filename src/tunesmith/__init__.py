@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from tunesmith.report.map_files import write_map
     from tunesmith.report.surface import error_surface
     from tunesmith.report.surface_files import write_surface
+    from tunesmith.significance.comparing import compare
+    from tunesmith.significance.comparison import Comparison
     from tunesmith.tuners.arow import AROW
     from tunesmith.tuners.auto import Auto
     from tunesmith.tuners.base import Tuner, TuneResult
@@ -80,6 +82,7 @@ _HOME = {
     "CdecDecoder": "decoders.cdec",
     "Column": "metrics.column",
     "CommandDecoder": "decoders.command",
+    "Comparison": "significance.comparison",
     "Cost": "metrics.column",
     "Decoder": "decoders.base",
     "DecoderError": "decoders.base",
@@ -118,6 +121,7 @@ _HOME = {
     "WER": "metrics.wer",
     "Weights": "data.weights",
     "certify": "tuners.certify",
+    "compare": "significance.comparing",
     "error_surface": "report.surface",
     "from_arrays": "io.frames",
     "from_frame": "io.frames",
@@ -147,6 +151,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "CdecDecoder",
     "Column",
     "CommandDecoder",
+    "Comparison",
     "Cost",
     "Decoder",
     "DecoderError",
@@ -186,6 +191,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "Weights",
     "__version__",
     "certify",
+    "compare",
     "error_surface",
     "from_arrays",
     "from_frame",

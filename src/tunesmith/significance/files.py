@@ -1,0 +1,82 @@
+"""Comparisons as files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+
+from tunesmith.errors import UsageError
+from tunesmith.io.streams import check_writable, write_atomically, writing
+from tunesmith.significance.comparison import Comparison
+from tunesmith.significance.sentences import Ranking
+
+TABLES = (".txt", ".json", ".tex")
+SENTENCES = (".tsv", ".jsonl")
+#: Endings of compressed files.
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+#: What would break a line or a cell.
+_BREAKS = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160))}
+_BREAKS |= {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r", ord("\\"): "\\\\"}
+_BREAKS |= {0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def check_table_file(path: str) -> None:
+    """Raise an error unless tables can be written to a file."""
+    _check(path, TABLES)
+
+
+def check_sentence_file(path: str) -> None:
+    """Raise an error unless sentences can be written to a file."""
+    _check(path, SENTENCES)
+
+
+def _check(path: str, endings: Sequence[str]) -> None:
+    if _ending(path) not in endings:
+        known = ", ".join(endings[:-1])
+        raise UsageError(f"{path}: the ending is not known; use {known} or {endings[-1]}")
+    check_writable(path)
+
+
+def _ending(path: str) -> str:
+    stem, ending = os.path.splitext(path)
+    return os.path.splitext(stem)[1] if ending in COMPRESSED else ending
+
+
+def write_table(comparison: Comparison, path: str, most: int = 0) -> None:
+    """Write a comparison as text, JSON or LaTeX, by the file's ending."""
+    kind = _ending(path)
+    if kind == ".json":
+        found = comparison.to_dict(most)
+        text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        text = comparison.to_latex() if kind == ".tex" else f"{comparison}\n"
+    write_atomically(path, text)
+
+
+def write_sentences(rankings: Sequence[Ranking], path: str) -> None:
+    """Write all sentences of all rankings, as a table with tabs or as JSON lines."""
+    lines = _jsonl(rankings) if _ending(path) == ".jsonl" else _tsv(rankings)
+    with writing(path) as file:
+        for line in lines:
+            file.write(f"{line}\n".encode())
+
+
+def _jsonl(rankings: Sequence[Ranking]) -> Iterator[str]:
+    for ranking in rankings:
+        whose = {"metric": ranking.metric, "a": ranking.a, "b": ranking.b}
+        for one in ranking.sentences():
+            held = {**whose, **vars(one)}
+            yield json.dumps(held, ensure_ascii=False, allow_nan=False)
+
+
+def _tsv(rankings: Sequence[Ranking]) -> Iterator[str]:
+    """Give a row for each sentence; several references stand in one cell, with ||| between."""
+    heads = ("metric", "a", "b", "sentence", "score_a", "score_b", "difference")
+    yield "\t".join([*heads, "references", "text_a", "text_b"])
+    for ranking in rankings:
+        for one in ranking.sentences():
+            numbers = (repr(one.score_a), repr(one.score_b), repr(one.difference))
+            cells = (ranking.metric, ranking.a, ranking.b, str(one.sentence), *numbers)
+            texts = (" ||| ".join(one.references), one.text_a, one.text_b)
+            yield "\t".join(cell.translate(_BREAKS) for cell in (*cells, *texts))

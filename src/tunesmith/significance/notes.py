@@ -1,0 +1,74 @@
+"""What has to be said beside the numbers of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tunesmith.significance.comparison import MetricComparison, PairedTest
+from tunesmith.significance.systems import Run, System
+
+#: Fewer sentences than this tell little about the sentences that were not drawn.
+FEW = 50
+#: Ties are spoken of where they move a p-value by more.
+MOVED = 0.005
+
+
+def notes_of(systems: Sequence[System]) -> list[str]:
+    """Return how far the numbers reach."""
+    found = []
+    if any(len(system.runs) == 1 for system in systems):
+        found.append(
+            "a system has a single run, so optimizer instability is not measured, and the p-values "
+            "hold for these runs alone (Clark et al. 2011); give several runs of each"
+        )
+    if len(systems) > 2:
+        found.append(
+            f"{len(systems)} systems are compared on one set; if you choose the best of them here, "
+            "report it on another set"
+        )
+    return found
+
+
+def warnings_of(systems: Sequence[System], found: Sequence[MetricComparison]) -> list[str]:
+    """Return what has to be known before the numbers are believed."""
+    said = [*_of_systems(systems)]
+    for comparison in found:
+        for test in comparison.tests:
+            said += _of_ties(comparison.metric, test)
+    return list(dict.fromkeys(said))
+
+
+def _of_systems(systems: Sequence[System]) -> Iterator[str]:
+    sentences = systems[0].runs[0].outputs.groups
+    if sentences < FEW:
+        many = "sentence is" if sentences == 1 else "sentences are"
+        yield f"{sentences} {many} few for a bootstrap: p-values and intervals are rough"
+    for system in systems:
+        first, *others = system.runs
+        if others and all(_same_texts(first, run) for run in others):
+            yield (
+                f"all runs of '{system.name}' have the same output: its deviation over runs says "
+                "nothing about optimizer instability"
+            )
+
+
+def _same_texts(one: Run, other: Run) -> bool:
+    """Tell whether two runs put out the same texts."""
+    first, second = one.outputs, other.outputs
+    if (first.texts.lengths != second.texts.lengths).any():
+        return False
+    if first.vocabulary == second.vocabulary:
+        return bool((first.texts.ids == second.texts.ids).all())
+    return all(first.text(g) == second.text(g) for g in range(first.groups))
+
+
+def _of_ties(metric: str, test: PairedTest) -> Iterator[str]:
+    """Say where a p-value is what it is because equal differences do not count."""
+    if test.p_randomization == test.p_bootstrap == 1.0 and not test.difference:
+        yield f"'{test.a}' and '{test.b}' are the same by {metric} in every sentence: p is 1"
+    elif test.p_randomization_with_ties > test.p_randomization + MOVED:
+        yield (
+            f"{metric}: many shufflings of '{test.a}' and '{test.b}' differ exactly as much as the "
+            f"systems do, because few sentences differ; if these count, p is "
+            f"{test.p_randomization_with_ties:.4f}, not {test.p_randomization:.4f}"
+        )

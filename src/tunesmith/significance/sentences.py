@@ -1,0 +1,118 @@
+"""Where two systems differ: sentences in the order of the difference of their own scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Stats
+from tunesmith.errors import TunesmithError
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.significance.systems import System
+
+
+@dataclass(frozen=True)
+class SentenceDifference:
+    """What two systems make of one sentence.
+
+    Attributes
+    ----------
+    sentence
+        Its number, from 1.
+    score_a, score_b, difference
+        Means over runs of the sentence's own score, and the second minus the first.
+    text_a, text_b
+        The output that most runs have, the first among equals.
+    """
+
+    sentence: int
+    score_a: float
+    score_b: float
+    difference: float
+    references: tuple[str, ...]
+    text_a: str
+    text_b: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Sentences, those with the largest difference between two systems first.
+
+    Attributes
+    ----------
+    metric
+        The metric, and what stands for it where one sentence is scored.
+    """
+
+    metric: str
+    a: str
+    b: str
+    score_a: Floats
+    score_b: Floats
+    order: tuple[int, ...]
+    first: System
+    second: System
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def sentences(self, most: int | None = None) -> Iterator[SentenceDifference]:
+        """Return the first so many sentences, or all."""
+        for g in self.order[:most]:
+            a, b = float(self.score_a[g]), float(self.score_b[g])
+            references = tuple(self.first.runs[0].outputs.reference_texts(g))
+            texts = _usual(self.first, g), _usual(self.second, g)
+            yield SentenceDifference(g + 1, a, b, b - a, references, *texts)
+
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """Return a JSON object."""
+        held = [asdict(one) for one in self.sentences(most)]
+        return {"metric": self.metric, "a": self.a, "b": self.b, "sentences": held}
+
+
+def rank_sentences(
+    first: System, second: System, metric: Metric, stats_a: Stats, stats_b: Stats
+) -> Ranking:
+    """Rank the sentences of two systems by how much they differ.
+
+    Parameters
+    ----------
+    stats_a, stats_b : [S, R, K]
+        Statistics of each sentence in each run.
+    """
+    single = single_metric(metric)
+    a, b = (_mean_scores(single, stats) for stats in (stats_a, stats_b))
+    order = np.argsort(-np.abs(b - a), kind="stable")
+    return Ranking(metric.name, first.name, second.name, a, b, tuple(order.tolist()), first, second)
+
+
+def single_metric(metric: Metric) -> Metric:
+    """Return how one sentence is scored: by the metric itself, or by a BLEU of sentences.
+
+    BLEU of a single sentence is 0 without a match of four words. One match more for each order
+    above the first (Lin and Och 2004) tells sentences apart.
+    """
+    if type(metric) is BLEU:
+        return replace(metric, smoothing="add-k", smoothing_value=1.0)
+    return metric
+
+
+def _mean_scores(metric: Metric, stats: Stats) -> Floats:
+    with np.errstate(all="ignore"):  # it is looked at below
+        scores: Floats = np.asarray(metric.score(stats), np.float64).mean(axis=1)
+    if not np.isfinite(scores).all():
+        raise TunesmithError(
+            f"{metric.name} of a single sentence is not finite; do not ask for sentences"
+        )
+    return scores
+
+
+def _usual(system: System, group: int) -> str:
+    """Return the output that most runs have, the first among equals."""
+    texts = Counter(run.outputs.text(group) for run in system.runs)
+    return texts.most_common(1)[0][0]

@@ -1,0 +1,138 @@
+"""Comparisons as tables for a terminal."""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from tunesmith.significance.comparison import Comparison, MetricComparison, PairedTest
+    from tunesmith.significance.sentences import Ranking
+
+#: Joiners that writing needs; what else is not printable is shown as an escape.
+JOINERS = "\u200c\u200d"
+
+
+def comparison_table(comparison: Comparison) -> Group:
+    """Lay out systems and tests by each metric."""
+    parts: list[RenderableType] = []
+    for one in comparison.metrics:
+        parts += [system_table(one), test_table(one)]
+    parts.append(
+        _line(
+            f"{comparison.sentences} sentences, {comparison.resamples} resamples, "
+            f"{comparison.randomizations} randomisations, seed {comparison.seed}"
+        )
+    )
+    return Group(*parts)
+
+
+def system_table(found: MetricComparison) -> Table:
+    """Lay out what each system scores over its runs."""
+    better = "higher is better" if found.higher_is_better else "lower is better"
+    title = Text(f"{shown_text(found.metric)} ({better})")
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("system", min_width=6, overflow="fold")
+    for head in ("runs", "mean", "s_opt", "s_sel", "min", "max", "95 % interval"):
+        table.add_column(head, justify="right", no_wrap=True)
+    digits = digits_of(*(system.mean for system in found.systems))
+    for system in found.systems:
+        numbers = (system.mean, system.deviation, system.selection_deviation)
+        table.add_row(
+            Text(shown_text(system.name)),
+            str(len(system.runs)),
+            *(shown(value, digits) for value in numbers),
+            shown(system.minimum, digits),
+            shown(system.maximum, digits),
+            _interval(system.interval, digits),
+        )
+    return table
+
+
+def test_table(found: MetricComparison) -> Table:
+    """Lay out the tests; several have corrected p-values beside the others."""
+    table = Table()
+    table.add_column("difference of", min_width=6, overflow="fold")
+    several = len(found.tests) > 1
+    heads = ["difference", "95 % interval", "p (bootstrap)", "p (randomis.)"]
+    if several:
+        heads[3:3] = ["Holm"]
+        heads += ["Holm"]
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    digits = digits_of(*(system.mean for system in found.systems))
+    for test in found.tests:
+        name = Text(f"{shown_text(test.b)} − {shown_text(test.a)}")
+        table.add_row(name, *_figures(test, digits, several))
+    return table
+
+
+def _figures(test: PairedTest, digits: int, several: bool) -> list[str]:
+    row = [f"{test.difference:+.{digits}f}", _interval(test.interval, digits, "+")]
+    row.append(f"{test.p_bootstrap:.4f}")
+    if several:
+        row.append(f"{test.p_bootstrap_holm:.4f}")
+    row.append(f"{test.p_randomization:.4f}")
+    if several:
+        row.append(f"{test.p_randomization_holm:.4f}")
+    return row
+
+
+def ranking_lines(ranking: Ranking, most: int) -> Text:
+    """Show the sentences that differ most, each with its references and both outputs."""
+    a, b = shown_text(ranking.a), shown_text(ranking.b)
+    width = max(len("reference"), len(a), len(b))
+    lines = [f"{shown_text(ranking.metric)} by sentence: {b} − {a}"]
+    digits = digits_of(*ranking.score_a.tolist(), *ranking.score_b.tolist())
+    for one in ranking.sentences(most):
+        scores = f"{a} {one.score_a:.{digits}f}, {b} {one.score_b:.{digits}f}"
+        lines += ["", f"sentence {one.sentence}: {one.difference:+.{digits}f} ({scores})"]
+        lines += [f"  {'reference':<{width}}  {shown_text(text)}" for text in one.references]
+        lines += [f"  {a:<{width}}  {shown_text(one.text_a)}"]
+        lines += [f"  {b:<{width}}  {shown_text(one.text_b)}"]
+    return _line("\n".join(lines))
+
+
+def digits_of(*scores: float) -> int:
+    """Return how many digits scores have; those not in per cent, as a rule, have more."""
+    return 2 if max(map(abs, scores), default=0.0) > 1 else 4
+
+
+def shown(value: float | None, digits: int) -> str:
+    """Show a number, or that there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _interval(ends: tuple[float, float], digits: int, sign: str = "") -> str:
+    return f"{ends[0]:{sign}.{digits}f} to {ends[1]:{sign}.{digits}f}"
+
+
+def shown_text(text: str) -> str:
+    """Return a text in which nothing steers a terminal or breaks a line."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in JOINERS else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def _line(text: str) -> Text:
+    """Return text that stays on its lines, however narrow the terminal is."""
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the tables without colours, with the notes below."""
+    out = io.StringIO()
+    Console(file=out, width=110, no_color=True).print(comparison, crop=False)
+    notes = "".join(f"note: {note}\n" for note in comparison.notes)
+    return f"{out.getvalue()}{notes}".rstrip()
