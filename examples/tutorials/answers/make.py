@@ -33,8 +33,8 @@ def answers(number: int, rng: random.Random):
         words = rng.sample(FILLERS, rng.randint(0, 5))
         text = " ".join([*words, f"{a} + {b} * {c} is {value}"])
         length = len(text.split())
-        helpful = rng.gauss(0.8 if correct else 0.0, 0.8) + 0.25 * length
-        factual = rng.gauss(1.0 if correct else 0.0, 1.0)
+        helpful = rng.gauss(0.8 if correct else 0.0, 0.6) + 0.3 * length
+        factual = rng.gauss(0.8 if correct else 0.0, 1.0)
         styles = [f"{rng.gauss(0, 1):.3f}" for _ in STYLES]
         votes = said.count(value) / ANSWERS
         yield (

@@ -51,7 +51,7 @@ def scores(text: str, features: dict[str, float], reference: str, rng: random.Ra
     quality = CHRF.score(CHRF.stats(text, [reference])) / 100
     words = len(text.split())
     more = words - len(reference.split())
-    log_probability = -0.45 * words + 3.0 * quality + rng.gauss(0, 1.2)
+    log_probability = -0.9 * words + 3.0 * quality + rng.gauss(0, 1.2)
     kiwi = 0.6 + 0.25 * quality + rng.gauss(0, 0.06)
     comet = 0.5 + 0.4 * quality + 0.02 * min(more, 5) + rng.gauss(0, 0.02)
     return log_probability, features["LM0"], kiwi, comet
