@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,10 @@ def _as_before() -> Iterator[None]:
 def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(Path(page))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.syspath_prepend("")  # where the page is, wherever it goes
     monkeypatch.setenv("COLUMNS", "200")
+    folders = tmp_path / "bin", Path(sys.executable).parent, os.environ["PATH"]
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, folders)))
     lay_lists(tmp_path, settings.sentences)
     settings.lay(tmp_path)
     Page(page, text_of(page), tmp_path, settings).run()
