@@ -72,6 +72,7 @@ def test_p_values_and_intervals_are_sacrebleus(
         boot = theirs(first, second, METRICS[name], references, "bs", resamples)
         rand = theirs(first, second, METRICS[name], references, "ar", 70)
         patch.setattr(resampling, "AT_ONCE", 40)  # several steps
+        patch.setattr(resampling, "COINS_AT_ONCE", 40)
         found = ts.compare(
             {"a": first, "b": second},
             name,

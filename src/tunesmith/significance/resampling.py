@@ -11,14 +11,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Floats, Ints, Number, Stats
+from tunesmith.arrays import Bytes, Floats, Ints, Number, Stats
 from tunesmith.bits import STEP, spread_bits
 from tunesmith.kernels import inlined, kernel
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.progress import progress
 
-#: Random numbers that are in memory at a time.
-AT_ONCE = 1 << 22
+#: Random numbers that are in memory at a time, and coins.
+AT_ONCE, COINS_AT_ONCE = 1 << 22, 1 << 25
 #: Coins are cut out of words of so many bits, of which a call begins a new one.
 COINS = 32
 
@@ -36,7 +36,7 @@ def bootstrap_sums(stats: Stats, resamples: int, seed: int) -> Stats:
     sentences = len(stats)
     rng = np.random.default_rng(seed)
     sums = np.zeros((resamples, stats.shape[1]), stats.dtype)
-    for first, last in _steps(resamples, sentences, 1, "resampling"):
+    for first, last in _steps(resamples, sentences, AT_ONCE, 1, "resampling"):
         drawn = rng.choice(sentences, size=(last - first, sentences), replace=True)
         out = sums[first:last]
 
@@ -61,14 +61,14 @@ def swapped_sums(first: Stats, second: Stats, trials: int, seed: int) -> tuple[F
     total = np.asarray(second.sum(axis=0), np.float64)
     both = np.asarray(first.sum(axis=0), np.float64) + total
     sums = np.zeros((trials, more.shape[1]))
-    for begin, end in _steps(trials, sentences, COINS, "shuffling"):
-        coins = rng.integers(2, size=(end - begin, sentences), dtype=bool)
+    for begin, end in _steps(trials, sentences, COINS_AT_ONCE, COINS, "shuffling"):
+        coins = np.packbits(rng.integers(2, size=(end - begin, sentences), dtype=bool), axis=1)
         out = sums[begin:end]
 
-        def add(part: slice, coins: Flags = coins, out: Floats = out) -> None:
+        def add(part: slice, coins: Bytes = coins, out: Floats = out) -> None:
             _add_where(coins[part], more, out[part])
 
-        map_pieces(add, pieces_of(end - begin))
+        map_pieces(add, pieces_of(end - begin, per_thread=1))
     sums += total
     return sums, both - sums
 
@@ -91,7 +91,7 @@ def shuffled_sums(first: Stats, second: Stats, trials: int, seed: int) -> tuple[
     sums = np.zeros((trials, pool.shape[2]))
     key = np.uint64(np.random.default_rng(seed).integers(1 << 63))
     deal = _swap_pairs if first.shape[1] == second.shape[1] else _deal_anew
-    for begin, end in _steps(trials, len(pool) * pool.shape[1], 1, "shuffling"):
+    for begin, end in _steps(trials, pool[..., 0].size, AT_ONCE, 1, "shuffling"):
         out = sums[begin:end]
 
         def add(part: slice, begin: int = begin, out: Floats = out) -> None:
@@ -101,12 +101,14 @@ def shuffled_sums(first: Stats, second: Stats, trials: int, seed: int) -> tuple[
     return sums, both - sums
 
 
-def _steps(trials: int, each: int, multiple: int, what: str) -> Iterator[tuple[int, int]]:
-    """Cut trials into runs that fit into memory, and say how far they are.
+def _steps(
+    trials: int, each: int, at_once: int, multiple: int, what: str
+) -> Iterator[tuple[int, int]]:
+    """Cut trials into runs of so many random numbers, and say how far they are.
 
     Each but the last is a multiple of a number of trials.
     """
-    size = max(1, AT_ONCE // max(1, each * multiple)) * multiple
+    size = max(1, at_once // max(1, each * multiple)) * multiple
     edges = [*range(0, trials, size), trials]
     for begin, end in pairwise(edges):
         progress(what, begin, trials)
@@ -117,22 +119,31 @@ def _steps(trials: int, each: int, multiple: int, what: str) -> Iterator[tuple[i
 @kernel
 def _add_drawn(drawn: Ints, stats: Stats, out: Stats) -> None:
     for t in range(drawn.shape[0]):
-        row = out[t]
         for s in range(drawn.shape[1]):
-            own = stats[drawn[t, s]]
-            for c in range(len(row)):
-                row[c] += own[c]
+            i = drawn[t, s]
+            for c in range(out.shape[1]):
+                out[t, c] += stats[i, c]
 
 
 @kernel
-def _add_where(coins: Flags, stats: Floats, out: Floats) -> None:
-    for t in range(coins.shape[0]):
-        row = out[t]
-        for s in range(coins.shape[1]):
-            if coins[t, s]:
-                own = stats[s]
-                for c in range(len(row)):
-                    row[c] += own[c]
+def _add_where(coins: Bytes, stats: Floats, out: Floats) -> None:
+    """Add the statistics of sentences whose coin is 1; a byte has the coins of 8 sentences.
+
+    The sums of all subsets of these 8 are made once, and looked up for each trial.
+    """
+    columns = stats.shape[1]
+    subsets = np.zeros((256, columns))
+    for byte in range(coins.shape[1]):
+        for bit in range(8):
+            s = 8 * byte + 7 - bit  # the first sentence is the highest bit
+            for subset in range(1 << bit):
+                for c in range(columns):
+                    own = stats[s, c] if s < stats.shape[0] else 0.0
+                    subsets[(1 << bit) + subset, c] = subsets[subset, c] + own
+        for t in range(coins.shape[0]):
+            subset = coins[t, byte]
+            for c in range(columns):
+                out[t, c] += subsets[subset, c]
 
 
 @inlined
@@ -146,7 +157,8 @@ def _swap_pairs(pool: Floats, runs: int, key: Number, first: int, out: Floats) -
     """Pair the runs of two systems at random for each sentence, and swap by coins."""
     order = np.arange(runs)
     for t in range(out.shape[0]):
-        row = out[t]
+        for k in range(runs):
+            order[k] = k  # a trial does not depend on those before it
         state = spread_bits(key + np.uint64(first + t + 1) * STEP)
         for s in range(pool.shape[0]):
             for k in range(runs):
@@ -157,9 +169,9 @@ def _swap_pairs(pool: Floats, runs: int, key: Number, first: int, out: Floats) -
                 other = _below(word, last + 1)
                 order[last], order[other] = order[other], order[last]
                 is_swapped = word & np.uint64(1)
-                own = pool[s, runs + order[last]] if is_swapped else pool[s, k]
-                for c in range(len(row)):
-                    row[c] += own[c]
+                own = runs + order[last] if is_swapped else k
+                for c in range(out.shape[1]):
+                    out[t, c] += pool[s, own, c]
 
 
 @kernel
@@ -168,13 +180,13 @@ def _deal_anew(pool: Floats, runs: int, key: Number, first: int, out: Floats) ->
     cards = pool.shape[1]
     order = np.arange(cards)
     for t in range(out.shape[0]):
-        row = out[t]
+        for k in range(cards):
+            order[k] = k
         state = spread_bits(key + np.uint64(first + t + 1) * STEP)
         for s in range(pool.shape[0]):
             for k in range(runs):
                 state += STEP
                 other = k + _below(spread_bits(state), cards - k)
                 order[k], order[other] = order[other], order[k]
-                own = pool[s, order[k]]
-                for c in range(len(row)):
-                    row[c] += own[c]
+                for c in range(out.shape[1]):
+                    out[t, c] += pool[s, order[k], c]
