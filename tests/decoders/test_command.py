@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import re
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -27,9 +25,6 @@ from tunesmith.io.read import read
 from tunesmith.io.streams import Source
 from tunesmith.io.weights import read_weights
 from tunesmith.io.write import write
-from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.loop import Loop
-from tunesmith.tuners.mert import MERT
 
 PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = [sys.executable, "-I", "-S"]
@@ -451,49 +446,3 @@ def column(candidates, index):
     if index < dense:
         return candidates.features.dense[index]
     return candidates.features.sparse.toarray()[:, index - dense]
-
-
-# The example of the page.
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture
-def example_folder(tmp_path, monkeypatch):
-    for path in (DOCS / "examples" / "decoder").iterdir():
-        if path.is_file():
-            shutil.copy(path, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_the_example_is_tuned_as_the_page_says(example_folder):
-    page = (DOCS / "command-decoder.md").read_text(encoding="utf-8")
-    assert "```{literalinclude} examples/decoder/decoder.py" in page
-    (command,) = re.findall(r"\$ (tunesmith tune .*--out tuned.json)", page, flags=re.DOTALL)
-    options = shlex.split(command.replace("python3", shlex.join(PYTHON)))[2:]
-
-    def option_of(name: str) -> str:
-        return options[options.index(name) + 1]
-
-    decoder = CommandDecoder(
-        command=option_of("--decoder-command"), nbest_size=int(option_of("--nbest-size"))
-    )
-    inputs = Inputs.read(option_of("--source"), option_of("--references"))
-    start = read_weights(option_of("--start")).weights
-    result = Loop().run(
-        decoder, MERT(), inputs, start=start, metric=option_of("--metric"), work_dir="run"
-    )
-    assert f"│  {result.initial_score:.2f} │ {result.score:.2f} │" in page
-    for k, one in enumerate(result.rounds):
-        assert f"│ {k:5} │ {one['new']:3} │ {one['score']:6.2f} │" in page
-    output = decoder.decode(result.weights, inputs.sentences)
-    texts = [output.text(k) for k in output.start[:-1]]
-    assert texts == Path("references.txt").read_text().splitlines()
-
-
-def test_the_program_of_the_page_runs(example_folder, capsys):
-    page = (DOCS / "command-decoder.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    exec(program.replace("python3", shlex.join(PYTHON)), {})
-    assert capsys.readouterr().out == "the home red\n"
