@@ -193,7 +193,23 @@ def _smaller(piece: slice, edges: Ints, limit: float) -> list[slice]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ForestSet(Forests):
-    """Forests in memory; see :class:`Forests` and :class:`ForestArrays`."""
+    """Forests in memory; see :class:`Forests`.
+
+    Attributes
+    ----------
+    ids
+        The id of each forest.
+    arrays
+        Nodes, hyperedges and their features, as named arrays.
+    names
+        The features.
+    vocabulary
+        The words that target sides are numbers of.
+    references, sources
+        Texts to compare with, and the inputs, where they are known.
+    files
+        The files it came from, with their digests.
+    """
 
     ids: tuple[GroupId, ...]
     arrays: ForestArrays

@@ -19,6 +19,11 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
     Groups are matched by id and features by name; a feature that a set lacks is 0 there.
     A candidate with the text and the features of an earlier one is dropped. References
     and sources come from the first set that has the group.
+
+    Parameters
+    ----------
+    sets
+        The candidates of each round, the earliest first.
     """
     return merge_traced(sets)[0]
 

@@ -26,7 +26,18 @@ class WeightsFile:
 
 
 def read_weights(path: str | os.PathLike[str]) -> WeightsFile:
-    """Read weights; the format is recognised from the content."""
+    """Read weights; the format is recognised from the content.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+
+    Returns
+    -------
+    WeightsFile
+        Its ``weights``, and what is needed to write others in the same form.
+    """
     source = Source(path)
     text = source.read()
     check_utf8(text, source.name, 1)

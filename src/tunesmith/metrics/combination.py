@@ -191,7 +191,15 @@ class Combination(Metric):
 
 @METRICS.register("sum")
 class Sum(Combination):
-    """The weighted sum of metrics: sum(0.7*bleu,0.3*column:comet)."""
+    """The weighted sum of metrics: sum(0.7*bleu,0.3*column:comet).
+
+    Parameters
+    ----------
+    parts
+        The metrics, or their names.
+    weights
+        A number for each; 1 by default.
+    """
 
     adds = True
 
@@ -206,7 +214,15 @@ class Sum(Combination):
 
 @METRICS.register("harmonic")
 class Harmonic(Combination):
-    """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 where one is not positive."""
+    """The weighted harmonic mean of metrics: harmonic(bleu,chrf); 0 where one is not positive.
+
+    Parameters
+    ----------
+    parts
+        The metrics, or their names.
+    weights
+        A number for each; 1 by default.
+    """
 
     def __init__(
         self, parts: Sequence[Metric | str], weights: Sequence[float] | None = None
@@ -236,7 +252,15 @@ class Harmonic(Combination):
 
 @METRICS.register("min")
 class Minimum(Combination):
-    """The least of several metrics, each times its weight: min(bleu,chrf)."""
+    """The least of several metrics, each times its weight: min(bleu,chrf).
+
+    Parameters
+    ----------
+    parts
+        The metrics, or their names.
+    weights
+        A number for each; 1 by default.
+    """
 
     def combine(self, good: Floats, weights: Floats) -> Floats:
         """Take the least."""

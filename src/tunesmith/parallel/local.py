@@ -80,7 +80,13 @@ def thread_count() -> int:
 
 @contextlib.contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Use so many threads within the block, for kernels and for BLAS; None is all cores."""
+    """Use so many threads within the block, for kernels and for BLAS.
+
+    Parameters
+    ----------
+    count
+        How many; None is all cores.
+    """
     if count is not None and count < 1:
         raise UsageError(f"threads is {count}; give 1 or more")
     import numba

@@ -73,8 +73,12 @@ class TuneResult:
 
     Attributes
     ----------
+    tuner, metric
+        Their names.
     weights
         All weights: the tuned ones, and those of the start whose feature the data lack.
+    start
+        The weights that it began with.
     score, initial_score, oracle_score
         On the metric's customary scale, evaluated afresh. The oracle is the best choice
         of candidates: the best there is if ``oracle_exact``, otherwise the best found.
@@ -90,6 +94,16 @@ class TuneResult:
         ``chosen``.
     history
         One entry a step; ``run`` counts several runs from 0.
+    certificate
+        What is proven about the weights; None where nothing is.
+    line_searches, seconds, seed, threads
+        What it took, and what it was done with.
+    warnings
+        What a user should know; each was given as a warning too.
+    data
+        The files that were read, with their digests.
+    signature
+        A line with all that is needed to do the same again.
     others
         What other metrics say about the same weights.
     runs
