@@ -1,0 +1,130 @@
+"""Which sentences changed between two weights, what that was worth, and how it came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats, Ints, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.report.page.differences import cut, differences
+from tunesmith.report.page.looked_into import Looked, look_into, scores_alone
+from tunesmith.report.page.record import RunRecord, RunSet
+from tunesmith.report.page.view import Sentences, SentenceView
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What became of the output of a set.
+
+    Attributes
+    ----------
+    before, after : [S, K]
+        Statistics of both outputs.
+    changed : bool[S]
+        Whose text changed, or what it is worth.
+    influence : float64[S]
+        By how much the metric of the whole set falls if a sentence alone goes back to what it
+        was, in the metric's unit with the sign that makes more better; 0 where nothing changed.
+    """
+
+    before: Stats
+    after: Stats
+    changed: Flags
+    influence: Floats
+
+
+def sentences_of(record: RunRecord, most: int = 100) -> tuple[Sentences, ...]:
+    """Return what changed in each set, with the ``most`` sentences of each that changed most."""
+    return tuple(_of_set(record, which, held, most) for which, held in record.sets.items())
+
+
+def changes_of(held: RunSet, metric: Metric) -> Changes:
+    """Compare the outputs of a set."""
+    before, after = (TuningSet(output, metric).stats for output in (held.before, held.after))
+    other = ~(before == after).all(axis=1)
+    texts = [held.before.text(g) != held.after.text(g) for g in range(held.after.groups)]
+    influence = np.zeros(len(after))
+    total = after.sum(axis=0)
+    # A sum that equal statistics are taken from and added to may differ by rounding.
+    gone_back = total - after[other] + before[other]
+    sign = 1.0 if metric.higher_is_better else -1.0
+    influence[other] = sign * (metric.score(total) - metric.score(gone_back))
+    return Changes(before, after, other | np.array(texts, np.bool_), influence)
+
+
+def most_changed(changes: Changes, most: int) -> Ints:
+    """Return the groups with the largest influence, the largest first.
+
+    Half of them were for the better and half for the worse, as far as there are so many:
+    otherwise a good run would show none of its mistakes.
+    """
+    groups = np.flatnonzero(changes.changed)
+    influence = changes.influence[groups]
+    order = groups[np.argsort(-np.abs(influence), kind="stable")]
+    sign = np.sign(changes.influence[order])
+    better, worse, same = order[sign > 0], order[sign < 0], order[sign == 0]
+    few = min(len(better), len(worse), most // 2)
+    rest = most - few
+    if len(better) <= len(worse):
+        taken = [better[: max(few, most - len(worse))], worse[:rest]]
+    else:
+        taken = [better[:rest], worse[: max(few, most - len(better))]]
+    kept = np.concatenate(taken)
+    kept = kept[np.argsort(-np.abs(changes.influence[kept]), kind="stable")]
+    return np.concatenate([kept, same])[:most]
+
+
+def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences:
+    changes = changes_of(held, record.metric)
+    groups = most_changed(changes, most)
+    name, before = scores_alone(record.metric, changes.before[groups])
+    _, after = scores_alone(record.metric, changes.after[groups])
+    looked = look_into(record, held, groups, changes.after)
+    shown = [
+        _shown(held, int(group), before[k], after[k], float(changes.influence[group]), looked, k)
+        for k, group in enumerate(groups)
+    ]
+    return Sentences(
+        which=which,
+        sentences=held.after.groups,
+        changed=int(changes.changed.sum()),
+        better=int((changes.influence > 0).sum()),
+        worse=int((changes.influence < 0).sum()),
+        features=looked.features,
+        score_name=name,
+        shown=tuple(shown),
+    )
+
+
+def _shown(
+    held: RunSet,
+    group: int,
+    before: float | None,
+    after: float | None,
+    influence: float,
+    looked: Looked,
+    place: int,
+) -> SentenceView:
+    lists = held.lists.candidates
+    old, new = differences(held.before.text(group), held.after.text(group))
+    return SentenceView(
+        id=str(lists.ids[group]),
+        source=cut(lists.sources[group]) if lists.sources is not None else "",
+        references=tuple(cut(text) for text in _references(held, group)),
+        before=old,
+        after=new,
+        score_before=before,
+        score_after=after,
+        influence=influence,
+        candidates=looked.candidates[place],
+        count=int(lists.start[group + 1] - lists.start[group]),
+    )
+
+
+def _references(held: RunSet, group: int) -> list[str]:
+    sets: tuple[CandidateSet, ...] = (held.lists.candidates, held.after)
+    return next((found for s in sets if (found := s.reference_texts(group))), [])
