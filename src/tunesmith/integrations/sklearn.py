@@ -1,0 +1,333 @@
+"""A linear reranker as scikit-learn has its estimators.
+
+>>> reranker = LinearReranker().fit(X, y, groups)
+>>> X.iloc[reranker.choose(X, groups)]
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csc_array, issparse
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.data.features import Features
+from tunesmith.errors import MissingExtraError, UsageError
+from tunesmith.inference.lists import best
+from tunesmith.metrics.column import Column
+from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tuners.base import TUNERS, Tuner
+from tunesmith.tuners.result import TuneResult
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+except ImportError:
+    raise MissingExtraError("tunesmith.integrations.sklearn", "sklearn") from None
+
+#: Seeds that are drawn are below this.
+SEEDS = 2**31 - 1
+
+
+class ArgumentError(UsageError, ValueError):
+    """Arguments that do not go together; a ValueError, as scikit-learn has it."""
+
+
+class LinearReranker(BaseEstimator):  # type: ignore[misc]
+    """Weights with which the best candidate of each group comes first.
+
+    Every row of ``X`` is a candidate, and ``groups`` says which of them stand for choice
+    together. The winner of a group is the row with the highest weighted sum of its features, the
+    first among equals. The weights are tuned so that the mean of ``y`` over the winners is as high
+    as it can be made.
+
+    Parameters
+    ----------
+    tuner
+        The algorithm: a name of ``tunesmith list tuners``, or a tuner.
+    tuner_options
+        Options of a tuner that is given by its name.
+    start
+        Weights to begin with: an array with a number a feature, or a mapping by name.
+    bounds
+        The range of weights, ``{name: (low, high)}``, where None leaves a side open. For tuners
+        that take restrictions.
+    normalise
+        The scale of the weights: ``none``; ``l1`` or ``l2``, that norm being 1; or a feature's
+        name, whose weight becomes 1 or -1.
+    random_state
+        A seed, or a ``numpy.random.RandomState``. None is the seed 1: the same data give the same
+        weights.
+
+    Attributes
+    ----------
+    coef_ : float64[n_features_in_]
+        The weights.
+    result_ : TuneResult
+        How they came about; it prints itself.
+    n_features_in_ : int
+        How many features there are.
+    feature_names_in_ : object[n_features_in_]
+        Their names, where ``X`` was a frame; otherwise results call them x0, x1 ...
+
+    Notes
+    -----
+    Negate a cost: more of ``y`` is better. Metrics of whole corpora, as BLEU, need texts; for them
+    there is ``TuningSet``.
+    """
+
+    # With metadata routing, groups that are passed reach all who need them.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"groups": True}
+
+    def __init__(
+        self,
+        tuner: str | Tuner = "mert",
+        *,
+        tuner_options: Mapping[str, Any] | None = None,
+        start: Sequence[float] | Mapping[str, float] | None = None,
+        bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+        normalise: str = "none",
+        random_state: Any = None,
+    ) -> None:
+        self.tuner = tuner
+        self.tuner_options = tuner_options
+        self.start = start
+        self.bounds = bounds
+        self.normalise = normalise
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> LinearReranker:  # noqa: N803
+        """Tune the weights.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix [n, d]
+            A row a candidate, a column a feature.
+        y : [n]
+            What each candidate is worth, more being better: a reward, or 0 and 1.
+        groups : [n]
+            The group of each row: numbers or texts, in any order. None makes all rows one group.
+        """
+        rows, worth = _validated(self, X, y=y, y_numeric=True)
+        names = self._names(X)
+        if groups is None and rows.shape[0] > 1:
+            warnings.warn(
+                f"groups is not given: all {rows.shape[0]} rows are one group, of which one row "
+                "is chosen; give groups (in cross-validation, by metadata routing)",
+                stacklevel=2,
+            )
+        candidates, _ = _grouped(rows, names, groups, worth)
+        result = self._tuner().fit(
+            TuningSet(candidates, Column("y")),
+            self._start(names),
+            rng=self._seed(),
+            normalise=self.normalise,
+        )
+        self.coef_: Floats = result.weights.aligned(names)
+        self.result_: TuneResult = result
+        return self
+
+    def predict(self, X: Any) -> Floats:  # noqa: N803
+        """Return the score of each row under the weights; compare those of one group."""
+        rows = self._checked(X)
+        return _features(rows, _numbered(rows)).dot(self.coef_)
+
+    def rank(self, X: Any, groups: Any = None) -> Ints:  # noqa: N803
+        """Return each row's place in its group: 1 is the best, the first among equals."""
+        candidates, order = self._of(X, groups)
+        scores = candidates.features.dot(self.coef_)
+        sizes = np.diff(candidates.start)
+        owners = np.repeat(np.arange(candidates.groups), sizes)
+        best_first = np.lexsort((-scores, owners))
+        places = np.empty(len(order), np.int64)
+        behind = np.arange(len(order)) - np.repeat(candidates.start[:-1], sizes)
+        places[order[best_first]] = behind + 1
+        return places
+
+    def choose(self, X: Any, groups: Any = None) -> Ints:  # noqa: N803
+        """Return the row of each group's winner, groups being in the order of their first rows."""
+        candidates, order = self._of(X, groups)
+        chosen: Ints = order[best(candidates, self.coef_)]
+        return chosen
+
+    def score(
+        self,
+        X: Any,  # noqa: N803
+        y: Any,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> float:
+        """Return the mean of ``y`` over the winners of all groups.
+
+        Parameters
+        ----------
+        X, y, groups
+            As for :meth:`fit`.
+        sample_weight : [n]
+            How much a row counts where it wins; all alike unless given.
+        """
+        chosen = self.choose(X, groups)
+        count = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        worth = _column("y", y, count)[chosen]
+        if sample_weight is None:
+            return float(worth.mean())
+        weights = _column("sample_weight", sample_weight, count)[chosen]
+        if (weights < 0).any() or not weights.any():
+            raise ArgumentError(
+                "sample_weight of the winners has numbers below 0, or nothing but 0; give weights"
+            )
+        return float(np.average(worth, weights=weights))
+
+    def _of(self, X: Any, groups: Any) -> tuple[CandidateSet, Ints]:  # noqa: N803
+        rows = self._checked(X)
+        return _grouped(rows, _numbered(rows), groups, None)
+
+    def _checked(self, X: Any) -> Any:  # noqa: N803
+        check_is_fitted(self)
+        return _validated(self, X, reset=False)
+
+    def _names(self, X: Any) -> tuple[str, ...]:  # noqa: N803
+        named = getattr(self, "feature_names_in_", None)
+        if named is None:
+            return _numbered(X)
+        names = tuple(named.tolist())
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise ArgumentError(f"two columns are called '{twice}'; rename one")
+        return names
+
+    def _tuner(self) -> Tuner:
+        """Return the algorithm with its options."""
+        if isinstance(self.tuner, Tuner):
+            if self.tuner_options or self.bounds:
+                raise ArgumentError(
+                    "tuner is an object, and options are given too; give them to the object"
+                )
+            return self.tuner
+        if not isinstance(self.tuner, str):
+            raise ArgumentError(f"tuner is {self.tuner!r:.60}; give a name, or a tuner")
+        options = dict(self.tuner_options or {})
+        if self.bounds is not None:
+            options["bound"] = {name: _range(name, pair) for name, pair in self.bounds.items()}
+        try:
+            return TUNERS.get(self.tuner)(**options)
+        except TypeError as error:
+            what = str(error).partition(") ")[2] or str(error)
+            raise ArgumentError(f"tuner '{self.tuner}': {what}; see its options") from None
+
+    def _start(self, names: tuple[str, ...]) -> Mapping[str, float] | None:
+        if self.start is None or isinstance(self.start, Mapping):
+            return self.start
+        values = np.asarray(self.start, np.float64)
+        if values.shape != (len(names),):
+            raise ArgumentError(
+                f"start has the shape {values.shape}; give one number for each of "
+                f"{len(names)} features"
+            )
+        return dict(zip(names, values.tolist(), strict=True))
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 1
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(SEEDS))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.single_output = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        """Return the same before scikit-learn 1.6."""
+        return {"requires_y": True}
+
+
+def _validated(estimator: Any, X: Any, **more: Any) -> Any:  # noqa: N803
+    """Check arguments as scikit-learn does; return them as arrays of numbers."""
+    own = {"accept_sparse": "csr", "dtype": np.float64, **more}
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # before 1.6
+        return estimator._validate_data(X, **own)
+    return validate_data(estimator, X, **own)
+
+
+def _grouped(
+    rows: Any, names: tuple[str, ...], groups: Any, worth: Floats | None
+) -> tuple[CandidateSet, Ints]:
+    """Return candidates with those of a group together, and the row that each of them was."""
+    count = rows.shape[0]
+    numbers = _group_numbers(groups, count)
+    order = np.argsort(numbers, kind="stable")
+    sizes = np.bincount(numbers)
+    nothing = Texts(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
+    found = CandidateSet(
+        tuple(range(len(sizes))),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        _features(rows[order], names),
+        nothing,
+        (),
+        columns={} if worth is None else {"y": worth[order].astype(np.float64)},
+    )
+    return found, order
+
+
+def _group_numbers(groups: Any, count: int) -> Ints:
+    """Return groups as numbers, in the order of their first rows."""
+    if groups is None:
+        return np.zeros(count, np.int64)
+    values = column_or_1d(groups).tolist()
+    if len(values) != count:
+        raise ArgumentError(f"X has {count} rows and groups {len(values)}; give one group a row")
+    seen: dict[Any, int] = {}
+    found = np.empty(count, np.int64)
+    for k, value in enumerate(values):
+        if value is None or value != value:  # noqa: PLR0124  (NaN)
+            raise ArgumentError(f"the group of row {k} is missing; fill the gaps")
+        found[k] = seen.setdefault(value, len(seen))
+    return found
+
+
+def _features(rows: Any, names: tuple[str, ...]) -> Features:
+    """Return rows as features: dense, or sparse."""
+    count, is_sparse = rows.shape[0], bool(issparse(rows))
+    if not is_sparse:
+        return Features(names, rows.T, (), csc_array((count, 0)))
+    columns = csc_array(rows, dtype=np.float64)
+    columns.sum_duplicates()
+    columns.eliminate_zeros()
+    return Features((), np.zeros((0, count)), names, columns)
+
+
+def _numbered(rows: Any) -> tuple[str, ...]:
+    """Return names for columns that have none."""
+    return tuple(f"x{k}" for k in range(rows.shape[1]))
+
+
+def _column(name: str, given: Any, count: int) -> Floats:
+    """Return numbers, one a row."""
+    found: Floats = column_or_1d(check_array(given, ensure_2d=False, dtype=np.float64))
+    if len(found) != count:
+        raise ArgumentError(f"X has {count} rows and {name} {len(found)}; give one number a row")
+    return found
+
+
+def _range(name: str, pair: Any) -> str:
+    """Return a pair of bounds as an option has it."""
+    try:
+        low, high = pair
+        sides = ["" if side is None else repr(float(side)) for side in (low, high)]
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"the bounds of '{name}' are {pair!r:.60}; give a pair of numbers or None"
+        ) from None
+    return ":".join(sides)
