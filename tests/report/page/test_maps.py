@@ -45,8 +45,9 @@ def test_pixels_are_means_of_a_dense_scan(small, metric):
     record = record_of(lists=lists_of(blocks, values, metric=metric), weights=WEIGHTS)
     surfaces = surfaces_of(record)
     (one,) = maps_of(record, surfaces, [("f0", "f2")]).maps
-    windows = {curve.feature: curve.window for curve in surfaces.curves}
-    assert (one.x_range, one.y_range) == (windows["f0"], windows["f2"])
+    for feature, (low, high) in (("f0", one.x_range), ("f2", one.y_range)):
+        (curve,) = (curve for curve in surfaces.curves if curve.feature == feature)
+        assert curve.window[0] <= low < curve.weight < high <= curve.window[1]
     assert (one.columns, one.rows) == (7, 5)
     scores = scores_of(one)
     assert scores.shape == (5, 7)
@@ -65,6 +66,36 @@ def test_pixels_are_means_of_a_dense_scan(small, metric):
     column, row = int((x - ends[0]) / width), int(np.argmin(np.abs(middles - y)))
     assert scores[row, column] == score
     assert x == pytest.approx(0.5 * (ends[column] + ends[column + 1]))
+
+
+@pytest.mark.parametrize("is_band", [False, True])
+@pytest.mark.parametrize("higher", [False, True])
+def test_axes_show_where_the_metric_is_good(higher, is_band):
+    blocks, values = problem()
+    record = record_of(lists=lists_of(blocks, values), weights=WEIGHTS)
+    curve = surfaces_of(record).curves[0]
+    hill = (10.0, 10.0, 10.0, 30.0, 10.0, 10.0, 10.0)
+    edges = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)
+    made = {"weight": 0.5, "window": (-100.0, 100.0), "edges": edges, "scores": hill}
+    if is_band:
+        ends = np.linspace(-100.0, 100.0, 201)
+        tops = [30.0 if -1.0 <= x < 1.0 else 10.0 for x in ends[:-1]]
+        band = {"ends": tuple(ends), "low": tuple(tops), "high": tuple(tops)}
+        made = {"weight": 0.5, "window": (-100.0, 100.0), "edges": (), "scores": (), "band": band}
+    if not higher:
+        made["scores"] = tuple(-score for score in made["scores"])
+        if is_band:
+            made["band"] = band | {key: tuple(-np.array(tops)) for key in ("low", "high")}
+    low, high = module.window_of(dataclasses.replace(curve, **made), higher)
+    # The hill is from -1 to 1, and has three quarters of that on both sides.
+    assert (low, high) == pytest.approx((-2.5, 2.5), abs=0.01)
+    far = dataclasses.replace(curve, **made | {"weight": 90.0})
+    assert module.window_of(far, higher)[1] > 90.0
+
+
+def test_where_nothing_changes_an_axis_shows_all():
+    curve = surfaces_of(record_of(lists=lists_of([[(1.0,), (1.0,)]], [[1, 2]]))).curves[0]
+    assert module.window_of(curve, True) == curve.window
 
 
 @settings(max_examples=50, deadline=None)

@@ -17,16 +17,20 @@ from tunesmith.progress import progress
 from tunesmith.report.curves import Span
 from tunesmith.report.map import pixels
 from tunesmith.report.page.record import RunRecord
-from tunesmith.report.page.surfaces import by_importance, line_along
-from tunesmith.report.page.view import Map, Maps, Surfaces
+from tunesmith.report.page.surfaces import by_importance, curve_of, line_along
+from tunesmith.report.page.view import Map, Maps, SurfaceCurve, Surfaces
 from tunesmith.report.page.weight_table import spreads
-from tunesmith.report.surface_panels import whole_window
 from tunesmith.search.line import surface
 
 #: Pixels of a map: rows, each an exact line, and columns.
 ROWS, COLUMNS = 60, 80
+#: Columns in which a curve is looked at to find where it is good.
+FINE = 400
 #: The greatest value of a pixel.
 TOP = 65535
+#: An axis shows where the metric along it is better than so much of the way from the usual to the
+#: best score, and on both sides so many times the width of that.
+GOOD, ROOM = 0.5, 0.75
 
 
 def maps_of(
@@ -40,7 +44,8 @@ def maps_of(
     Parameters
     ----------
     surfaces
-        Whose windows the axes have; other windows are found where a feature is not among them.
+        What the ranges of the axes are found from; more are followed where a feature is not
+        among them.
     pairs
         Features to show, the horizontal one first; pairs of those that say most by default.
     features
@@ -76,14 +81,14 @@ class _Drawing:
         self.names = self.hypotheses.names
         self.weights = record.weights.aligned(self.names)
         self.here = self.hypotheses.point(self.weights)
-        self.windows: dict[str, Span] = {one.feature: one.window for one in surfaces.curves}
+        self.curves = {one.feature: one for one in surfaces.curves}
 
     def usual(self, features: int) -> list[tuple[str, str]]:
         """Return all pairs of those features that say most; what never varies is not among them."""
         spread = spreads(self.hypotheses)
         order = by_importance(self.hypotheses, self.weights)
-        names = [self.names[d] for d in order if spread[d] > 0.0][:features]
-        return list(itertools.combinations([n for n in names if n in self.windows], 2))
+        names = [self.names[d] for d in order if spread[d] > 0.0]
+        return list(itertools.combinations([n for n in names if n in self.curves][:features], 2))
 
     def checked(self, pair: tuple[str, str]) -> tuple[str, str]:
         """Return a pair that was asked for."""
@@ -132,10 +137,32 @@ class _Drawing:
         )
 
     def _window(self, name: str) -> Span:
-        if name not in self.windows:
+        if name not in self.curves:
             line = line_along(self.hypotheses, self.weights, self.names.index(name))
-            self.windows[name] = whole_window(line)
-        return self.windows[name]
+            self.curves[name] = curve_of(line, float(np.abs(self.weights).max()))
+        return window_of(self.curves[name], self.hypotheses.metric.higher_is_better)
+
+
+def window_of(curve: SurfaceCurve, higher: bool) -> Span:
+    """Return where the metric is good along a weight, with the weight and some room around.
+
+    Most of a line is far from good weights: a map of all of it would show them as one pixel.
+    """
+    low, high = curve.window
+    columns = np.linspace(low, high, FINE + 1)
+    if curve.band is not None:
+        ends = np.array(curve.band["ends"])
+        scores = 0.5 * (np.array(curve.band["low"]) + np.array(curve.band["high"]))
+        means, _, _ = pixels(ends[1:-1], scores, columns)
+    else:
+        means, _, _ = pixels(np.array(curve.edges), np.array(curve.scores), columns)
+    gains = means if higher else -means
+    usual, best = float(np.median(gains)), float(gains.max())
+    good = np.flatnonzero(gains >= usual + GOOD * (best - usual))
+    first = min(float(columns[good[0]]), curve.weight)
+    last = max(float(columns[good[-1] + 1]), curve.weight)
+    room = ROOM * (last - first)
+    return max(low, first - room), min(high, last + room)
 
 
 def _row(hypotheses: ListHypotheses, point: Point, along: Direction, ends: Floats) -> Floats:

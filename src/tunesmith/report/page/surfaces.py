@@ -40,7 +40,7 @@ def surfaces_of(record: RunRecord, most: int = 40) -> Surfaces | None:
             line = line_along(hypotheses, weights, feature)
         except TunesmithError:  # the metric is not a number everywhere
             return None
-        return _curve(line, float(np.abs(weights).max()), steps)
+        return curve_of(line, float(np.abs(weights).max()), steps)
 
     curves = [curve for curve in map_pieces(follow, order) if curve is not None]
     left_out = len(hypotheses.names) - len(curves)
@@ -80,7 +80,7 @@ def _note(record: RunRecord, failed: int) -> str:
     return " ".join(notes)
 
 
-def _curve(line: Line, largest: float, most: int) -> SurfaceCurve:
+def curve_of(line: Line, largest: float, most: int = MOST) -> SurfaceCurve:
     """Describe one curve; widths are relative to the weight, or to the largest one."""
     (curve,) = line.curves
     window, close = whole_window(line), _close(line, curve)
