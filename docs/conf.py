@@ -1,5 +1,11 @@
 """Sphinx configuration; the build needs no network."""
 
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
 from tunesmith import __version__
 
 project = "tunesmith"
@@ -24,3 +30,35 @@ autodoc_class_signature = "mixed"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+
+
+def options_as_parameters(
+    app: Any, what: str, name: str, obj: Any, given: Any, lines: list[str]
+) -> None:
+    """Add the options of a tuner, metric or decoder to its docstring: their help is there."""
+    if what != "class" or not dataclasses.is_dataclass(obj):
+        return
+    options = [field for field in dataclasses.fields(obj) if field.metadata.get("help")]
+    if not options or "Parameters" in lines:
+        return
+    lines += ["", "Parameters", "----------"]
+    for option in sorted(options, key=lambda field: bool(field.kw_only)):  # own ones come first
+        lines += [option.name, f"    {option.metadata['help']}; {option.default!r} by default."]
+    lines += [""]
+
+
+def short_signature(
+    app: Any, what: str, name: str, obj: Any, given: Any, signature: str | None, returned: Any
+) -> tuple[str, Any] | None:
+    """Leave out of a class's signature what its options say below it."""
+    if what == "class" and inspect.isclass(obj) and dataclasses.is_dataclass(obj):
+        fields = [field for field in dataclasses.fields(obj) if field.init]
+        if len(fields) > 6 and all("help" in field.metadata for field in fields):
+            return "(**options)", returned
+    return None
+
+
+def setup(app: Any) -> None:
+    """Connect the two; the first before the docstrings are read as NumPy's."""
+    app.connect("autodoc-process-docstring", options_as_parameters, priority=400)
+    app.connect("autodoc-process-signature", short_signature)
