@@ -109,6 +109,7 @@ def test_the_objective_is_that_of_the_weights(name, seed, strength):
         assert entry["gain"] - entry["penalty"] <= outcome.objective + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 @pytest.mark.filterwarnings("ignore:prior")
 @every_penalty
 @settings(max_examples=12)
@@ -315,6 +316,7 @@ def test_each_strength_begins_where_the_one_before_ended(name):
     assert np.array_equal(found, weights)
 
 
+@pytest.mark.filterwarnings("ignore:the test set is scored with each")
 @pytest.mark.parametrize("metric", [Mean(), Loss()])
 def test_the_best_on_the_development_set_is_chosen(metric):
     tuning, dev, test = (task(seed, 6, 20, metric, noise=1.0) for seed in (21, 22, 23))
@@ -340,6 +342,7 @@ def test_the_best_on_the_development_set_is_chosen(metric):
     assert [entry["step"] for entry in result.history] == list(range(len(result.history)))
 
 
+@pytest.mark.filterwarnings("ignore:the test set is scored with each")
 def test_the_test_set_has_no_influence():
     tuning, dev, test = (task(seed, 6, 20, noise=1.0) for seed in (71, 72, 73))
     tuner = MERT(restarts=2, penalty="l2-normalized", strength=(1e-3, 1e-2, 0.1, 1.0))
@@ -473,6 +476,8 @@ def test_the_same_bits_for_any_number_of_threads(real, start):
     assert other.weights != found[0][0]
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
+@pytest.mark.filterwarnings("ignore:the test set is scored with each")
 def test_the_result_is_json_and_prints_its_path(real, start):
     options = {"penalty": "l2-prior", "prior": start, "strength": (1e-4, 1e-2)}
     tuner = MERT(restarts=0, walks=0, **options)

@@ -82,6 +82,8 @@ def test_a_held_out_set_is_asked_for():
         Walk(objective=("metric", "document")).fit(GOOD)
 
 
+@pytest.mark.filterwarnings("ignore:the test set is scored with each")
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_objectives_are_compared_with_the_same_random_numbers():
     result = Walk(objective=("metric", "document")).fit(GOOD, {"f0": 1.0}, dev=GOOD)
     drawn = [entry["drawn"] for entry in result.history if "drawn" in entry]

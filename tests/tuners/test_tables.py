@@ -40,6 +40,8 @@ def test_an_oracle_from_below():
     assert row("bleu:order=1")[3].startswith("≥ ")
 
 
+@pytest.mark.filterwarnings("ignore:the test set is scored with each")
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_a_path_keeps_its_numbers_on_a_narrow_terminal():
     candidates = ts.from_arrays(
         [0, 0, 1, 1],

@@ -24,6 +24,7 @@ from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.guards import unguarded
 from tunesmith.tuners.listening import Callback, settings_of, telling
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
@@ -235,7 +236,10 @@ class Auto(Remembering):
             own = self._with(race, {})
             # A generator goes on from run to run, a seed does not: with both, runs begin alike.
             numbers = rng if held is dev else copy.deepcopy(rng)
-            return race.explained(Tuner.fit(own, part, start, held, numbers, strict, **about), part)
+            # Parts of one set may share sentences that recur in it, which is nobody's mistake.
+            with unguarded() if held is not dev else contextlib.nullcontext():
+                result = Tuner.fit(own, part, start, held, numbers, strict, **about)
+            return race.explained(result, part)
 
         self.check_forests(not isinstance(tuning, TuningSet))
         if dev is not None or groups < LEAST:

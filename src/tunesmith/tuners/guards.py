@@ -135,8 +135,8 @@ def overlap(one: Tunable, other: Tunable) -> Overlap:
     """Find out how many sentences of the second set are in the first.
 
     A sentence is its references together with its source, or with a candidate that both lists
-    have. Where there are no references its whole list counts, and where there is nothing but
-    references, those that are long.
+    have. Where there are no references its whole list counts; of forests with nothing but
+    references, those that are long, and of forests with nothing at all the files.
     """
     first, second = _held(one), _held(other)
     if first is None or second is None:
@@ -145,13 +145,15 @@ def overlap(one: Tunable, other: Tunable) -> Overlap:
         return Overlap(second.groups, second.groups, True)
     if first.references is not None and second.references is not None:
         found, is_long = _by_references(first, second)
-    else:
+    elif isinstance(first, CandidateSet) and isinstance(second, CandidateSet):
         found, is_long = _by_lists(first, second)
+    else:
+        digests = {file.sha256 for file in one.files}
+        shared = [file.path for file in other.files if file.sha256 in digests]
+        return Overlap(0, second.groups, False, shared[0] if shared else None)
     common = int(found.sum())
     is_certain = bool((found & is_long).any()) or common >= SHARE * second.groups
-    mine = {file.sha256 for file in one.files if file.format not in {"text", "scores"}}
-    shared = [file.path for file in other.files if file.sha256 in mine]
-    return Overlap(common, second.groups, is_certain and common > 0, shared[0] if shared else None)
+    return Overlap(common, second.groups, is_certain and common > 0)
 
 
 def overlap_of_texts(
@@ -220,17 +222,26 @@ def _by_references(first: Any, second: Any) -> tuple[Flags, Flags]:
     return known, is_long
 
 
-def _by_lists(first: Any, second: Any) -> tuple[Flags, Flags]:
-    """Tell which lists of the second set are in the first, and which have long texts."""
-    nothing = np.zeros(second.groups, bool)
-    if not all(isinstance(held, CandidateSet) and len(held.texts.ids) for held in (first, second)):
-        return nothing, nothing
+def _by_lists(first: CandidateSet, second: CandidateSet) -> tuple[Flags, Flags]:
+    """Tell which lists of the second set are in the first, and which have long texts.
+
+    Without texts the values of dense features count as words.
+    """
+    if len(first.texts.ids) and len(second.texts.ids):
+        marks = [
+            _folded(_texts_of(held.texts, held.vocabulary).view(np.uint64), held.start)
+            for held in (first, second)
+        ]
+        words = np.add.reduceat(second.texts.lengths, second.start[:-1])
+        return np.isin(marks[1], marks[0]), words >= LONG * np.diff(second.start)
+    names = second.features.dense_names
+    if not names or first.features.dense_names != names:
+        return np.zeros(second.groups, bool), np.zeros(second.groups, bool)
     marks = []
     for held in (first, second):
-        every = _texts_of(held.texts, held.vocabulary)
-        marks.append(_folded(every.view(np.uint64), held.start))
-    mean = np.add.reduceat(second.texts.lengths, second.start[:-1]) / np.diff(second.start)
-    return np.isin(marks[1], marks[0]), mean >= LONG
+        rows = np.ascontiguousarray(held.features.dense.T + 0.0).view(np.uint64).ravel()
+        marks.append(_folded(rows, held.start * len(names)))
+    return np.isin(marks[1], marks[0]), np.diff(second.start) * len(names) >= LONG
 
 
 def _of_references(held: Any) -> tuple[Ints, Ints]:
@@ -246,9 +257,11 @@ def _of_references(held: Any) -> tuple[Ints, Ints]:
 
 def _of_candidates(held: CandidateSet, groups: Ints, marks: Ints) -> tuple[Ints, Ints]:
     """Return a number for each candidate with its references, and which of the groups has it."""
-    some = held.with_groups(groups)
-    group = np.repeat(np.arange(len(groups)), np.diff(some.start))
-    texts = _texts_of(some.texts, held.vocabulary)
+    sizes = np.diff(held.start)[groups]
+    group = np.repeat(np.arange(len(groups)), sizes)
+    before = np.cumsum(sizes) - sizes
+    rows = np.arange(len(group)) + (held.start[groups] - before)[group]
+    texts = _texts_of(held.texts.some(rows), held.vocabulary)
     both = np.column_stack([marks[groups][group], texts]).ravel()
     return _folded(both.view(np.uint64), np.arange(0, len(both) + 1, 2)), group
 
