@@ -54,12 +54,13 @@ from tunesmith.cli.tune_options import (
     value_of,
     with_options,
 )
+from tunesmith.cli.tune_replicates import check_replicates, finish_replicates
 from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
 
 if TYPE_CHECKING:
     from tunesmith.metrics.tunable import Tunable
-    from tunesmith.tuners.result import Combine
+    from tunesmith.tuners.result import Combine, TuneResult
 
 
 def command(arguments: Sequence[str]) -> Callable[..., None]:
@@ -128,6 +129,14 @@ def run(
             metavar="best|average|median",
         ),
     ] = "best",
+    replicates: Annotated[
+        int,
+        typer.Option(
+            help="Independent runs, with this seed and those after it: mean and deviation of their "
+            "scores, a file for each beside --out, and there the run in the middle.",
+            metavar="INTEGER",
+        ),
+    ] = 1,
     normalise: Normalise = "none",
     seed: Seed = 1,
     forest_search: Search = "rerank",
@@ -155,6 +164,7 @@ def run(
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
     from tunesmith.tuners.combine import check_runs
+    from tunesmith.tuners.replicates import Replicates, replicate
 
     one_kind(candidates, forests)
     own_files = _Files(candidates, forests, references, scores)
@@ -163,8 +173,10 @@ def run(
         "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
     _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
+    beside = check_replicates(replicates, out, log)
     for given in (own_files, *held_out.values()):
-        check_not_read("--out", out, given.paths)
+        for path in (out, *beside):
+            check_not_read("--out", path, given.paths)
     set_memory(memory)
     has_forests = any(given.forests for given in (own_files, *held_out.values()))
     options = forest_options(forest_search, list_size, forest_lists, has_forests)
@@ -180,7 +192,8 @@ def run(
     check_runs(runs, combine)
     if combine != "best" and runs == 1:
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
-    check_output(out, as_json)
+    for path in (out, *beside):
+        check_output(path, as_json)
     callbacks = trackers(log)
     begun = None if start is None else read_weights(start)
 
@@ -203,12 +216,13 @@ def run(
             tuning = pruning.applied(tuning, begun.weights.matched(tuning.names))
         session.note(f"{tuning.forests!r}, pruned")
     dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
-    with names_of(start):
-        result = algorithm.fit(
+
+    def fit(with_seed: int) -> TuneResult:
+        return algorithm.fit(
             tuning,
             None if begun is None else begun.weights,
             dev,
-            seed,
+            with_seed,
             strict,
             test=test,
             runs=runs,
@@ -219,14 +233,17 @@ def run(
             others=metric[1:],
             callbacks=callbacks,
         )
-    is_text = begun is not None and begun.format != "json"
-    finish(
-        session,
-        result,
-        out,
-        as_json,
-        lambda found: begun.rewritten(found.weights) if begun and is_text else None,
-    )
+
+    def rewritten(found: TuneResult) -> bytes | None:
+        is_text = begun is not None and begun.format != "json"
+        return begun.rewritten(found.weights) if begun and is_text else None
+
+    with names_of(start):
+        if replicates == 1:
+            finish(session, fit(seed), out, as_json, rewritten)
+            return
+        found = Replicates.of(replicate(fit, seed, replicates), measure.higher_is_better)
+    finish_replicates(session, found, out, beside, as_json, rewritten)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ INSTEAD = {
     },
     "prune": "a decoder prunes by itself; see its own options",
     "runs": "a loop tunes once in each round; start it again with another --seed and --work-dir",
+    "replicates": "a loop is one run; start it once for each --seed, with its own --work-dir and "
+    "--out",
     "combine": "a loop has one run; --final average averages its rounds",
 }
 

@@ -221,6 +221,22 @@ def finish(
     rewritten
         Gives the weights in the format that they came in; None where they came in none.
     """
+    result = keep_result(session, result, out, rewritten)
+    if as_json:
+        print_json(result.to_dict())
+    elif out != "-":
+        from rich.console import Console
+
+        Console().print(result, crop=False)
+
+
+def keep_result(
+    session: Session,
+    result: TuneResult,
+    out: str | None,
+    rewritten: Callable[[TuneResult], bytes | None],
+) -> TuneResult:
+    """Write a result, with all that was warned of so far; return it."""
     from tunesmith.io.streams import write_atomically
 
     if not any(result.weights.values()):
@@ -235,9 +251,4 @@ def finish(
         data = None if out.endswith(".json") else rewritten(result)
         whole = json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_atomically(out, whole if data is None else data)
-    if as_json:
-        print_json(result.to_dict())
-    elif out != "-":
-        from rich.console import Console
-
-        Console().print(result, crop=False)
+    return result

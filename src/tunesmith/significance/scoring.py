@@ -129,8 +129,9 @@ def _chrf(metric: CHRF, sums: Stats) -> Scores:
 
 def _ratio(above: Stats, below: Stats) -> Scores:
     is_there = below > 0
-    found = above / np.where(is_there, below, 1).astype(below.dtype)
-    return np.where(is_there, found, below.dtype.type(EPSILON))
+    ratio = above / np.where(is_there, below, 1).astype(below.dtype)
+    found: Scores = np.where(is_there, ratio, below.dtype.type(EPSILON))
+    return found
 
 
 def _ter(sums: Stats) -> Scores:
@@ -146,4 +147,7 @@ def _as_listed(scores: Scores, is_computed: Flags) -> Scores:
 
     Where one is not computed from the sums, it is a number of Python's, of double precision.
     """
-    return scores if is_computed.all() else scores.astype(np.float64)
+    if is_computed.all():
+        return scores
+    doubles: Scores = scores.astype(np.float64)
+    return doubles

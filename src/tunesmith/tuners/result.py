@@ -128,6 +128,9 @@ class TuneResult:
     test_scored
         How often the test set has been scored with the result going to the same file, other
         settings each time; None without a test set or a file.
+    replicates
+        If there were several independent runs, of which this is the one in the middle: ``seed``,
+        ``score``, ``dev_score``, ``test_score`` and ``file`` of each, and how they spread.
     engine, workers
         Who worked, and how many processes beside this one did; threads are in this one.
     """
@@ -163,6 +166,7 @@ class TuneResult:
     stopped: str | None = None
     inputs: dict[str, Any] | None = None
     test_scored: int | None = None
+    replicates: dict[str, Any] | None = None
     engine: str = field(default_factory=lambda: current_engine().name)
     workers: int = field(default_factory=_workers)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from tunesmith.metrics.tuning import Oracle
     from tunesmith.tuners.certify import Certified
+    from tunesmith.tuners.replicates import Replicates
     from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
 #: Weights that a table shows; the largest come first where there are more.
@@ -285,6 +286,30 @@ def certified_table(result: Certified) -> Group:
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
     return Group(table, _line(text))
+
+
+def replicates_table(found: Replicates) -> Group:
+    """Lay out how the scores of independent runs spread."""
+    seeds = [result.seed for result in found.results]
+    table = Table(title=f"{len(seeds)} runs", title_justify="left", title_style="bold")
+    table.add_column("metric", min_width=NARROW, overflow="fold")
+    table.add_column("set")
+    for column in ("mean", "deviation", "min", "max"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for one in found.spreads():
+        digits = 2 if abs(one.mean) > 1 else 4
+        numbers = (one.mean, one.deviation, one.minimum, one.maximum)
+        shown = [f"{value:.{digits}f}" for value in numbers]
+        table.add_row(Text(one.metric), one.set, *shown)
+    chosen = found.results[found.chosen]
+    return Group(
+        table,
+        _line(
+            f"seeds {seeds[0]} to {seeds[-1]}; the run in the middle by the {found.by} score has "
+            f"seed {chosen.seed}:"
+        ),
+        chosen,
+    )
 
 
 def as_text(result: TuneResult | Certified) -> str:
