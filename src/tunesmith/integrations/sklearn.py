@@ -38,6 +38,40 @@ class ArgumentError(UsageError, ValueError):
     """Arguments that do not go together; a ValueError, as scikit-learn has it."""
 
 
+def mean_of_winners(
+    y_true: Any, y_pred: Any, groups: Any = None, sample_weight: Any = None
+) -> float:
+    """Return the mean of what those are worth who have the highest scores of their groups.
+
+    For ``sklearn.metrics.make_scorer``, with ``set_score_request(groups=True)``: some versions of
+    scikit-learn do not pass groups on to the ``score`` of an estimator in a pipeline.
+
+    Parameters
+    ----------
+    y_true, y_pred : [n]
+        What rows are worth, and their scores.
+    groups : [n]
+        The group of each row; None makes all rows one group.
+    sample_weight : [n]
+        How much a row counts where it wins; all alike unless given.
+    """
+    scores = _column("y_pred", y_pred)
+    count = len(scores)
+    _warn_of_one_group(groups, count)
+    numbers = _group_numbers(groups, count)
+    order = np.lexsort((-scores, numbers))
+    chosen = order[np.flatnonzero(np.diff(numbers[order], prepend=-1))]
+    worth = _column("y", y_true, count)[chosen]
+    if sample_weight is None:
+        return float(worth.mean())
+    weights = _column("sample_weight", sample_weight, count)[chosen]
+    if (weights < 0).any() or not weights.any():
+        raise ArgumentError(
+            "sample_weight of the winners has numbers below 0, or nothing but 0; give weights"
+        )
+    return float(np.average(worth, weights=weights))
+
+
 class LinearReranker(BaseEstimator):  # type: ignore[misc]
     """Weights with which the best candidate of each group comes first.
 
@@ -116,12 +150,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         """
         rows, worth = _validated(self, X, y=y, y_numeric=True)
         names = self._names(X)
-        if groups is None and rows.shape[0] > 1:
-            warnings.warn(
-                f"groups is not given: all {rows.shape[0]} rows are one group, of which one row "
-                "is chosen; give groups (in cross-validation, by metadata routing)",
-                stacklevel=2,
-            )
+        _warn_of_one_group(groups, rows.shape[0])
         candidates, _ = _grouped(rows, names, groups, worth)
         result = self._tuner().fit(
             TuningSet(candidates, Column("y")),
@@ -172,17 +201,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         sample_weight : [n]
             How much a row counts where it wins; all alike unless given.
         """
-        chosen = self.choose(X, groups)
-        count = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-        worth = _column("y", y, count)[chosen]
-        if sample_weight is None:
-            return float(worth.mean())
-        weights = _column("sample_weight", sample_weight, count)[chosen]
-        if (weights < 0).any() or not weights.any():
-            raise ArgumentError(
-                "sample_weight of the winners has numbers below 0, or nothing but 0; give weights"
-            )
-        return float(np.average(worth, weights=weights))
+        return mean_of_winners(y, self.predict(X), groups, sample_weight)
 
     def _of(self, X: Any, groups: Any) -> tuple[CandidateSet, Ints]:  # noqa: N803
         rows = self._checked(X)
@@ -313,12 +332,22 @@ def _numbered(rows: Any) -> tuple[str, ...]:
     return tuple(f"x{k}" for k in range(rows.shape[1]))
 
 
-def _column(name: str, given: Any, count: int) -> Floats:
+def _column(name: str, given: Any, count: int | None = None) -> Floats:
     """Return numbers, one a row."""
     found: Floats = column_or_1d(check_array(given, ensure_2d=False, dtype=np.float64))
-    if len(found) != count:
+    if count is not None and len(found) != count:
         raise ArgumentError(f"X has {count} rows and {name} {len(found)}; give one number a row")
     return found
+
+
+def _warn_of_one_group(groups: Any, count: int) -> None:
+    """Warn where groups are missing: one winner of all rows is hardly ever what is meant."""
+    if groups is None and count > 1:
+        warnings.warn(
+            f"groups is not given: all {count} rows are one group, of which one row is chosen; "
+            "give groups (in cross-validation, by metadata routing)",
+            stacklevel=3,
+        )
 
 
 def _range(name: str, pair: Any) -> str:
