@@ -36,6 +36,7 @@ def options_as_parameters(
     app: Any, what: str, name: str, obj: Any, given: Any, lines: list[str]
 ) -> None:
     """Add the options of a tuner, metric or decoder to its docstring: their help is there."""
+    expand_names(lines)
     if what != "class" or not dataclasses.is_dataclass(obj):
         return
     options = [field for field in dataclasses.fields(obj) if field.metadata.get("help")]
@@ -45,6 +46,20 @@ def options_as_parameters(
     for option in sorted(options, key=lambda field: bool(field.kw_only)):  # own ones come first
         lines += [option.name, f"    {option.metadata['help']}; {option.default!r} by default."]
     lines += [""]
+
+
+def expand_names(lines: list[str]) -> None:
+    """Give every name of ``one, other`` its own entry: attributes are one a line."""
+    for number in reversed(range(len(lines) - 1)):
+        names = lines[number].split(", ")
+        if len(names) < 2 or not all(map(str.isidentifier, names)):
+            continue
+        end = number + 1
+        while end < len(lines) and lines[end].startswith("    "):
+            end += 1
+        said = lines[number + 1 : end]
+        if said:
+            lines[number:end] = [line for name in names for line in (name, *said)]
 
 
 def short_signature(

@@ -66,7 +66,10 @@ def decoder_checks(
     weights: Mapping[str, float],
     best_first: bool = True,
 ) -> list[Check[Any]]:
-    """Return the checks of a decoder, for ``pytest.mark.parametrize``."""
+    """Return the checks of a decoder, for ``pytest.mark.parametrize``.
+
+    ``decoder``, ``sentences``, ``weights`` and ``best_first`` are as for :func:`check_decoder`.
+    """
     made = decoder() if isinstance(decoder, type) else decoder
     asked = [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
     if len(asked) < 2:

@@ -50,7 +50,10 @@ def check_directions(directions: Directions | type[Directions]) -> None:
 
 
 def directions_checks(directions: Directions | type[Directions]) -> list[Check[Any]]:
-    """Return the checks of a direction finder, for ``pytest.mark.parametrize``."""
+    """Return the checks of a direction finder, for ``pytest.mark.parametrize``.
+
+    ``directions`` is as for :func:`check_directions`.
+    """
     made = directions() if isinstance(directions, type) else directions
     return checks_of(RULES, name_of(made), _Probe(made))
 

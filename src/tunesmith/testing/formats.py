@@ -78,7 +78,10 @@ def format_checks(
     sample: bytes | None = None,
     features: Sequence[str] = FEATURES,
 ) -> list[Check[Any]]:
-    """Return the checks of a format of candidates, for ``pytest.mark.parametrize``."""
+    """Return the checks of a format of candidates, for ``pytest.mark.parametrize``.
+
+    ``format``, ``sample`` and ``features`` are as for :func:`check_format`.
+    """
     made = format() if isinstance(format, type) else format
     return checks_of(RULES, name_of(made), FormatProbe(made, sample, tuple(features)))
 

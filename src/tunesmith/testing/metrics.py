@@ -56,7 +56,10 @@ def check_metric(metric: Metric | type[Metric]) -> None:
 
 
 def metric_checks(metric: Metric | type[Metric]) -> list[Check[Any]]:
-    """Return the checks of a metric, for ``pytest.mark.parametrize``."""
+    """Return the checks of a metric, for ``pytest.mark.parametrize``.
+
+    ``metric`` is as for :func:`check_metric`.
+    """
     made = _example(metric) if isinstance(metric, type) else metric
     return checks_of(RULES, name_of(made), MetricProbe(made))
 

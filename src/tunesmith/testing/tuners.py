@@ -65,7 +65,10 @@ def check_tuner(tuner: Tuner | type[Tuner], never_worse: bool | None = None) -> 
 
 
 def tuner_checks(tuner: Tuner | type[Tuner], never_worse: bool | None = None) -> list[Check[Any]]:
-    """Return the checks of a tuner, for ``pytest.mark.parametrize``."""
+    """Return the checks of a tuner, for ``pytest.mark.parametrize``.
+
+    ``tuner`` and ``never_worse`` are as for :func:`check_tuner`.
+    """
     made = tuner() if isinstance(tuner, type) else tuner
     promised = made.never_worse if never_worse is None else never_worse
     return checks_of(RULES, name_of(made), _Probe(made, promised))

@@ -52,7 +52,10 @@ def check_weights_format(format: WeightsFormat | type[WeightsFormat]) -> None:  
 def weights_format_checks(
     format: WeightsFormat | type[WeightsFormat],  # noqa: A002
 ) -> list[Check[Any]]:
-    """Return the checks of a format of weights, for ``pytest.mark.parametrize``."""
+    """Return the checks of a format of weights, for ``pytest.mark.parametrize``.
+
+    ``format`` is as for :func:`check_weights_format`.
+    """
     made = format() if isinstance(format, type) else format
     return checks_of(RULES, name_of(made), _Probe(made))
 

@@ -1,0 +1,122 @@
+"""The site is built without a warning; every link within it and in the README leads somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+#: Pages that are read where the source is, not on the site.
+SOURCES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+
+class Links(HTMLParser):
+    """The links, pictures and anchors of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in {"href", "src"} and value:
+                self.links.append(value)
+            elif name == "id" and value:
+                self.anchors.add(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
+    """The pages of the site, built as ``make docs`` does."""
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    folders = [str(ROOT / "docs"), str(out / "html"), "-d", str(out / "trees")]
+    done = subprocess.run(
+        [*command, *folders], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {page: Links(page) for page in (out / "html").rglob("*.html")}
+
+
+def is_elsewhere(link: str) -> bool:
+    """Tell whether a link leads out of the project; such a one must be well-formed."""
+    parts = urlsplit(link)
+    if not parts.scheme:
+        return False
+    if parts.scheme in {"data", "mailto"}:
+        return True
+    assert parts.scheme in {"http", "https"}, link
+    assert "." in parts.netloc, link
+    return True
+
+
+def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
+    wrong = []
+    for page, held in site.items():
+        for link in held.links:
+            if is_elsewhere(link):
+                continue
+            parts = urlsplit(link)
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            anchor = unquote(parts.fragment)
+            if not target.exists() or (
+                target in site and anchor not in {"", *site[target].anchors}
+            ):
+                wrong.append(f"{page.name}: {link}")
+    assert wrong == []
+    assert len(site) > 25
+
+
+def anchors_of(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as they are made where the source is shown."""
+    plain = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", plain, flags=re.MULTILINE):
+        words = re.sub(r"[^\w\- ]", "", heading.lower().strip())
+        found.add(words.replace(" ", "-"))
+    return found
+
+
+def links_of(text: str) -> Iterator[str]:
+    """Yield the targets of links and pictures of a page, but not those of code."""
+    plain = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    yield from re.findall(r"\]\(<?([^)>\s]+)>?\)", plain)
+    yield from re.findall(r"<(https?://[^>\s]+)>", plain)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_links_of_the_source_lead_somewhere(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    count = 0
+    for link in links_of(text):
+        count += 1
+        if is_elsewhere(link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = ROOT / unquote(path) if path else ROOT / name
+        assert target.exists(), f"{name}: {link}"
+        if anchor:
+            assert anchor in anchors_of(target.read_text(encoding="utf-8")), f"{name}: {link}"
+    assert count > 1 or name == "SECURITY.md"
+
+
+def test_links_are_found_wrong_that_are() -> None:
+    text = (
+        "# A page\n[a](b.md#c) `[no](link)` ![p](d.png)\n```text\n[no](link)\n```\n## Two words!\n"
+    )
+    assert list(links_of(text)) == ["b.md#c", "d.png"]
+    assert anchors_of(text) == {"a-page", "two-words"}
+    with pytest.raises(AssertionError):
+        is_elsewhere("htp://example.org")
+    with pytest.raises(AssertionError):
+        is_elsewhere("https://nowhere")

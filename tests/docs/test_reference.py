@@ -1,0 +1,71 @@
+"""Every public name is in the reference, and its docstring says what its parameters are."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+import tunesmith
+import tunesmith.testing
+from tests.docs.blocks import ROOT, pages
+
+PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", PAGE, flags=re.MULTILINE)
+PUBLIC = [
+    *(f"tunesmith.{name}" for name in tunesmith.__all__ if name != "__version__"),
+    *(f"tunesmith.testing.{name}" for name in tunesmith.testing.__all__),
+]
+
+
+def of_integrations() -> set[str]:
+    """Return what pages import from the modules for other libraries."""
+    found = set()
+    for page in pages():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        imports = re.findall(r"from (tunesmith\.integrations\.\w+) import ([\w, ]+)", text)
+        found |= {f"{home}.{name}" for home, names in imports for name in names.split(", ")}
+    return found
+
+
+def value_of(name: str) -> Any:
+    home, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(home), last)
+
+
+def parameters_of(value: Any) -> list[str]:
+    """Return the names of what a function or class is made with, which its text must say.
+
+    Options of plug-ins say it themselves, in their help.
+    """
+    if dataclasses.is_dataclass(value):
+        fields = (field for field in dataclasses.fields(value) if field.init)
+        return [field.name for field in fields if not field.metadata.get("help")]
+    if inspect.isclass(value) and issubclass(value, BaseException):
+        return []
+    kinds = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    parameters = inspect.signature(value).parameters.values()
+    return [one.name for one in parameters if one.kind not in kinds]
+
+
+def test_every_public_name_is_in_the_reference_once() -> None:
+    assert sorted(NAMED) == sorted(set(NAMED))
+    missing = {*PUBLIC, *of_integrations()} - set(NAMED)
+    assert missing == set(), "add them to their group in docs/reference.md"
+    others = {name for name in set(NAMED) - set(PUBLIC) if ".integrations." not in name}
+    assert others == set(), "these are not public"
+    assert all(callable(value_of(name)) for name in NAMED)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_docstring_says_what_parameters_are(name: str) -> None:
+    value = value_of(name)
+    said = inspect.getdoc(value) or ""
+    assert "__doc__" in vars(value) or not inspect.isclass(value)
+    assert len(said.split()) >= 3
+    missing = [one for one in parameters_of(value) if not re.search(rf"\b{one}\b", said)]
+    assert missing == []
