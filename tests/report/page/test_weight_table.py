@@ -62,7 +62,7 @@ def test_rounds_have_the_size_of_the_tuned_weights():
 def test_runs_stand_for_rounds():
     result = {"runs": [{"run": k, "weights": {"a": float(k + 1)}} for k in range(3)]}
     found = weights_of(record_of(result, weights={"a": -2.0}))
-    assert found.rounds == ("0", "1", "2")
+    assert (found.unit, found.rounds) == ("run", ("0", "1", "2"))
     assert found.rows[0].by_round == (2.0, 2.0, 2.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def lengths(figure: Figure, rounds: Rounds) -> None:
 
 def _series(axes: Axes, rounds: Rounds, series: Mapping[str, Sequence[float | None]]) -> None:
     """Draw lines of some columns; rows that do not follow on each other are points."""
-    if rounds.chosen is not None:
+    if rounds.chosen is not None and len(rounds.names) > 1:
         axes.axvspan(
             rounds.chosen - 0.4, rounds.chosen + 0.4, color=CHOSEN, alpha=0.3, lw=0, label="chosen"
         )
@@ -70,6 +70,8 @@ def _series(axes: Axes, rounds: Rounds, series: Mapping[str, Sequence[float | No
         style = LINES.get(name) or {"color": next(left), "marker": "."}
         if are_apart and name != "best so far":
             style = {**style, "linestyle": "none"}
+        if len(values) > MOST_NAMES:
+            style = {**style, "markersize": 3.0}
         known = [(k, value) for k, value in enumerate(values) if value is not None]
         # Where nobody looked between two rows, the line between them is only a guess.
         if len(known) < len(values) and name in {"tune", "dev", "test"}:
@@ -123,7 +125,7 @@ def weights(figure: Figure, table: WeightTable) -> None:
     axes.set_yticks(places, [shown(row.feature) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("weight")
-    _scale(axes, np.concatenate([start, tuned]))
+    _scale(axes.set_xscale, np.concatenate([start, tuned]))
     left_out = table.left_out + len(table.rows) - len(rows)
     more = f", the first {len(rows)} of {len(rows) + left_out}" if left_out else ""
     axes.set_title(f"weights{more}", loc="left", fontsize=12)
@@ -134,7 +136,8 @@ def weights(figure: Figure, table: WeightTable) -> None:
         panels[1].set_title("how much each says", loc="left", fontsize=12)
     for one in panels:
         one.grid(alpha=0.25, axis="x")
-        one.locator_params(axis="x", nbins=6) if one.get_xscale() == "linear" else None
+        if one.get_xscale() == "linear":
+            one.locator_params(axis="x", nbins=6)
     _legend(figure)
 
 
@@ -143,25 +146,25 @@ def weights_by_round(figure: Figure, table: WeightTable) -> None:
     axes = figure.subplots()
     rows = table.rows[:MOST_LINES]
     places = range(len(table.rounds))
+    lines = []
     for k, row in enumerate(rows):
-        values = [np.nan if value is None else value for value in row.by_round]
-        axes.plot(places, values, marker=".", color=_colour(k), linestyle=("-", "--")[k // 8 % 2])
+        held = [np.nan if value is None else value for value in row.by_round]
+        # Runs do not follow on each other.
+        style = ":" if table.unit == "run" else ("-", "--")[k // 8 % 2]
+        marker = ("o", "s")[k // 8 % 2]
+        lines += axes.plot(
+            places, held, marker=marker, markersize=4.0, color=_colour(k), linestyle=style
+        )
     axes.axhline(0.0, color="#444444", linewidth=0.8)
     axes.grid(alpha=0.25)
-    _scale(axes, np.array([v for row in rows for v in row.by_round if v is not None]))
-    named = Rounds("round", table.rounds, {}, {}, None)
-    _name_rows(axes, named)
-    axes.set_ylabel("weight, all rounds scaled alike")
+    values = np.array([v for row in rows for v in row.by_round if v is not None])
+    _scale(axes.set_yscale, values)
+    _name_rows(axes, Rounds(table.unit, table.rounds, {}, {}, None))
+    axes.set_ylabel("weight, all scaled alike")
     more = f", the first {len(rows)}" if len(rows) < len(table.rows) or table.left_out else ""
-    axes.set_title(f"weights by round{more}", loc="left", fontsize=12)
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=_colour(k), linestyle=("-", "--")[k // 8 % 2])
-        for k in range(len(rows))
-    ]
+    axes.set_title(f"weights by {table.unit}{more}", loc="left", fontsize=12)
     names = [label(row.feature, 28) for row in rows]
-    figure.legend(handles, names, loc="outside right upper", frameon=False, fontsize=9)
+    figure.legend(lines, names, loc="outside right upper", frameon=False, fontsize=9)
 
 
 def _colour(k: int) -> str:
@@ -175,10 +178,9 @@ def _of_size(values: Floats, other: Floats) -> Floats:
     return values * (wanted / own) if own > 0.0 and wanted > 0.0 else values
 
 
-def _scale(axes: Axes, values: Floats) -> None:
+def _scale(set_scale: Callable[..., None], values: Floats) -> None:
     """Choose a scale on which small weights can be seen beside large ones."""
     sizes = np.sort(np.abs(values[values != 0.0]))
     if not len(sizes) or sizes[-1] <= WIDE * np.median(sizes):
         return
-    which = axes.set_xscale if axes.get_xlabel() == "weight" else axes.set_yscale
-    which("symlog", linthresh=float(np.median(sizes)))
+    set_scale("symlog", linthresh=float(np.median(sizes)))

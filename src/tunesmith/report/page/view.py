@@ -155,11 +155,14 @@ class WeightTable:
         their sizes is that of the tuned weights), for the scale has no influence.
     left_out
         How many features there are beside the rows.
+    unit
+        What ``rounds`` are: ``round``, or ``run``.
     """
 
     rounds: tuple[str, ...]
     rows: tuple[WeightRow, ...]
     left_out: int = 0
+    unit: str = "round"
 
 
 @dataclass(frozen=True)

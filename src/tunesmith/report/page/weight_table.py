@@ -28,7 +28,7 @@ def weights_of(record: RunRecord, most: int = 200) -> WeightTable:
     factor = np.ones(len(names)) if spread is None else spread
     # Weights that are 0 now may have said something before.
     order = np.lexsort((-np.abs(start) * factor, -np.abs(tuned) * factor))[:most].tolist()
-    rounds, by_round = _rounds(record, names, float(np.abs(tuned).sum()))
+    unit, rounds, by_round = _rounds(record, names, float(np.abs(tuned).sum()))
     rows = tuple(
         WeightRow(
             feature=names[d],
@@ -39,7 +39,7 @@ def weights_of(record: RunRecord, most: int = 200) -> WeightTable:
         )
         for d in order
     )
-    return WeightTable(rounds, rows, len(names) - len(rows))
+    return WeightTable(rounds, rows, len(names) - len(rows), unit)
 
 
 def _spread(record: RunRecord, names: tuple[str, ...]) -> Floats | None:
@@ -52,18 +52,18 @@ def _spread(record: RunRecord, names: tuple[str, ...]) -> Floats | None:
 
 def _rounds(
     record: RunRecord, names: tuple[str, ...], size: float
-) -> tuple[tuple[str, ...], list[Floats]]:
+) -> tuple[str, tuple[str, ...], list[Floats]]:
     """Return the weights of rounds or of runs, of which each has the size of the tuned ones."""
-    rounds, key = entries_of(record.result, "rounds"), "round"
-    if not rounds:
-        rounds, key = entries_of(record.result, "runs"), "run"
+    rounds, unit = entries_of(record.result, "rounds"), "round"
+    if not rounds and entries_of(record.result, "runs"):
+        rounds, unit = entries_of(record.result, "runs"), "run"
     found: list[Floats] = []
     called: list[str] = []
     for k, one in enumerate(rounds):
         if isinstance(one.get("weights"), dict):
-            called.append(str(one.get(key, k)))
+            called.append(str(one.get(unit, k)))
             found.append(_scaled(one["weights"], names, size))
-    return tuple(called), found
+    return unit, tuple(called), found
 
 
 def _scaled(weights: dict[str, Any], names: Sequence[str], size: float) -> Floats:
