@@ -60,7 +60,8 @@ def is_elsewhere(link: str) -> bool:
     return True
 
 
-def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
+def wrong_links(site: dict[Path, Links]) -> list[str]:
+    """Return the links within a site that lead to no file, or to no anchor of it."""
     wrong = []
     for page, held in site.items():
         for link in held.links:
@@ -68,13 +69,26 @@ def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
                 continue
             parts = urlsplit(link)
             target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-            anchor = unquote(parts.fragment)
-            if not target.exists() or (
-                target in site and anchor not in {"", *site[target].anchors}
-            ):
+            anchors = {"", *site[target].anchors} if target in site else {parts.fragment}
+            if not target.exists() or unquote(parts.fragment) not in anchors:
                 wrong.append(f"{page.name}: {link}")
-    assert wrong == []
+    return wrong
+
+
+def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
+    assert wrong_links(site) == []
     assert len(site) > 25
+
+
+def test_wrong_links_of_a_site_are_found(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.html", tmp_path / "b.html"
+    first.write_text(
+        '<a href="b.html#there"> <a href="b.html#not"> <a href="c.html"> <a href="#x">'
+    )
+    second.write_text('<p id="there"> <img src="p.png"> <a href="https://example.org/#y">')
+    site = {page: Links(page) for page in (first, second)}
+    wanted = ["a.html: b.html#not", "a.html: c.html", "a.html: #x", "b.html: p.png"]
+    assert wrong_links(site) == wanted
 
 
 def anchors_of(text: str) -> set[str]:
