@@ -114,8 +114,8 @@ def weights(figure: Figure, table: WeightTable) -> None:
     has_spread = any(row.spread is not None for row in rows)
     panels = figure.subplots(1, 2 if has_spread else 1, sharey=True, squeeze=False)[0]
     places = np.arange(len(rows))
-    tuned = np.array([row.tuned for row in rows])
-    start = _of_size(np.array([row.start for row in rows]), tuned)
+    every = np.array([[row.start, row.tuned] for row in table.rows]).T
+    start, tuned = _of_size(*every)[: len(rows)], every[1, : len(rows)]
     axes = panels[0]
     axes.hlines(places, start, tuned, color="#bbbbbb", linewidth=2.0)
     before = {"linestyle": "none", "marker": "o", "markerfacecolor": "white"}
