@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -141,7 +143,7 @@ def run(
     for note in found.notes:
         session.say(f"note: {note}")
     if pool is not None:
-        _warn_of_bias(paths, measures)
+        _warn_of_bias(paths, measures, pool)
     if sentences_out is not None:
         write_sentences(found.rankings, sentences_out)
     if out is not None:
@@ -227,8 +229,30 @@ def _read_pool(
     return pool
 
 
-def _warn_of_bias(paths: list[str], metrics: list[Metric]) -> None:
-    """Warn of a metric on model-based scores that weights were tuned for."""
+def _warn_of_bias(paths: list[str], metrics: list[Metric], pool: Pool) -> None:
+    """Warn of a model's scores that weights were tuned for, where nothing else is reported."""
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.tuners.guards import metric_bias
+
+    tuned = {name for path in paths if (name := _tuned_for(path)) is not None}
+    for metric in metrics:
+        if metric.name in tuned and isinstance(pool, CandidateSet):
+            others = [other for other in metrics if other.name not in tuned]
+            said = metric_bias(metric, pool, others)
+            if said is not None:
+                warnings.warn(said, stacklevel=2)
+
+
+def _tuned_for(path: str) -> str | None:
+    """Return the metric that weights were tuned for, if their file says so."""
+    from tunesmith.io.weights import read_weights
+
+    held = read_weights(path)
+    if held.format != "json":
+        return None
+    found = json.loads(held.text)
+    name = found.get("metric") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _show(found: Comparison, sentences: int, latex: bool, as_json: bool) -> None:

@@ -42,7 +42,7 @@ from tunesmith.significance.notes import notes_of, warnings_of
 from tunesmith.significance.resampling import bootstrap_sums, shuffled_sums, swapped_sums
 from tunesmith.significance.scoring import Scores, is_known, resampled_type, scores_of
 from tunesmith.significance.sentences import rank_sentences
-from tunesmith.significance.systems import Pool, System, systems_of
+from tunesmith.significance.systems import Path, Pool, System, systems_of
 
 #: sacrebleu's usual numbers, and its seed.
 RESAMPLES, RANDOMIZATIONS, SEED = 1000, 10000, 12345
@@ -72,7 +72,7 @@ class Chance:
 def compare(
     systems: Mapping[str, Any],
     metrics: str | Metric | Sequence[str | Metric] = "bleu",
-    references: Sequence[Any] = (),
+    references: Path | Sequence[Any] = (),
     candidates: Pool | None = None,
     *,
     all_pairs: bool = False,
@@ -94,7 +94,8 @@ def compare(
     metrics
         One or several, by name or as objects.
     references
-        Files, or lists with a text for each sentence. Candidates have their own.
+        Files, or lists with a text for each sentence; outputs are given alike. Candidates have
+        their own.
     candidates
         Lists or forests that weights choose from.
     all_pairs

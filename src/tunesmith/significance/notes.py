@@ -9,8 +9,8 @@ from tunesmith.significance.systems import Run, System
 
 #: Fewer sentences than this tell little about the sentences that were not drawn.
 FEW = 50
-#: Ties are spoken of where they move a p-value by more.
-MOVED = 0.005
+#: Levels at which differences are called significant.
+LEVELS = (0.001, 0.01, 0.05, 0.1)
 
 
 def notes_of(systems: Sequence[System]) -> list[str]:
@@ -63,12 +63,12 @@ def _same_texts(one: Run, other: Run) -> bool:
 
 
 def _of_ties(metric: str, test: PairedTest) -> Iterator[str]:
-    """Say where a p-value is what it is because equal differences do not count."""
+    """Say where a difference is significant because equal differences do not count."""
     if test.p_randomization == test.p_bootstrap == 1.0 and not test.difference:
         yield f"'{test.a}' and '{test.b}' are the same by {metric} in every sentence: p is 1"
-    elif test.p_randomization_with_ties > test.p_randomization + MOVED:
+    elif any(test.p_randomization <= at < test.p_randomization_with_ties for at in LEVELS):
         yield (
             f"{metric}: many shufflings of '{test.a}' and '{test.b}' differ exactly as much as the "
-            f"systems do, because few sentences differ; if these count, p is "
+            "systems do, as where few sentences differ, or by whole counts; if these count, p is "
             f"{test.p_randomization_with_ties:.4f}, not {test.p_randomization:.4f}"
         )

@@ -49,7 +49,7 @@ class System:
 
 def systems_of(
     given: Mapping[str, Any],
-    references: Sequence[Any] = (),
+    references: Path | Sequence[Any] = (),
     candidates: Pool | None = None,
     strict: bool = False,
 ) -> tuple[System, ...]:
@@ -62,16 +62,20 @@ def systems_of(
         outputs, one a line, or of weights where there are candidates), a list of texts, weights by
         name, the result of a tuner, or a set with one candidate for each group.
     references
-        Files, or lists with a text for each sentence.
+        Files, or lists with a text for each sentence; outputs are given alike.
     candidates
         Lists or forests that weights choose from, with their references.
     strict
         Whether names of weights and features must be the same.
     """
     check_names(list(given))
+    if isinstance(references, str | os.PathLike):
+        references = [references]
+    # Beside references that are texts, a list of strings is an output, not a list of files.
+    are_files = candidates is not None or all(_is_path(held) for held in references)
     systems = []
     for name, runs in given.items():
-        several = _several(runs)
+        several = _several(runs, are_files)
         if not several:
             raise UsageError(f"system '{name}' has no run; give a file for each")
         made = [_run(run, k, references, candidates, strict) for k, run in enumerate(several, 1)]
@@ -115,18 +119,17 @@ def check_groups(systems: Sequence[System]) -> None:
         raise TunesmithError(f"{first.name} has no line; give outputs")
 
 
-def _several(runs: Any) -> list[Any]:
+def _several(runs: Any, are_files: bool) -> list[Any]:
     """Return the runs of a system; one alone need not stand in a list."""
     if isinstance(runs, str | os.PathLike | Mapping | CandidateSet) or hasattr(runs, "weights"):
         return [runs]
     held = list(runs)
-    is_texts = held and all(isinstance(run, str) for run in held)
-    if is_texts and not all(os.path.exists(run) or run == "-" for run in held):
-        if any(os.path.exists(run) for run in held):
-            lacking = next(run for run in held if not os.path.exists(run))
-            raise TunesmithError(f"{lacking}: there is no such file; check its name")
-        return [held]
-    return held
+    is_one = not are_files and held and all(isinstance(text, str) for text in held)
+    return [held] if is_one else held
+
+
+def _is_path(given: object) -> bool:
+    return isinstance(given, str | os.PathLike)
 
 
 def _run(
@@ -136,6 +139,8 @@ def _run(
         return Run(f"run {number}", run)
     if isinstance(run, str | os.PathLike):
         path = os.fspath(run)
+        if candidates is None and not all(map(_is_path, references)):
+            raise UsageError(f"'{path}' is a file and references are texts; give files, or texts")
         if candidates is None:
             return Run(path, read_hypotheses(path, references))
         return Run(path, chosen_by(read_weights(path).weights, candidates, strict, f"{path}: "))
@@ -170,8 +175,8 @@ def _of_texts(texts: list[Any], references: Sequence[Any]) -> CandidateSet:
     if not all(isinstance(text, str) for text in texts):
         raise TunesmithError("a run is a list that holds more than texts; give one text a sentence")
     for held in references:
-        if isinstance(held, str | os.PathLike):
-            raise TunesmithError("outputs are texts and references files; give lists of texts too")
+        if _is_path(held):
+            raise UsageError("outputs are texts and references files; give files, or texts")
         if len(held) != len(texts):
             raise TunesmithError(
                 f"there are {len(texts)} outputs and {len(held)} references; give one for each"

@@ -57,14 +57,12 @@ def system_table(found: MetricComparison) -> Table:
 def test_table(found: MetricComparison) -> Table:
     """Lay out the tests; several have corrected p-values beside the others."""
     table = Table()
-    table.add_column("difference of", min_width=6, overflow="fold")
+    table.add_column("difference", min_width=10, overflow="fold")
     several = len(found.tests) > 1
-    heads = ["difference", "95 % interval", "p (bootstrap)", "p (randomis.)"]
-    if several:
-        heads[3:3] = ["Holm"]
-        heads += ["Holm"]
-    for head in heads:
+    for head in ("", "95 % interval", "p\nbootstrap", "p\nrandomis."):
         table.add_column(head, justify="right", no_wrap=True)
+        if several and head.startswith("p"):
+            table.add_column("p\nHolm", justify="right", no_wrap=True)
     digits = digits_of(*(system.mean for system in found.systems))
     for test in found.tests:
         name = Text(f"{shown_text(test.b)} − {shown_text(test.a)}")
