@@ -1,0 +1,81 @@
+// Elements and texts. Whatever comes from data reaches the page as text alone: no function here
+// or elsewhere parses it as HTML.
+
+// Control characters are shown as their pictures, halves of characters and the like as U+FFFD.
+function visible(text) {
+  return String(text)
+    .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+    .replace(/\u007f/g, "\u2421")
+    .replace(/[\u2028\u2029]/g, "\u2424")
+    .replace(/[\u0080-\u009f]/g, "\ufffd")
+    .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+}
+
+// An element; attributes by name, functions as listeners, and children: elements or texts.
+function el(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  for (const child of children.flat()) {
+    if (child == null || child === false) continue;
+    made.append(child instanceof Node ? child : document.createTextNode(visible(child)));
+  }
+  return made;
+}
+
+// A text of the data: it has a direction of its own, which changes nothing around it.
+const said = (text) => el("bdi", { dir: "auto" }, text);
+
+const MINUS = "\u2212";
+const dash = (x) => (x == null ? "\u2013" : null);
+
+// Scores: four digits after the point where they are small, otherwise two.
+function score(x) {
+  return dash(x) || x.toFixed(Math.abs(x) < 2 ? 4 : 2).replace("-", MINUS);
+}
+
+function change(x) {
+  if (x == null) return "\u2013";
+  const size = Math.abs(x);
+  const digits = size !== 0 && size < 0.01 ? size.toPrecision(2) : size.toFixed(size < 2 ? 3 : 2);
+  return (x > 0 ? "+" : x < 0 ? MINUS : "\u00b1") + digits;
+}
+
+function number(x, digits = 4) {
+  if (typeof x !== "number") return x == null ? "\u2013" : visible(x);
+  if (Number.isInteger(x) && Math.abs(x) < 1e15) return x.toLocaleString("en").replace("-", MINUS);
+  return String(Number(x.toPrecision(digits))).replace("-", MINUS);
+}
+
+// A table; columns are [heading, function of a row, is it a number].
+function table(caption, columns, rows, options = {}) {
+  const head = columns.map(([name, , n]) => el("th", { scope: "col", class: n ? "n" : null }, name));
+  const cell = (row, index) => columns.map(([, value, n, cls]) =>
+    el("td", { class: n ? "n" : cls }, value(row, index)));
+  const body = rows.map((row, index) =>
+    el("tr", { class: options.chosen && options.chosen(row, index) ? "chosen" : null }, cell(row, index)));
+  return el("div", { class: options.short ? "scroll short" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+}
+
+// A choice among names; the function is told the one that is taken.
+function chooser(label, names, chosen, take, shown = (name) => name) {
+  const options = names.map((name, k) => el("option", { value: String(k), selected: name === chosen }, shown(name)));
+  const select = el("select", { change: (event) => take(names[Number(event.target.value)]) }, options);
+  return el("label", {}, label, select);
+}
+
+// Buttons of which one is pressed.
+function buttons(label, names, chosen, take) {
+  const made = names.map(([value, shown]) =>
+    el("button", { type: "button", "aria-pressed": String(value === chosen), click: () => take(value) }, shown));
+  return el("div", { class: "together", role: "group", "aria-label": label }, made);
+}
+
+function section(id, title, lead, ...content) {
+  return el("section", { id, "aria-labelledby": `${id}-title` },
+    el("h2", { id: `${id}-title` }, title), lead && el("p", { class: "lead" }, lead), ...content);
+}

@@ -1,0 +1,93 @@
+// Charts. They are drawn when they come into view, and again when colours or data change.
+
+const charts = new Set();
+const shownCharts = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+}, { rootMargin: "300px" });
+
+// plotly takes some HTML for mark-up, and %{...} for a value: here all is text.
+function label(text, most = 60) {
+  const shown = visible(text);
+  const cut = shown.length > most ? `${shown.slice(0, most - 1)}\u2026` : shown;
+  return cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%\{/g, "%\u200b{");
+}
+
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+// An element with a chart; build() returns traces and layout, words say what it shows.
+function chart(words, build, tall = false) {
+  const made = el("div", { class: `chart waiting${tall ? " tall" : ""}`, role: "img", "aria-label": words });
+  made.build = build;
+  charts.add(made);
+  shownCharts.observe(made);
+  return made;
+}
+
+function draw(target) {
+  if (typeof Plotly === "undefined" || !target.isConnected) return;
+  const { data, layout } = target.build();
+  target.classList.remove("waiting");
+  Plotly.react(target, data, dressed(layout), {
+    displaylogo: false, responsive: true, scrollZoom: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    toImageButtonOptions: { format: "svg", filename: "tunesmith" },
+  });
+  target.drawn = true;
+}
+
+// Draw again whatever has been drawn; forget what is no longer on the page.
+function redraw() {
+  for (const one of charts) {
+    if (!one.isConnected) forget(one);
+    else if (one.drawn) draw(one);
+  }
+}
+
+function forget(one) {
+  charts.delete(one);
+  shownCharts.unobserve(one);
+  if (one.drawn) Plotly.purge(one);
+}
+
+function dressed(layout) {
+  const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), automargin: true, fixedrange: false };
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: colour("ink"), family: "system-ui, sans-serif", size: 13 },
+    margin: { t: 20, r: 16, b: 48, l: 56 }, hovermode: "closest", dragmode: "zoom",
+    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("quiet"), activecolor: colour("accent") },
+    hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") }, align: "left" },
+    ...layout,
+    xaxis: { ...axis, ...layout.xaxis }, yaxis: { ...axis, ...layout.yaxis },
+  };
+}
+
+const SERIES = { tune: "tune", dev: "dev", test: "test", promised: "promised" };
+const SERIES_NAMES = { tune: "Tune", dev: "Dev", test: "Test", promised: "promised (on the tuner's lists)" };
+const seriesName = (name) => SERIES_NAMES[name] || name;
+
+// A line for each series over named rows.
+function lines(names, series, title, more = {}) {
+  const data = Object.entries(series).map(([name, values]) => ({
+    type: "scatter", mode: "lines+markers", name: label(seriesName(name)), x: names.map((_, k) => k), y: values,
+    text: names.map((one) => label(one)), connectgaps: true,
+    line: { color: colour(SERIES[name] || "accent"), width: 2.5, dash: name === "promised" ? "dash" : "solid" },
+    marker: { size: 7 }, hovertemplate: `%{text}: %{y:.5~g}<extra>${label(seriesName(name))}</extra>`,
+    ...(more.style ? more.style(name) : {}),
+  }));
+  return { data, layout: { xaxis: named(names, more.unit), yaxis: { title: { text: label(title) } }, shapes: more.shapes || [], annotations: more.annotations || [] } };
+}
+
+// An axis of rows: a tick for each, or for some of many.
+function named(names, unit) {
+  const step = Math.max(1, Math.ceil(names.length / 16));
+  const places = names.map((_, k) => k).filter((k) => k % step === 0);
+  return { title: { text: label(unit || "") }, tickvals: places, ticktext: places.map((k) => label(names[k], 18)), range: [-0.4, names.length - 0.6], zeroline: false };
+}
+
+function upright(x, text, style = {}) {
+  const line = { type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 1.5, dash: "dash", ...style } };
+  const annotation = { x, y: 1, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, text: label(text), font: { size: 12, color: colour("quiet") } };
+  return { line, annotation };
+}

@@ -1,0 +1,149 @@
+// Sections that need no choices: each takes the view and returns an element, or null.
+
+const SETS = { tune: "Tune", dev: "Dev", test: "Test" };
+const KINDS = {
+  overfitting: "Overfitting", length: "Length", monsters: "Monsters", edge: "Edge of a plateau",
+  metric: "Metric", overlap: "Overlapping sets", test: "Test set", said: "Said by the run",
+};
+
+function head(view) {
+  const s = view.summary;
+  const main = s.scores.filter((one) => one.metric === s.metric);
+  const others = s.scores.filter((one) => one.metric !== s.metric);
+  return el("section", { id: "head", "aria-labelledby": "head-title" },
+    el("h1", { id: "head-title" }, said(s.title)),
+    el("p", {}, el("span", { class: "badge", id: "state" }, s.is_running ? "running" : "ended"),
+      el("span", { class: "badge" }, s.tuner),
+      el("span", { class: "badge" }, s.metric, s.higher_is_better ? ", higher is better" : ", lower is better")),
+    el("div", { class: "cards" }, main.map((one) => card(one, s.higher_is_better))),
+    others.length ? scoreTable(others) : null,
+    s.notes.map((note) => el("p", {}, said(note))));
+}
+
+// One set: what was reached, what it was before, and what more there could be.
+function card(one, higher) {
+  const gain = one.before == null || one.after == null ? null : one.after - one.before;
+  const better = gain == null || gain === 0 ? "" : (gain > 0) === higher ? "up" : "down";
+  const words = { up: "better", down: "worse", "": "unchanged" }[better];
+  const more = [];
+  if (one.oracle != null) more.push(`Best that the candidates allow: ${one.oracle_exact ? "" : higher ? "at least " : "at most "}${score(one.oracle)}.`);
+  if (one.length_ratio != null) more.push(`Length ${one.length_ratio.toFixed(3)} of the references.`);
+  if (one.brevity_penalty != null && one.brevity_penalty < 1) more.push(`Brevity penalty ${one.brevity_penalty.toFixed(3)}.`);
+  return el("div", { class: "card" },
+    el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${one.metric}`),
+    el("div", { class: "number" }, score(one.after)),
+    gain == null ? null : el("div", { class: `change ${better}` }, `${change(gain)} (${words}), from ${score(one.before)}`),
+    el("div", { class: "more" }, more.join(" ")));
+}
+
+const scoreTable = (rows) => table("Further metrics", [
+  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => said(r.metric)],
+  ["before", (r) => score(r.before), true], ["after", (r) => score(r.after), true],
+  ["change", (r) => change(r.before == null || r.after == null ? null : r.after - r.before), true],
+], rows);
+
+function cautions(view) {
+  const found = view.warnings.map((one) => el("div", { class: "caution" },
+    el("b", {}, KINDS[one.kind] || one.kind), el("p", {}, said(one.text)),
+    one.advice && el("p", { class: "quiet" }, said(one.advice))));
+  return section("cautions", "Cautions", found.length ? "What to look at before these numbers are trusted." : null,
+    found.length ? found : el("p", {}, "Nothing was found to warn about."));
+}
+
+function rounds(view) {
+  const r = view.rounds;
+  if (!r || !r.names.length) return null;
+  const metric = view.summary.metric;
+  const marks = () => {
+    if (r.chosen == null) return {};
+    const { line, annotation } = upright(r.chosen, "chosen");
+    return { shapes: [line], annotations: [annotation] };
+  };
+  const columns = [[r.unit, (_, k) => said(r.names[k])]];
+  for (const [name, values] of Object.entries(r.series)) columns.push([seriesName(name), (_, k) => score(values[k]), true]);
+  for (const [name, values] of Object.entries(r.length_ratios)) columns.push([`length, ${seriesName(name)}`, (_, k) => number(values[k]), true]);
+  for (const [name, values] of Object.entries(r.table)) columns.push([name, (_, k) => number(values[k]), typeof values[0] === "number"]);
+  const told = Object.entries(r.series).map(([name, values]) => `${seriesName(name)} from ${score(values[0])} to ${score(values[values.length - 1])}`).join("; ");
+  return section("rounds", `Scores by ${r.unit}`,
+    "If Dev falls while Tune rises, the weights fit the tuning set and not the task. A dashed line is what the tuner was promised by its own lists.",
+    chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, ...marks() })),
+    el("details", {}, el("summary", {}, "All numbers"),
+      table(`Scores by ${r.unit}`, columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
+}
+
+function lengths(view) {
+  const r = view.rounds;
+  if (!r || !Object.keys(r.length_ratios).length) return null;
+  const one = () => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: colour("ink"), width: 1.5, dash: "dot" } });
+  return section("lengths", `Length by ${r.unit}`,
+    "Words of the output for each word of the references. At 1, the dotted line, both are equally long; below it BLEU has its brevity penalty.",
+    chart(`Length ratio by ${r.unit}.`, () => lines(r.names, r.length_ratios, "length ratio", { unit: r.unit, shapes: [one()] })));
+}
+
+function pairs(view) {
+  if (!view.pairs.length) return null;
+  const names = view.pairs.map((one) => one.name);
+  const of = (key) => ({ positives: view.pairs.map((p) => p.positive[key] ?? null), negatives: view.pairs.map((p) => p.negative[key] ?? null) });
+  const style = (name) => ({ line: { color: colour(name === "positives" ? "tune" : name === "negatives" ? "dev" : "promised"), width: 2.5, dash: name === "references" ? "dot" : "solid" } });
+  const drawn = ["length", "score"].filter((key) => view.pairs.some((p) => p.positive[key] != null)).map((key) => {
+    const series = of(key);
+    if (key === "length" && view.pairs.some((p) => p.reference_length != null)) series.references = view.pairs.map((p) => p.reference_length);
+    return chart(`Mean ${key} of positives and negatives by round.`, () => lines(names, series, `mean ${key}`, { unit: "round", style }));
+  });
+  return section("pairs", "PRO: positives and negatives",
+    "The better and the worse members of the pairs that it learns from. Positives that grow shorter, or negatives that grow much longer round by round, lead to short output and monsters.",
+    el("div", { class: "charts" }, drawn),
+    el("details", {}, el("summary", {}, "All numbers"), table("Pairs by round", [
+      ["round", (p) => said(p.name)], ["pairs", (p) => number(p.pairs), true], ["kept", (p) => number(p.kept), true],
+      ["length +", (p) => number(p.positive.length), true], [`length ${MINUS}`, (p) => number(p.negative.length), true],
+      ["score +", (p) => number(p.positive.score), true], [`score ${MINUS}`, (p) => number(p.negative.score), true],
+    ], view.pairs, { short: view.pairs.length > 12 })));
+}
+
+// The settings among which a held-out set chose.
+function path(view) {
+  if (!view.path || !view.path.length) return null;
+  const plain = (value) => value === null || typeof value !== "object";
+  const keys = [...new Set(view.path.flatMap((row) => Object.keys(row).filter((key) => plain(row[key]))))].filter((key) => key !== "chosen");
+  const columns = keys.map((key) => [key.replaceAll("_", " "), (row) => number(row[key], 6), view.path.every((row) => typeof row[key] !== "string")]);
+  return section("path", "Settings tried", "One row for each setting; the one that was chosen stands out.",
+    table("Settings", columns, view.path, { short: view.path.length > 14, chosen: (row) => row.chosen === true }));
+}
+
+// No weights at all can do better than the bound.
+function certificate(view) {
+  const c = view.certificate;
+  if (!c) return null;
+  const most = view.summary.higher_is_better ? "more" : "less";
+  const words = c.optimal
+    ? `No weights do better on these candidates: ${number(c.best, 8)} is the optimum, and that is proven.`
+    : `No weights reach ${most} than ${number(c.bound, 8)}; these reach ${number(c.best, 8)}; the gap is ${number(c.gap, 4)}.`;
+  const rows = Object.entries(c).filter(([, value]) => value === null || typeof value !== "object");
+  return section("certificate", "Certificate", "What was proven about these weights.", el("p", { class: "said" }, words),
+    el("details", {}, el("summary", {}, "All numbers"),
+      table("Certificate", [["", ([name]) => name.replaceAll("_", " ")], ["value", ([, value]) => (typeof value === "boolean" ? String(value) : number(value, 10)), true]], rows)));
+}
+
+function settings(view) {
+  const s = view.summary;
+  return section("settings", "Settings and signature", "What has to be known to run the same again.",
+    s.signature && el("p", { class: "mono" }, el("span", { id: "signature" }, said(s.signature)), " ",
+      el("button", { type: "button", class: "copy", click: copySignature }, "Copy")),
+    s.settings.length ? table("Settings", [["setting", ([name]) => said(name)], ["value", ([, value]) => said(value)]], s.settings, { short: s.settings.length > 14 }) : null,
+    s.data.length ? [el("h3", {}, "Data"), table("Data", [
+      ["file", (file) => said(file.path)], ["format", (file) => said(file.format || "")],
+      ["SHA-256", (file) => el("span", { class: "mono" }, file.sha256 || ""), false, "name"]], s.data)] : null);
+}
+
+function copySignature(event) {
+  const range = document.createRange();
+  range.selectNodeContents(document.getElementById("signature"));
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+  event.target.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+}
+
+function missing(view) {
+  if (!view.missing.length) return null;
+  return section("missing", "Not on this page", "And what would bring it here.", el("ul", {}, view.missing.map((text) => el("li", {}, said(text)))));
+}

@@ -1,0 +1,181 @@
+// Weights, the error surface along each of them, and the map of two.
+
+const MOST_BARS = 24, MOST_LINES = 10;
+const WHEEL = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c8c00", "#999999", "#6a51a3", "#a65628"];
+
+function weights(view) {
+  const w = view.weights;
+  if (!w.rows.length) return null;
+  const spreads = w.rows.some((row) => row.spread != null);
+  const scaled = spreads && choices.bars !== "weight";
+  const rows = w.rows.slice(0, MOST_BARS);
+  const value = (row, which) => row[which] * (scaled ? row.spread ?? 0 : 1);
+  const bars = () => ({
+    data: ["start", "tuned"].map((which) => ({
+      type: "bar", orientation: "h", name: which, x: rows.map((row) => value(row, which)).reverse(),
+      y: rows.map((_, k) => rows.length - 1 - k), marker: { color: colour(which === "start" ? "promised" : "tune") },
+      text: rows.map((row) => label(row.feature)).reverse(), textposition: "none", hovertemplate: `%{text}: %{x:.5~g}<extra>${which}</extra>`,
+    })),
+    layout: {
+      barmode: "group", bargap: 0.35, margin: { t: 20, r: 16, b: 48, l: 20 },
+      xaxis: { title: { text: scaled ? "weight × spread" : "weight" } },
+      yaxis: { tickvals: rows.map((_, k) => k), ticktext: rows.map((row) => label(row.feature, 22)).reverse() },
+    },
+  });
+  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${row.feature} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
+  return section("weights", "Weights",
+    spreads ? "A weight counts as much as its feature varies among the candidates of a sentence: weight times spread is how much it says." : "The weights before and after.",
+    spreads && el("div", { class: "controls" }, buttons("Bars show", [["spread", "weight × spread"], ["weight", "weight"]], scaled ? "spread" : "weight", (v) => choose({ bars: v }, "weights"))),
+    drawn,
+    w.rounds.length > 1 ? [el("h3", {}, "By round"), weightLines(w)] : null,
+    weightTable(w, spreads));
+}
+
+function weightLines(w) {
+  const rows = w.rows.slice(0, MOST_LINES).filter((row) => row.by_round.length);
+  const series = Object.fromEntries(rows.map((row) => [row.feature, row.by_round]));
+  return chart(`The first ${rows.length} weights by round, scaled alike.`, () => lines(w.rounds, series, "weight", {
+    unit: "round", style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { name: label(name, 22), line: { color: WHEEL[k % WHEEL.length], width: 2 } }; },
+  }), true);
+}
+
+function weightTable(w, spreads) {
+  const columns = [["feature", (r) => said(r.feature), false, "name"], ["start", (r) => number(r.start), true], ["tuned", (r) => number(r.tuned), true]];
+  if (spreads) columns.push(["spread", (r) => number(r.spread), true], ["tuned × spread", (r) => number(r.spread == null ? null : r.tuned * r.spread), true]);
+  return el("details", {}, el("summary", {}, `All numbers${w.left_out ? ` (${number(w.left_out)} further features are left out)` : ""}`),
+    table("Weights", columns, w.rows, { short: w.rows.length > 12 }));
+}
+
+function surface(view) {
+  const s = view.surfaces;
+  if (!s || !s.curves.length) return null;
+  const curve = s.curves.find((one) => one.feature === choices.feature) || s.curves[0];
+  const narrow = [...s.curves].sort((a, b) => (a.width ?? Infinity) - (b.width ?? Infinity));
+  const take = (feature) => choose({ feature }, "surface");
+  const drawn = chart(`${view.summary.metric} along the weight of ${curve.feature}. ${plateauWords(curve, view.summary.metric)}`, () => surfacePlot(curve, view.summary), true);
+  drawn.id = "surface-plot";
+  const zoom = (range) => Plotly.relayout(drawn, { "xaxis.range": [...range], "yaxis.autorange": true });
+  return section("surface", "Error surface",
+    `The exact ${view.summary.metric} on ${SETS[s.which] || s.which} if one weight alone changes. The wider the plateau around a weight, the less it matters that it is a little off. Drag to zoom, double-click to go back.`,
+    s.note && el("p", { class: "quiet" }, said(s.note)),
+    el("div", { class: "controls" }, chooser("Feature", s.curves.map((one) => one.feature), curve.feature, take, (name) => visible(name).slice(0, 80)),
+      el("div", { class: "together" }, el("button", { type: "button", click: () => zoom(curve.window) }, "Whole line"),
+        el("button", { type: "button", click: () => zoom(curve.close) }, "Around the weight"))),
+    el("p", { class: "said", id: "plateau-words" }, plateauWords(curve, view.summary.metric)), drawn,
+    el("h3", {}, "How fragile is each weight?"),
+    table("Widths of plateaus, the narrowest first", [
+      ["feature", (c) => el("button", { type: "button", click: () => take(c.feature) }, said(c.feature)), false, "name"],
+      ["weight", (c) => number(c.weight), true], ["plateau", (c) => `${end(c.plateau[0], -1)} to ${end(c.plateau[1], 1)}`, true],
+      ["width", (c) => percent(c.width), true], ["nearer end", (c) => percent(c.edge), true], ["best along it", (c) => score(c.best_score), true],
+    ], narrow, { short: narrow.length > 10, chosen: (c) => c === curve }),
+    s.left_out ? el("p", { class: "quiet" }, `${number(s.left_out)} further features are left out.`) : null);
+}
+
+const end = (x, sign) => (x == null ? (sign < 0 ? `${MINUS}\u221e` : "\u221e") : number(x, 5));
+const percent = (x) => (x == null ? "\u221e" : `${number(100 * x, 3)} %`);
+
+function plateauWords(c, metric) {
+  const [low, high] = c.plateau;
+  if (low == null && high == null) return `The weight of ${c.feature} is ${number(c.weight)}; whatever it is, ${metric} stays the same.`;
+  const size = Math.abs(c.weight);
+  const by = (distance) => (size ? percent(distance / size) : number(distance, 3));
+  const falls = low == null ? "fall without end" : `fall by ${by(c.weight - low)}`;
+  const rises = high == null ? "rise without end" : `rise by ${by(high - c.weight)}`;
+  const best = c.best_score === c.score ? "Nothing along this line is better." : `The best along this line is ${score(c.best_score)}, from ${end(c.best[0], -1)} to ${end(c.best[1], 1)}; it is now ${score(c.score)}.`;
+  return `The weight of ${c.feature} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
+}
+
+// Two points of each step, so that the pointer shows the step that it is on.
+function steps(ends, values) {
+  const x = [], y = [], custom = [];
+  for (let k = 0; k < values.length; k++) {
+    const [a, b] = [ends[k], ends[k + 1]];
+    x.push(a, k + 1 < values.length ? b - 0.02 * (b - a) : b);
+    y.push(values[k], values[k]);
+    custom.push([a, b], [a, b]);
+  }
+  return { type: "scatter", mode: "lines", x, y, customdata: custom, line: { shape: "hv", color: colour("tune"), width: 2 } };
+}
+
+function surfacePlot(c, summary) {
+  const where = "<br>from %{customdata[0]:.8~g} to %{customdata[1]:.8~g}<extra></extra>";
+  const data = [];
+  if (c.band) {
+    const low = steps(c.band.ends, c.band.low), high = steps(c.band.ends, c.band.high);
+    high.customdata = high.customdata.map((one, k) => [...one, low.y[k]]);
+    data.push({ ...low, hoverinfo: "skip", showlegend: false }, { ...high, fill: "tonexty", name: "lowest to highest", hovertemplate: `%{customdata[2]:.4f} to %{y:.4f}${where}` });
+  }
+  const ends = c.band ? [c.close[0], ...c.close_edges, c.close[1]] : [c.window[0], ...c.edges, c.window[1]];
+  const values = c.band ? c.close_scores : c.scores;
+  if (values.length) data.push({ ...steps(ends, values), name: label(summary.metric), hovertemplate: `%{y:.4f}${where}` });
+  const inside = (x, instead) => Math.min(Math.max(x ?? instead, c.window[0]), c.window[1]);
+  const [low, high] = [inside(c.plateau[0], -Infinity), inside(c.plateau[1], Infinity)];
+  const best = (inside(c.best[0], -Infinity) + inside(c.best[1], Infinity)) / 2;
+  data.push({ type: "scatter", mode: "markers", name: "best", x: [best], y: [c.best_score], hovertemplate: "best: %{y:.4f}<extra></extra>",
+    marker: { symbol: "star", size: 15, color: colour("best"), line: { color: colour("ink"), width: 1 } } });
+  const plateau = { type: "rect", x0: low, x1: high, y0: 0, y1: 1, yref: "paper", fillcolor: colour("plateau"), opacity: 0.35, line: { width: 0 }, layer: "below" };
+  const { line, annotation } = upright(c.weight, "tuned weight");
+  return { data, layout: {
+    xaxis: { title: { text: `weight of ${label(c.feature)}` }, range: [...c.window], zeroline: false },
+    yaxis: { title: { text: label(`${summary.metric} (${summary.higher_is_better ? "higher" : "lower"} is better)`) } },
+    shapes: [plateau, line], annotations: [annotation],
+  } };
+}
+
+function map(view) {
+  const m = view.maps;
+  if (!m || !m.maps.length) return null;
+  const features = [...new Set(m.maps.flatMap((one) => [one.x, one.y]))];
+  const beside = (x) => features.filter((y) => y !== x && findMap(m, x, y));
+  const x = features.includes(choices.mapX) ? choices.mapX : m.maps[0].x;
+  const y = beside(x).includes(choices.mapY) ? choices.mapY : beside(x).includes(m.maps[0].y) ? m.maps[0].y : beside(x)[0];
+  const found = findMap(m, x, y);
+  const name = view.summary.metric;
+  const words = `At the tuned weights ${name} is ${score(found.current[2])}; the best pixel has ${score(found.best[2])}.`;
+  const drawn = chart(`${name} over the weights of ${x} and ${y}. ${words}`, () => mapPlot(found, view.summary), true);
+  drawn.id = "map-plot";
+  return section("map", "Map of two weights",
+    `${name} if two weights change and all others stay. Each row of pixels is an exact line; a pixel has the mean along its part of it.`,
+    el("div", { class: "controls" },
+      chooser("Across", features, x, (v) => choose({ mapX: v }, "map"), (v) => visible(v).slice(0, 60)),
+      chooser("Upwards", beside(x), y, (v) => choose({ mapX: x, mapY: v }, "map"), (v) => visible(v).slice(0, 60))),
+    el("p", { class: "said" }, words), drawn,
+    m.left_out ? el("p", { class: "quiet" }, `${number(m.left_out)} further pairs of features have no map here.`) : null);
+}
+
+// The map of two features; one that is stored the other way round is turned.
+function findMap(m, x, y) {
+  const same = m.maps.find((one) => one.x === x && one.y === y);
+  if (same) return { ...same, pixelsOf: () => pixels(same) };
+  const other = m.maps.find((one) => one.x === y && one.y === x);
+  if (!other) return null;
+  const turn = ([a, b, value]) => [b, a, value];
+  return { ...other, x, y, x_range: other.y_range, y_range: other.x_range, columns: other.rows, rows: other.columns,
+    current: turn(other.current), best: turn(other.best),
+    pixelsOf: () => { const held = pixels(other); return held[0].map((_, c) => held.map((row) => row[c])); } };
+}
+
+// Scores of all pixels, the lowest row first.
+function pixels(one) {
+  const bytes = Uint8Array.from(atob(one.pixels), (c) => c.charCodeAt(0));
+  const read = new DataView(bytes.buffer);
+  const value = (k) => one.low + ((one.high - one.low) * read.getUint16(2 * k, true)) / 65535;
+  return Array.from({ length: one.rows }, (_, r) => Array.from({ length: one.columns }, (_, c) => value(r * one.columns + c)));
+}
+
+function mapPlot(found, summary) {
+  const middle = ([low, high], count) => Array.from({ length: count }, (_, k) => low + ((k + 0.5) * (high - low)) / count);
+  const mark = (name, [x, y, value], marker) => ({ type: "scatter", mode: "markers", name, x: [x], y: [y], marker, hovertemplate: `${name}<br>(%{x:.5~g}, %{y:.5~g})<br>${score(value)}<extra></extra>` });
+  return {
+    data: [
+      { type: "heatmap", x: middle(found.x_range, found.columns), y: middle(found.y_range, found.rows), z: found.pixelsOf(), zmin: found.low, zmax: found.high,
+        colorscale: "Viridis", reversescale: !summary.higher_is_better, colorbar: { thickness: 14, outlinewidth: 0 }, hovertemplate: "(%{x:.5~g}, %{y:.5~g})<br>%{z:.4f}<extra></extra>" },
+      mark("best pixel", found.best, { symbol: "star", size: 16, color: "#d55e00", line: { color: "#ffffff", width: 1.5 } }),
+      mark("tuned weights", found.current, { symbol: "circle-open", size: 15, color: "#ffffff", line: { width: 3.5 } }),
+    ],
+    layout: {
+      xaxis: { title: { text: `weight of ${label(found.x)}` }, range: [...found.x_range], showgrid: false, zeroline: false },
+      yaxis: { title: { text: `weight of ${label(found.y)}` }, range: [...found.y_range], showgrid: false, zeroline: false },
+    },
+  };
+}
