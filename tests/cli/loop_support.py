@@ -92,5 +92,5 @@ def essence(found: dict[str, Any]) -> dict[str, Any]:
         {key: value for key, value in one.items() if not key.endswith("_seconds")}
         for one in found["rounds"]
     ]
-    left = {"seconds", "threads", "engine", "workers", "data"}
+    left = {"seconds", "threads", "engine", "workers", "data", "inputs"}
     return {**{key: value for key, value in found.items() if key not in left}, "rounds": rounds}

@@ -35,7 +35,7 @@ from .support import (
 Make = Callable[[str, str | bytes], Path]
 
 #: What may differ between two runs that are the same.
-INCIDENTAL = {"seconds", "threads", "data"}
+INCIDENTAL = {"seconds", "threads", "data", "inputs"}
 NAMES = [
     *(f"LexicalReordering0_{k}" for k in range(1, 7)),
     "Distortion0",

@@ -15,6 +15,7 @@ from tests.builders import candidate_set
 from tunesmith.metrics.base import METRICS
 from tunesmith.tuners.guards import (
     LONG,
+    MANY,
     SHARE,
     Overlap,
     metric_bias,
@@ -64,7 +65,8 @@ def test_common_sentences_are_counted(one, other, repeated):
     ]
     is_long = any(max(len(text.split()) for text in several) >= LONG for _, several in common)
     assert (found.common, found.of) == (len(common), len(other))
-    enough = bool(common) and (is_long or len(common) >= SHARE * len(other))
+    are_many = len(common) == len(other) or len(common) >= max(MANY, SHARE * len(other))
+    enough = bool(common) and (is_long or are_many)
     assert found.is_certain == enough
 
 
@@ -109,12 +111,12 @@ def test_texts_of_a_loop(pairs, repeated):
 
 def test_without_texts_features_tell(tmp_path):
     rng = np.random.default_rng(1)
-    rows = [[k // 3, *rng.normal(size=3)] for k in range(30)]
+    rows = [[k // 3, *rng.normal(size=4)] for k in range(30)]
 
     def of(which):
-        held = [f"{k},{a},{b},{c}" for k, a, b, c in (rows[r] for r in which)]
+        held = [",".join(map(str, rows[r])) for r in which]
         table = tmp_path / "lists.csv"
-        table.write_text("\n".join(["id,f,g,v", *held]) + "\n")
+        table.write_text("\n".join(["id,f,g,h,v", *held]) + "\n")
         return ts.TuningSet(ts.read(table, columns=["v"]), "column:v")
 
     assert overlap(of(range(30)), of(range(12, 30))) == Overlap(6, 6, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -35,6 +35,7 @@ from tunesmith.cli.options import (
     one_standard_input,
     read_candidates,
 )
+from tunesmith.cli.tune_inputs import files_named
 from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
@@ -217,8 +218,14 @@ def run(
         session.note(f"{tuning.forests!r}, pruned")
     dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
 
+    inputs = {
+        "metrics": list(metric),
+        "prune": prune,
+        **{which: _named(g, format_name) for which, g in {"tune": own_files, **held_out}.items()},
+    }
+
     def fit(with_seed: int) -> TuneResult:
-        return algorithm.fit(
+        found = algorithm.fit(
             tuning,
             None if begun is None else begun.weights,
             dev,
@@ -233,6 +240,7 @@ def run(
             others=metric[1:],
             callbacks=callbacks,
         )
+        return replace(found, inputs=inputs)
 
     def rewritten(found: TuneResult) -> bytes | None:
         is_text = begun is not None and begun.format != "json"
@@ -265,6 +273,16 @@ class _Files:
         """All files."""
         scores = (text.partition("=")[2] for text in self.scores)
         return [*self.candidates, *self.forests, *self.references, *scores]
+
+
+def _named(given: _Files, format_name: str | None) -> Any:
+    return files_named(
+        format_name,
+        candidates=given.candidates,
+        forests=given.forests,
+        references=given.references,
+        scores=given.scores,
+    )
 
 
 def _check_files(

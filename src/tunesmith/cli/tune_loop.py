@@ -20,6 +20,7 @@ from tunesmith.cli.options import (
     names_of,
     one_standard_input,
 )
+from tunesmith.cli.tune_inputs import files_named, shown_path
 from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
@@ -292,6 +293,18 @@ def run(
                 forest_options=searched if is_searched else None,
                 callbacks=callbacks,
             )
+        result = dataclasses.replace(
+            result,
+            inputs={
+                "metrics": list(metric),
+                "work_dir": None if work_dir is None else shown_path(work_dir),
+                "tune": files_named(source=source, references=references),
+                **{
+                    which: files_named(source=path, references=held)
+                    for which, (path, held) in held_out.items()
+                },
+            },
+        )
         finish(session, result, out, as_json, lambda found: _rewritten(begun, who, found.weights))
 
 

@@ -237,8 +237,10 @@ def keep_result(
     rewritten: Callable[[TuneResult], bytes | None],
 ) -> TuneResult:
     """Write a result, with all that was warned of so far; return it."""
+    from tunesmith.cli.tune_inputs import counted
     from tunesmith.io.streams import write_atomically
 
+    result = counted(session, result, out)
     if not any(result.weights.values()):
         warnings.warn(
             "all weights are 0: no candidate of a sentence is worth more than another, or no "

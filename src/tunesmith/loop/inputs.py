@@ -111,6 +111,13 @@ class Inputs:
             files.append(digest)
         return cls(tuple(known), tuple(zip(*several, strict=True)), tuple(files))
 
+    @property
+    def pairs(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Sources with their references, of sentences that have either."""
+        held = self.references or ((),) * len(self.sentences)
+        pairs = [(s.text, several) for s, several in zip(self.sentences, held, strict=True)]
+        return [pair for pair in pairs if any(pair)]
+
     def digest(self) -> dict[str, Any]:
         """Return what tells the set from another."""
         sentences = [[sentence.id, sentence.text] for sentence in self.sentences]

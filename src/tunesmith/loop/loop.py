@@ -183,6 +183,7 @@ class Loop:
             ) as audience,
         ):
             keep_about(state, run, self.final, others)
+            run.guard()
             why_stop = functools.partial(limits.why_stop, settles=tuner.settles)
             rounds, stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop))
             chosen = self._chosen(run, rounds, state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ from tunesmith.registry import file_of
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.beside import scores_of_outputs
+from tunesmith.tuners.guards import guard_scores, overlap_of_texts, told_overlap, unguarded
 from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
 T = TypeVar("T")
@@ -162,6 +164,16 @@ class Run:
         """Return the digests of programs and of classes in users' files."""
         made = [file_of(part) for part in (self.decoder, self.tuner, self.metric)]
         return {**self.decoder.files(), **{file: digest_of(file) for file in made if file}}
+
+    def guard(self) -> None:
+        """Warn of sets that overlap."""
+        named = {"tune": "tuning set", "dev": "held-out set", "test": "test set"}
+        with self._warnings():
+            for one, other in itertools.combinations(self.sets, 2):
+                found = overlap_of_texts(self.sets[one].pairs, self.sets[other].pairs)
+                text = told_overlap(found, named[other], named[one])
+                if text is not None:
+                    warnings.warn(text, stacklevel=2)
 
     def rounds(
         self, state: State, most: int, why_stop: Callable[[Sequence[LoopRound]], str | None]
@@ -339,6 +351,9 @@ class Run:
         }
         own = scores["tune"]
         beside = [self._other(one, rounds[0], chosen) for one in others]
+        if len(self.sets) > 1 and self.columns:
+            with self._warnings():
+                guard_scores(self.metric, self.lists["tune"].output.candidates, others)
         # A tuner keeps all weights that it was given, and adds those of new features.
         names = dict.fromkeys([*self.begin, *chosen.weights])
         begin = Weights.from_dict({name: self.begin.get(name, 0.0) for name in names})

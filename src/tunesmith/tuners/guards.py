@@ -27,8 +27,9 @@ from tunesmith.metrics.tuning import TuningSet
 
 #: A sentence of so many words is hardly in two sets by chance; shorter ones recur.
 LONG = 8
-#: If so large a share of a set is in another, short sentences are no chance either.
-SHARE = 0.1
+#: If so large a share of a set is in another, and so many sentences, short ones are no chance
+#: either.
+SHARE, MANY = 0.1, 5
 #: A score with so few values is a judgement or a count; models give numbers of all kinds.
 FEW_VALUES = 10
 
@@ -151,9 +152,7 @@ def overlap(one: Tunable, other: Tunable) -> Overlap:
         digests = {file.sha256 for file in one.files}
         shared = [file.path for file in other.files if file.sha256 in digests]
         return Overlap(0, second.groups, False, shared[0] if shared else None)
-    common = int(found.sum())
-    is_certain = bool((found & is_long).any()) or common >= SHARE * second.groups
-    return Overlap(common, second.groups, is_certain and common > 0)
+    return _judged(int(found.sum()), second.groups, bool((found & is_long).any()))
 
 
 def overlap_of_texts(
@@ -164,7 +163,13 @@ def overlap_of_texts(
     common = [pair for pair in other if pair in known]
     longest = [max(len(text.split()) for text in (source, *held)) for source, held in common]
     is_long = any(length >= LONG for length in longest)
-    return Overlap(len(common), len(other), is_long or len(common) >= SHARE * len(other))
+    return _judged(len(common), len(other), is_long)
+
+
+def _judged(common: int, of: int, has_long: bool) -> Overlap:
+    """Tell whether sentences that two sets have in common may be there by chance."""
+    are_many = common == of or common >= max(MANY, SHARE * of)
+    return Overlap(common, of, common > 0 and (has_long or are_many))
 
 
 def metric_bias(
