@@ -100,6 +100,7 @@ def full():
             Sentences("tune", 9, 5, 2, 1, (), "BLEU+1", (sentence(0.2), sentence(-0.1))),
             Sentences("dev", 9, 0, 0, 0, (), "BLEU+1", ()),
         ),
+        replicates=Rounds("seed", ("1", "2"), {"tune": (3.0, 4.0)}, {}, 0, is_ordered=False),
         pairs=(PairRound("0", None, 5, side, side, 8.0), PairRound("1", None, 5, {}, {})),
     )
 
@@ -107,7 +108,15 @@ def full():
 def test_a_file_for_each_picture_and_kind(full, tmp_path):
     files = write_figures(full, tmp_path / "new" / "folder", ("png", "svg"))
     names = {file.name for file in files}
-    pictures = ["scores", "lengths", "weights", "weights-rounds", "pairs", "sentences"]
+    pictures = [
+        "scores",
+        "replicates",
+        "lengths",
+        "weights",
+        "weights-rounds",
+        "pairs",
+        "sentences",
+    ]
     pictures += [f"surface-{k + 1:02d}-{c.feature}" for k, c in enumerate(full.surfaces.curves)]
     pictures += ["map-01-f0-f1"]
     assert names == {f"{name}.{kind}" for name in pictures for kind in ("png", "svg")}

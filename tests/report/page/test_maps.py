@@ -120,6 +120,17 @@ def test_pairs_of_those_that_say_most(small):
     assert found.left_out == 7
 
 
+def test_large_sets_have_fewer_maps(small, monkeypatch):
+    record = record_of(lists=lists_of(*problem(width=5)), weights={f"f{d}": 1.0 for d in range(5)})
+    surfaces = surfaces_of(record)
+    assert len(maps_of(record, surfaces).maps) == 10
+    # 30 candidates and 5 rows: four features have six maps of 900 together.
+    monkeypatch.setattr(module, "WORK", 900)
+    assert len(maps_of(record, surfaces).maps) == 6
+    monkeypatch.setattr(module, "WORK", 1)
+    assert len(maps_of(record, surfaces).maps) == 3
+
+
 def test_a_feature_without_a_curve_has_a_window_of_its_own(small):
     record = record_of(lists=lists_of(*problem()), weights=WEIGHTS)
     every = surfaces_of(record)

@@ -14,7 +14,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.report.page.pair_rounds import pairs_of
-from tunesmith.report.page.rounds import rounds_of
+from tunesmith.report.page.rounds import replicates_of, rounds_of
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.mira import MIRA
@@ -153,6 +153,27 @@ def test_several_runs():
     assert found.series["tune"][found.chosen] == max(found.series["tune"])
     averaged = {**result, "weights": {"f0": 123.0}}
     assert rounds_of(record_of(averaged)).chosen is None
+
+
+def test_replicates():
+    runs = [
+        {"seed": 5, "score": 30.0, "dev_score": 29.0, "test_score": None, "chosen": False},
+        {"seed": 6, "score": 31.0, "dev_score": 28.0, "test_score": None, "chosen": True},
+    ]
+    found = replicates_of(record_of({"replicates": {"runs": runs}}))
+    assert (found.unit, found.names, found.chosen) == ("seed", ("5", "6"), 1)
+    assert found.series == {"tune": (30.0, 31.0), "dev": (29.0, 28.0)}
+    assert not found.is_ordered
+    assert replicates_of(record_of({"replicates": None})) is None
+
+
+def test_what_follows_on_each_other(loop):
+    assert rounds_of(record_of(loop)).is_ordered
+    assert not rounds_of(record_of(fitted(MERT(restarts=2, walks=0)))).is_ordered
+    path = [{"tuner": name, "score": 1.0, "chosen": name == "a"} for name in "ab"]
+    assert not rounds_of(record_of({"path": path})).is_ordered
+    path = [{"strength": value, "score": 1.0, "chosen": False} for value in (1.0, 2.0)]
+    assert rounds_of(record_of({"path": path})).is_ordered
 
 
 def test_without_a_history_the_ends_are_shown():

@@ -80,6 +80,9 @@ def pictures_of(view: View) -> Iterator[Picture]:
     if rounds is not None and rounds.series:
         draw = partial(figures_rounds.scores, rounds=rounds, metric=metric, higher=higher)
         yield Picture("scores", figures_rounds.SIZE, draw)
+    if view.replicates is not None and view.replicates.series:
+        draw = partial(figures_rounds.scores, rounds=view.replicates, metric=metric, higher=higher)
+        yield Picture("replicates", figures_rounds.SIZE, draw)
     if rounds is not None and rounds.length_ratios:
         yield Picture(
             "lengths", figures_rounds.SIZE, partial(figures_rounds.lengths, rounds=rounds)

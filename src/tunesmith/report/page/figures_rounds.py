@@ -64,11 +64,10 @@ def _series(axes: Axes, rounds: Rounds, series: Mapping[str, Sequence[float | No
         axes.axvspan(
             rounds.chosen - 0.4, rounds.chosen + 0.4, color=CHOSEN, alpha=0.3, lw=0, label="chosen"
         )
-    are_apart = rounds.unit in {"run", "climb"} or bool({"tuner", "objective"} & {*rounds.table})
     left = iter(COLOURS * len(series))
     for name, values in series.items():
         style = LINES.get(name) or {"color": next(left), "marker": "."}
-        if are_apart and name != "best so far":
+        if not rounds.is_ordered and name != "best so far":
             style = {**style, "linestyle": "none"}
         if len(values) > MOST_NAMES:
             style = {**style, "markersize": 3.0}

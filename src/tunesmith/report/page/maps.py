@@ -28,6 +28,8 @@ ROWS, COLUMNS = 60, 80
 FINE = 400
 #: The greatest value of a pixel.
 TOP = 65535
+#: Candidates times lines of all maps together; where there are many, fewer features have maps.
+WORK, FEWEST = 6e8, 3
 #: An axis shows where the metric along it is better than so much of the way from the usual to the
 #: best score, and on both sides so many times the width of that.
 GOOD, ROOM = 0.5, 0.75
@@ -49,7 +51,7 @@ def maps_of(
     pairs
         Features to show, the horizontal one first; pairs of those that say most by default.
     features
-        How many those are.
+        How many those are; fewer where there are more than some hundred thousand candidates.
     """
     if "tune" not in record.sets or surfaces is None:
         return None
@@ -88,6 +90,9 @@ class _Drawing:
         spread = spreads(self.hypotheses)
         order = by_importance(self.hypotheses, self.weights)
         names = [self.names[d] for d in order if spread[d] > 0.0]
+        lines = WORK / max(1, self.hypotheses.features.candidates)
+        while features > FEWEST and ROWS * features * (features - 1) / 2 > lines:
+            features -= 1
         return list(itertools.combinations([n for n in names if n in self.curves][:features], 2))
 
     def checked(self, pair: tuple[str, str]) -> tuple[str, str]:

@@ -19,6 +19,8 @@ OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
     *("line_searches", "seconds", "chosen", "failed"),
 }
+#: Units and settings that do not follow on each other.
+APART = {"run", "seed", "climb", "tuner", "objective"}
 #: Keys of a history that are shown elsewhere, or say where an entry belongs.
 NO_COLUMN = {
     *("step", "score", "bound", "smoothed_score", "length_ratio", "round", "run", "loop_round"),
@@ -53,6 +55,17 @@ def rounds_of(record: RunRecord) -> Rounds | None:
             return _columns(unit, rows)
     unit, rows = _history(result, record.metric.higher_is_better)
     return _columns(unit, rows) if rows else None
+
+
+def replicates_of(record: RunRecord) -> Rounds | None:
+    """Return the scores of independent runs, of which this is one; None if there are no others."""
+    held = record.result.get("replicates")
+    entries = entries_of(held, "runs") if isinstance(held, dict) else []
+    rows = [
+        Row(str(one.get("seed", k)), _sets(one, "score"), is_chosen=bool(one.get("chosen")))
+        for k, one in enumerate(entries)
+    ]
+    return _columns("seed", rows) if rows else None
 
 
 def entries_of(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -224,6 +237,7 @@ def _columns(unit: str, rows: Sequence[Row]) -> Rounds:
         length_ratios=_turned([row.lengths for row in rows]),
         chosen=chosen[0] if chosen else None,
         table=_turned([row.table for row in rows]),
+        is_ordered=unit not in APART and not any(APART & {*row.table} for row in rows),
     )
 
 

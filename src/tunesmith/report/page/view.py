@@ -97,8 +97,8 @@ class Rounds:
     Attributes
     ----------
     unit
-        What a row is: ``round``, ``setting``, ``run``, ``epoch``, ``pass``, ``climb`` or
-        ``step``.
+        What a row is: ``round``, ``setting``, ``run``, ``epoch``, ``pass``, ``climb``,
+        ``step``, or ``seed`` of replicates.
     names
         Of the rows.
     series
@@ -112,6 +112,9 @@ class Rounds:
         The row whose weights were taken, or None.
     table
         Further columns: name -> a value for each row (numbers, texts or None).
+    is_ordered
+        Whether rows follow on each other, so that a line from one to the next means something:
+        runs, climbs and algorithms do not.
     """
 
     unit: str
@@ -120,6 +123,7 @@ class Rounds:
     length_ratios: dict[str, tuple[float | None, ...]]
     chosen: int | None
     table: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    is_ordered: bool = True
 
 
 @dataclass(frozen=True)
@@ -396,6 +400,8 @@ class View:
         The settings among which a held-out set chose, as in the result of ``tune``.
     missing
         What is not shown, and what to do about it.
+    replicates
+        Independent runs, of which this is one: a row for each.
     """
 
     version: str
@@ -410,6 +416,7 @@ class View:
     certificate: dict[str, Any] | None
     path: list[dict[str, Any]] | None
     missing: tuple[str, ...]
+    replicates: Rounds | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""
