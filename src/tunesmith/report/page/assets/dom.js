@@ -19,7 +19,7 @@ function el(tag, attributes, ...children) {
     else if (value === true) made.setAttribute(name, "");
     else if (value !== false && value != null) made.setAttribute(name, value);
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child == null || child === false) continue;
     made.append(child instanceof Node ? child : document.createTextNode(visible(child)));
   }
@@ -37,10 +37,12 @@ function score(x) {
   return dash(x) || x.toFixed(Math.abs(x) < 2 ? 4 : 2).replace("-", MINUS);
 }
 
-function change(x) {
+// What was added, with its sign; as many digits as a score has that it belongs to.
+function change(x, like = null) {
   if (x == null) return "\u2013";
   const size = Math.abs(x);
-  const digits = size !== 0 && size < 0.01 ? size.toPrecision(2) : size.toFixed(size < 2 ? 3 : 2);
+  const usual = like == null ? (size < 2 ? 3 : 2) : Math.abs(like) < 2 ? 4 : 2;
+  const digits = size !== 0 && size < 0.5 * 10 ** -usual ? size.toPrecision(2) : size.toFixed(usual);
   return (x > 0 ? "+" : x < 0 ? MINUS : "\u00b1") + digits;
 }
 

@@ -81,6 +81,7 @@ function turn() {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+matchMedia("(max-width: 599px)").addEventListener("change", redraw);
 addEventListener("DOMContentLoaded", () => { for (const one of charts) { shownCharts.unobserve(one); shownCharts.observe(one); } });
 
 function state(word, cls) {

@@ -6,7 +6,7 @@ const shownCharts = new IntersectionObserver((entries) => {
 }, { rootMargin: "300px" });
 
 // plotly takes some HTML for mark-up, and %{...} for a value: here all is text.
-function label(text, most = 60) {
+function label(text, most = isNarrow() ? 26 : 60) {
   const shown = visible(text);
   const cut = shown.length > most ? `${shown.slice(0, most - 1)}\u2026` : shown;
   return cut.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/%\{/g, "%\u200b{");
@@ -29,7 +29,7 @@ function draw(target) {
   target.classList.remove("waiting");
   Plotly.react(target, data, dressed(layout), {
     displaylogo: false, responsive: true, scrollZoom: false,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
     toImageButtonOptions: { format: "svg", filename: "tunesmith" },
   });
   target.drawn = true;
@@ -49,13 +49,22 @@ function forget(one) {
   if (one.drawn) Plotly.purge(one);
 }
 
+const isNarrow = () => innerWidth < 600;
+
+// Below the chart where the buttons need all the room above it.
+function legend() {
+  return isNarrow() ? { orientation: "h", y: -0.28, yanchor: "top", x: 0 } : { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 };
+}
+
 function dressed(layout) {
   const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), automargin: true, fixedrange: false };
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: colour("ink"), family: "system-ui, sans-serif", size: 13 },
-    margin: { t: 20, r: 16, b: 48, l: 56 }, hovermode: "closest", dragmode: "zoom",
-    legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
+    margin: { t: 20, r: 16, b: 48, l: 56 }, hovermode: "closest",
+    // A finger that moves over a chart scrolls the page; the buttons zoom.
+    dragmode: isNarrow() ? false : "zoom",
+    legend: legend(),
     modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("quiet"), activecolor: colour("accent") },
     hoverlabel: { bgcolor: colour("card"), bordercolor: colour("line"), font: { color: colour("ink") }, align: "left" },
     ...layout,
@@ -81,13 +90,13 @@ function lines(names, series, title, more = {}) {
 
 // An axis of rows: a tick for each, or for some of many.
 function named(names, unit) {
-  const step = Math.max(1, Math.ceil(names.length / 16));
+  const step = Math.max(1, Math.ceil(names.length / (isNarrow() ? 6 : 16)));
   const places = names.map((_, k) => k).filter((k) => k % step === 0);
-  return { title: { text: label(unit || "") }, tickvals: places, ticktext: places.map((k) => label(names[k], 18)), range: [-0.4, names.length - 0.6], zeroline: false };
+  return { title: { text: label(unit || "") }, tickvals: places, ticktext: places.map((k) => label(names[k], isNarrow() ? 6 : 18)), tickangle: 0, range: [-0.4, names.length - 0.6], zeroline: false };
 }
 
 function upright(x, text, style = {}) {
   const line = { type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 1.5, dash: "dash", ...style } };
-  const annotation = { x, y: 1, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, text: label(text), font: { size: 12, color: colour("quiet") } };
+  const annotation = { x, y: 1, yref: "paper", yanchor: "top", xanchor: "left", showarrow: false, text: label(text), font: { size: 12, color: colour("quiet") }, bgcolor: colour("paper"), opacity: 0.85 };
   return { line, annotation };
 }

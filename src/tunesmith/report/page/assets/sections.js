@@ -32,14 +32,14 @@ function card(one, higher) {
   return el("div", { class: "card" },
     el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${one.metric}`),
     el("div", { class: "number" }, score(one.after)),
-    gain == null ? null : el("div", { class: `change ${better}` }, `${change(gain)} (${words}), from ${score(one.before)}`),
+    gain == null ? null : el("div", { class: `change ${better}` }, `${change(gain, one.after)} (${words}), from ${score(one.before)}`),
     el("div", { class: "more" }, more.join(" ")));
 }
 
 const scoreTable = (rows) => table("Further metrics", [
-  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => said(r.metric)],
+  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => said(r.metric), false, "name"],
   ["before", (r) => score(r.before), true], ["after", (r) => score(r.after), true],
-  ["change", (r) => change(r.before == null || r.after == null ? null : r.after - r.before), true],
+  ["change", (r) => change(r.before == null || r.after == null ? null : r.after - r.before, r.after), true],
 ], rows);
 
 function cautions(view) {
@@ -129,9 +129,9 @@ function settings(view) {
   return section("settings", "Settings and signature", "What has to be known to run the same again.",
     s.signature && el("p", { class: "mono" }, el("span", { id: "signature" }, said(s.signature)), " ",
       el("button", { type: "button", class: "copy", click: copySignature }, "Copy")),
-    s.settings.length ? table("Settings", [["setting", ([name]) => said(name)], ["value", ([, value]) => said(value)]], s.settings, { short: s.settings.length > 14 }) : null,
+    s.settings.length ? table("Settings", [["setting", ([name]) => said(name), false, "name"], ["value", ([, value]) => said(value), false, "name"]], s.settings, { short: s.settings.length > 14 }) : null,
     s.data.length ? [el("h3", {}, "Data"), table("Data", [
-      ["file", (file) => said(file.path)], ["format", (file) => said(file.format || "")],
+      ["file", (file) => said(file.path), false, "name"], ["format", (file) => said(file.format || "")],
       ["SHA-256", (file) => el("span", { class: "mono" }, file.sha256 || ""), false, "name"]], s.data)] : null);
 }
 

@@ -84,10 +84,10 @@ function candidates(set, one, again) {
   return el("div", {},
     el("h3", {}, `Candidates (${number(one.candidates.length)} of ${number(one.count)})`),
     table("Candidates", [
-      ["rank", (c) => number(c.rank_after), true], ["rank before", (c) => number(c.rank_before), true],
-      [set.score_name, (c) => score(c.score), true], ["model", (c) => number(c.total), true],
-      ["text", (c, k) => el("button", { type: "button", "aria-pressed": null, "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(c.text.slice(0, 300) || "(empty)")), false, "name"],
-      ["", (c) => role(c)],
+      ["rank", (c) => number(c.rank_after), true],
+      ["text", (c, k) => el("button", { type: "button", "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(c.text.slice(0, 300) || "(empty)")), false, "text"],
+      ["output", (c) => role(c)], [set.score_name, (c) => score(c.score), true],
+      ["model", (c) => number(c.total), true], ["rank before", (c) => number(c.rank_before), true],
     ], one.candidates, { chosen: (c) => c === looked }),
     shares(set, looked, base));
 }

@@ -11,13 +11,13 @@ function weights(view) {
   const rows = w.rows.slice(0, MOST_BARS);
   const value = (row, which) => row[which] * (scaled ? row.spread ?? 0 : 1);
   const bars = () => ({
-    data: ["start", "tuned"].map((which) => ({
+    data: ["tuned", "start"].map((which) => ({
       type: "bar", orientation: "h", name: which, x: rows.map((row) => value(row, which)).reverse(),
-      y: rows.map((_, k) => rows.length - 1 - k), marker: { color: colour(which === "start" ? "promised" : "tune") },
+      y: rows.map((_, k) => k), marker: { color: colour(which === "start" ? "promised" : "tune") },
       text: rows.map((row) => label(row.feature)).reverse(), textposition: "none", hovertemplate: `%{text}: %{x:.5~g}<extra>${which}</extra>`,
     })),
     layout: {
-      barmode: "group", bargap: 0.35, margin: { t: 20, r: 16, b: 48, l: 20 },
+      barmode: "group", bargap: 0.35, margin: { t: 20, r: 16, b: 48, l: 20 }, legend: { ...legend(), traceorder: "reversed" },
       xaxis: { title: { text: scaled ? "weight × spread" : "weight" } },
       yaxis: { tickvals: rows.map((_, k) => k), ticktext: rows.map((row) => label(row.feature, 22)).reverse() },
     },
@@ -135,7 +135,7 @@ function map(view) {
   const drawn = chart(`${name} over the weights of ${x} and ${y}. ${words}`, () => mapPlot(found, view.summary), true);
   drawn.id = "map-plot";
   return section("map", "Map of two weights",
-    `${name} if two weights change and all others stay. Each row of pixels is an exact line; a pixel has the mean along its part of it.`,
+    `What ${name} is if two weights change and all others stay. Each row of pixels is an exact line; a pixel has the mean along its part of it.`,
     el("div", { class: "controls" },
       chooser("Across", features, x, (v) => choose({ mapX: v }, "map"), (v) => visible(v).slice(0, 60)),
       chooser("Upwards", beside(x), y, (v) => choose({ mapX: x, mapY: v }, "map"), (v) => visible(v).slice(0, 60))),
@@ -171,7 +171,7 @@ function mapPlot(found, summary) {
       { type: "heatmap", x: middle(found.x_range, found.columns), y: middle(found.y_range, found.rows), z: found.pixelsOf(), zmin: found.low, zmax: found.high,
         colorscale: "Viridis", reversescale: !summary.higher_is_better, colorbar: { thickness: 14, outlinewidth: 0 }, hovertemplate: "(%{x:.5~g}, %{y:.5~g})<br>%{z:.4f}<extra></extra>" },
       mark("best pixel", found.best, { symbol: "star", size: 16, color: "#d55e00", line: { color: "#ffffff", width: 1.5 } }),
-      mark("tuned weights", found.current, { symbol: "circle-open", size: 15, color: "#ffffff", line: { width: 3.5 } }),
+      mark("tuned weights", found.current, { symbol: "circle", size: 13, color: "#ffffff", line: { color: "#000000", width: 2.5 } }),
     ],
     layout: {
       xaxis: { title: { text: `weight of ${label(found.x)}` }, range: [...found.x_range], showgrid: false, zeroline: false },
