@@ -51,6 +51,7 @@ def test_curves_equal_brute_force(problem, sparse, is_loss, seed):
         direction = [float(k == d) for k in range(3)]
         assert curve.weight == weights[d]
         check_scores(curve, groups, weights, direction, scorer(values), rng)
+        check_steady(curve, groups, weights, direction, scorer(values), -1 if is_loss else 1)
         check_plateau(curve, groups, weights, direction, scorer(values), min if is_loss else max)
 
 
@@ -98,6 +99,20 @@ def check_plateau(curve, groups, weights, direction, score, better):
     ):
         assert held is None if math.isinf(exact) else held == pytest.approx(exact, abs=1e-9)
     assert curve.best_score == pytest.approx(better([*scores, current]), abs=1e-12)
+
+
+def check_steady(curve, groups, weights, direction, score, sign):
+    """Look to both sides of the weight for the first interval that is worse."""
+    edges, scores = scan(groups, weights, direction, score)
+    ends = [-math.inf, *(float(edge) + curve.weight for edge in edges), math.inf]
+    assert curve.drop == pytest.approx(0.002 * abs(curve.score))
+    spans = list(zip(ends[:-1], ends[1:], scores, strict=True))
+    worse = [(a, b) for a, b, held in spans if sign * held < sign * curve.score - curve.drop]
+    below = [min(b, curve.weight) for a, b in worse if a < curve.weight]
+    above = [max(a, curve.weight) for a, b in worse if b > curve.weight]
+    expected = max(below, default=None), min(above, default=None)
+    for held, end in zip(curve.steady, expected, strict=True):
+        assert held is None if end is None else held == pytest.approx(end, abs=1e-9)
 
 
 def problem_of(groups=40, width=3, seed=0):

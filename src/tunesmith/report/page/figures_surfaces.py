@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tunesmith.arrays import Floats
 from tunesmith.report.map_static import COLOURS as MAP_COLOURS
 from tunesmith.report.map_static import CURRENT_STYLE as RING_STYLE
 from tunesmith.report.map_static import STAR_STYLE as BEST_PIXEL_STYLE
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+STEADY_STYLE: dict[str, Any] = {"color": COLOURS[2], "alpha": 0.15, "linewidth": 0}
 #: Inches.
 CURVE_SIZE, MAP_SIZE = (11.0, 4.2), (7.6, 5.8)
 
@@ -89,7 +91,9 @@ def _steps(axes: Axes, curve: SurfaceCurve, window: Window, origin: float, is_cl
 
 
 def _marks(axes: Axes, curve: SurfaceCurve, window: Window, origin: float) -> None:
-    """Mark the plateau, the weight and the best interval."""
+    """Mark where the metric is about the same, the plateau, the weight and the best interval."""
+    low, high = np.clip(_span(curve.steady), *window) - origin
+    axes.axvspan(low, high, zorder=0, **STEADY_STYLE)
     low, high = np.clip(_span(curve.plateau), *window) - origin
     axes.axvspan(low, high, zorder=1, **PLATEAU_STYLE)
     axes.axvline(curve.weight - origin, zorder=2, **CURRENT_STYLE)
@@ -113,9 +117,10 @@ def _legend(figure: Figure, curve: SurfaceCurve) -> None:
         held["lowest to highest in a column (left)"] = Line2D([], [], color=COLOURS[0], linewidth=4)
     held["the weight"] = Line2D([], [], **CURRENT_STYLE)
     held["plateau around it"] = Patch(**PLATEAU_STYLE)
+    held[f"not worse by more than {curve.drop:.2g}"] = Patch(**STEADY_STYLE)
     held["best on the line"] = Line2D([], [], **STAR_STYLE)
     figure.legend(
-        list(held.values()), list(held), loc="outside lower center", ncols=5, frameon=False
+        list(held.values()), list(held), loc="outside lower center", ncols=6, frameon=False
     )
 
 
@@ -123,11 +128,7 @@ def pixels(figure: Figure, one: Map, metric: str, higher: bool) -> None:
     """Draw the metric over two weights; bright is good."""
     axes = figure.subplots()
     means = scores_of(one)
-    # Far from good weights a metric falls without end, and would leave no colours for them.
-    worst = float(np.quantile(means, WORST if higher else 1.0 - WORST))
-    low, high = sorted((worst, one.high if higher else one.low))
-    if low == high:
-        low, high = low - 0.5, high + 0.5
+    low, high = _colour_range(means, higher)
     image = axes.imshow(
         means,
         origin="lower",
@@ -153,3 +154,13 @@ def pixels(figure: Figure, one: Map, metric: str, higher: bool) -> None:
     axes.set_title(f"{shown(metric)} over two weights", loc="left", fontsize=12)
     names = [label(f"the weights: {score:.4f}"), f"best pixel: {one.best[2]:.4f} on average"]
     figure.legend([*ring, *star], names, loc="outside lower center", ncols=2, frameon=False)
+
+
+def _colour_range(means: Floats, higher: bool) -> Window:
+    """Return the scores between which colours differ.
+
+    Far from good weights a metric falls without end, and would leave no colours for them.
+    """
+    worst = float(np.quantile(means, WORST if higher else 1.0 - WORST))
+    low, high = sorted((worst, float(means.max() if higher else means.min())))
+    return (low, high) if low < high else (low - 0.5, high + 0.5)

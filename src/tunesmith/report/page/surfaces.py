@@ -24,6 +24,8 @@ STEPS, FEWEST, MOST = 40_000, 800, 3000
 COLUMNS = 640
 #: Steps around the weight, at most.
 CLOSE_MOST = 400
+#: A score that is worse by more than this share of it is another one: a tenth of a point at 50.
+DROP = 0.002
 
 
 def surfaces_of(record: RunRecord, most: int = 40) -> Surfaces | None:
@@ -92,6 +94,7 @@ def curve_of(line: Line, largest: float, most: int = MOST) -> SurfaceCurve:
     close_edges, close_scores = curve.within(close)
     size = abs(line.weight) or largest or 1.0
     low, high = curve.plateau
+    drop = DROP * abs(curve.current_score)
     return SurfaceCurve(
         feature=line.along.name,
         weight=line.weight,
@@ -108,7 +111,22 @@ def curve_of(line: Line, largest: float, most: int = MOST) -> SurfaceCurve:
         edge=_finite(min(line.weight - low, high - line.weight) / size),
         best=_range(curve.best.low, curve.best.high),
         best_score=curve.best.score,
+        steady=_range(*_steady(curve, line.weight, drop)),
+        drop=drop,
     )
+
+
+def _steady(curve: Curve, weight: float, drop: float) -> Span:
+    """Return the widest interval around the weight on which the metric falls by no more."""
+    edges, sign = curve.edges, 1.0 if curve.higher_is_better else -1.0
+    worse = np.flatnonzero(sign * curve.scores < sign * curve.current_score - drop)
+    # Where the weight is an edge, both intervals that meet there are beside it.
+    left = worse[worse <= np.searchsorted(edges, weight, side="left")]
+    right = worse[worse >= np.searchsorted(edges, weight, side="right")]
+    ends = np.concatenate([[-np.inf], edges, [np.inf]])  # interval k is from k to k + 1
+    low = min(weight, float(ends[left[-1] + 1])) if len(left) else -np.inf
+    high = max(weight, float(ends[right[0]])) if len(right) else np.inf
+    return low, high
 
 
 def _close(line: Line, curve: Curve) -> Span:

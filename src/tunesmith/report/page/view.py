@@ -194,6 +194,9 @@ class SurfaceCurve:
         is infinite. ``edge`` is the distance to its nearer end, likewise.
     best, best_score
         The best interval, and the metric there.
+    steady, drop
+        The widest interval around the weight on which the metric is nowhere worse by more than
+        ``drop``. Of large sets plateaus are narrow whatever the weight: this says more.
     """
 
     feature: str
@@ -211,6 +214,8 @@ class SurfaceCurve:
     edge: float | None
     best: Range
     best_score: float
+    steady: Range = (None, None)
+    drop: float = 0.0
 
 
 @dataclass(frozen=True)
