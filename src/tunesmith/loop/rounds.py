@@ -96,6 +96,15 @@ def best_round(rounds: Sequence[LoopRound], which: str, metric: Metric) -> LoopR
     return max(rounds, key=lambda one: sign * float(one.outputs[which]["score"]))
 
 
+def history_of_rounds(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:
+    """Return the steps of all tunings, one after the other."""
+    found: list[dict[str, Any]] = []
+    for number, one in enumerate(rounds):
+        for entry in [] if one.tuned is None else one.tuned["history"]:
+            found.append({**entry, "step": len(found), "loop_round": number})
+    return found
+
+
 class Said:
     """Warnings that were given already: a loop would give them again in each round."""
 

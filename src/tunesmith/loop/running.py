@@ -29,7 +29,7 @@ from tunesmith.errors import TunesmithError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.records import damaged
-from tunesmith.loop.rounds import LoopRound, Said
+from tunesmith.loop.rounds import LoopRound, Said, history_of_rounds
 from tunesmith.loop.state import State
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions
@@ -372,7 +372,7 @@ class Run:
             dev=scores.get("dev"),
             test=scores.get("test"),
             path=None,
-            history=_history(rounds),
+            history=history_of_rounds(rounds),
             certificate=None if of_chosen is None else of_chosen["certificate"],
             line_searches=sum(one["line_searches"] for one in tuned),
             seconds=sum(one.decode_seconds for one in rounds)
@@ -411,15 +411,6 @@ def _output(lists: SoFar) -> dict[str, Any]:
     scores = dataclasses.asdict(scores_of_outputs(output, output))
     del scores["initial_score"]
     return scores
-
-
-def _history(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:
-    """Return the steps of all tunings, one after the other."""
-    found: list[dict[str, Any]] = []
-    for number, one in enumerate(rounds):
-        for entry in [] if one.tuned is None else one.tuned["history"]:
-            found.append({**entry, "step": len(found), "loop_round": number})
-    return found
 
 
 @contextmanager
