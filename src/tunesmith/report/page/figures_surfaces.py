@@ -114,14 +114,13 @@ def _legend(figure: Figure, curve: SurfaceCurve) -> None:
     held: dict[str, Any] = {"exact steps": Line2D([], [], color=COLOURS[0], linewidth=1.3)}
     if curve.band is not None:
         held = {"exact steps (right)": held["exact steps"]}
-        held["lowest to highest in a column (left)"] = Line2D([], [], color=COLOURS[0], linewidth=4)
+        held["lowest to highest (left)"] = Line2D([], [], color=COLOURS[0], linewidth=4)
     held["the weight"] = Line2D([], [], **CURRENT_STYLE)
     held["plateau around it"] = Patch(**PLATEAU_STYLE)
     held[f"not worse by more than {curve.drop:.2g}"] = Patch(**STEADY_STYLE)
     held["best on the line"] = Line2D([], [], **STAR_STYLE)
-    figure.legend(
-        list(held.values()), list(held), loc="outside lower center", ncols=6, frameon=False
-    )
+    where: dict[str, Any] = {"loc": "outside lower center", "ncols": 6, "columnspacing": 1.5}
+    figure.legend(list(held.values()), list(held), fontsize=8.5, frameon=False, **where)
 
 
 def pixels(figure: Figure, one: Map, metric: str, higher: bool) -> None:
