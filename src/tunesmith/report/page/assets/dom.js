@@ -29,6 +29,10 @@ function el(tag, attributes, ...children) {
 // A text of the data: it has a direction of its own, which changes nothing around it.
 const said = (text) => el("bdi", { dir: "auto" }, text);
 
+// A name of the data; very long ones are cut.
+const short = (text, most = 120) => { const held = [...visible(text)]; return held.length > most ? `${held.slice(0, most - 1).join("")}\u2026` : held.join(""); };
+const brief = (text) => said(short(text));
+
 const MINUS = "\u2212";
 const dash = (x) => (x == null ? "\u2013" : null);
 

@@ -11,9 +11,9 @@ function head(view) {
   const main = s.scores.filter((one) => one.metric === s.metric);
   const others = s.scores.filter((one) => one.metric !== s.metric);
   return el("section", { id: "head", "aria-labelledby": "head-title" },
-    el("h1", { id: "head-title" }, said(s.title)),
+    el("h1", { id: "head-title" }, brief(s.title)),
     el("p", {}, el("span", { class: "badge", id: "state" }, s.is_running ? "running" : "ended"),
-      el("span", { class: "badge" }, s.tuner),
+      el("span", { class: "badge" }, short(s.tuner)),
       el("span", { class: "badge" }, s.metric, s.higher_is_better ? ", higher is better" : ", lower is better")),
     el("div", { class: "cards" }, main.map((one) => card(one, s.higher_is_better))),
     others.length ? scoreTable(others) : null,
@@ -30,14 +30,14 @@ function card(one, higher) {
   if (one.length_ratio != null) more.push(`Length ${one.length_ratio.toFixed(3)} of the references.`);
   if (one.brevity_penalty != null && one.brevity_penalty < 1) more.push(`Brevity penalty ${one.brevity_penalty.toFixed(3)}.`);
   return el("div", { class: "card" },
-    el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${one.metric}`),
+    el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${short(one.metric)}`),
     el("div", { class: "number" }, score(one.after)),
     gain == null ? null : el("div", { class: `change ${better}` }, `${change(gain, one.after)} (${words}), from ${score(one.before)}`),
     el("div", { class: "more" }, more.join(" ")));
 }
 
 const scoreTable = (rows) => table("Further metrics", [
-  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => said(r.metric), false, "name"],
+  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => brief(r.metric), false, "name"],
   ["before", (r) => score(r.before), true], ["after", (r) => score(r.after), true],
   ["change", (r) => change(r.before == null || r.after == null ? null : r.after - r.before, r.after), true],
 ], rows);
@@ -59,7 +59,7 @@ function rounds(view) {
     const { line, annotation } = upright(r.chosen, "chosen");
     return { shapes: [line], annotations: [annotation] };
   };
-  const columns = [[r.unit, (_, k) => said(r.names[k])]];
+  const columns = [[r.unit, (_, k) => brief(r.names[k])]];
   for (const [name, values] of Object.entries(r.series)) columns.push([seriesName(name), (_, k) => score(values[k]), true]);
   for (const [name, values] of Object.entries(r.length_ratios)) columns.push([`length, ${seriesName(name)}`, (_, k) => number(values[k]), true]);
   for (const [name, values] of Object.entries(r.table)) columns.push([name, (_, k) => number(values[k]), typeof values[0] === "number"]);
@@ -94,7 +94,7 @@ function pairs(view) {
     "The better and the worse members of the pairs that it learns from. Positives that grow shorter, or negatives that grow much longer round by round, lead to short output and monsters.",
     el("div", { class: "charts" }, drawn),
     el("details", {}, el("summary", {}, "All numbers"), table("Pairs by round", [
-      ["round", (p) => said(p.name)], ["pairs", (p) => number(p.pairs), true], ["kept", (p) => number(p.kept), true],
+      ["round", (p) => brief(p.name)], ["pairs", (p) => number(p.pairs), true], ["kept", (p) => number(p.kept), true],
       ["length +", (p) => number(p.positive.length), true], [`length ${MINUS}`, (p) => number(p.negative.length), true],
       ["score +", (p) => number(p.positive.score), true], [`score ${MINUS}`, (p) => number(p.negative.score), true],
     ], view.pairs, { short: view.pairs.length > 12 })));
@@ -129,7 +129,7 @@ function settings(view) {
   return section("settings", "Settings and signature", "What has to be known to run the same again.",
     s.signature && el("p", { class: "mono" }, el("span", { id: "signature" }, said(s.signature)), " ",
       el("button", { type: "button", class: "copy", click: copySignature }, "Copy")),
-    s.settings.length ? table("Settings", [["setting", ([name]) => said(name), false, "name"], ["value", ([, value]) => said(value), false, "name"]], s.settings, { short: s.settings.length > 14 }) : null,
+    s.settings.length ? table("Settings", [["setting", ([name]) => brief(name), false, "name"], ["value", ([, value]) => said(value), false, "name"]], s.settings, { short: s.settings.length > 14 }) : null,
     s.data.length ? [el("h3", {}, "Data"), table("Data", [
       ["file", (file) => said(file.path), false, "name"], ["format", (file) => said(file.format || "")],
       ["SHA-256", (file) => el("span", { class: "mono" }, file.sha256 || ""), false, "name"]], s.data)] : null);

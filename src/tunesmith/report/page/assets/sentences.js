@@ -48,7 +48,7 @@ function fillList(view, set, list, detail, count) {
   const show = (one) => detail.replaceChildren(...(one ? sentenceDetail(view, set, one, () => show(one)) : [el("p", { class: "quiet" }, "No sentence is like that.")]));
   list.replaceChildren(...kept.map((one) => {
     const button = el("button", { type: "button", "aria-pressed": String(one === chosen), click: () => take(one.id) },
-      el("span", { class: "top" }, said(one.id), influence(one.influence)), el("span", { class: "text" }, said(textOf(one.after).slice(0, 160) || "(empty)")));
+      el("span", { class: "top" }, brief(one.id), influence(one.influence)), el("span", { class: "text" }, said(short(textOf(one.after), 160) || "(empty)")));
     button.sentence = one.id;
     return el("li", {}, button);
   }));
@@ -64,7 +64,7 @@ function sentenceDetail(view, set, one, again) {
   const alone = (x) => (x == null ? "" : `, ${set.score_name} ${score(x)}`);
   const worth = one.influence === 0 ? `the change leaves ${view.summary.metric} as it is` : `the change alone ${one.influence > 0 ? "improves" : "worsens"} ${view.summary.metric} of the whole set by ${change(Math.abs(one.influence)).slice(1)}`;
   return [
-    el("p", {}, el("strong", {}, "Sentence ", said(one.id)), `: ${worth}.`),
+    el("p", {}, el("strong", {}, "Sentence ", brief(one.id)), `: ${worth}.`),
     el("dl", { class: "texts" },
       one.source ? row("Source", said(one.source)) : null,
       one.references.map((text, k) => row(one.references.length > 1 ? `Reference ${k + 1}` : "Reference", said(text))),
@@ -85,7 +85,7 @@ function candidates(set, one, again) {
     el("h3", {}, `Candidates (${number(one.candidates.length)} of ${number(one.count)})`),
     table("Candidates", [
       ["rank", (c) => number(c.rank_after), true],
-      ["text", (c, k) => el("button", { type: "button", "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(c.text.slice(0, 300) || "(empty)")), false, "text"],
+      ["text", (c, k) => el("button", { type: "button", "aria-label": `Look at candidate ${k + 1}`, click: () => press(k) }, said(short(c.text, 300) || "(empty)")), false, "text"],
       ["output", (c) => role(c)], [set.score_name, (c) => score(c.score), true],
       ["model", (c) => number(c.total), true], ["rank before", (c) => number(c.rank_before), true],
     ], one.candidates, { chosen: (c) => c === looked }),
@@ -100,5 +100,5 @@ function shares(set, looked, base) {
   const total = looked.total - base.total;
   return el("div", { id: "shares" },
     el("p", {}, `What each feature says for it (right) or against it (left), beside the one that is chosen: weight times difference. Together ${change(total)}.`),
-    el("div", { class: "shares" }, order.flatMap(([name, value]) => [el("div", {}, said(name)), el("div", { class: "n" }, change(value)), el("div", { class: "track" }, bar(value))])));
+    el("div", { class: "shares" }, order.flatMap(([name, value]) => [el("div", {}, brief(name)), el("div", { class: "n" }, change(value)), el("div", { class: "track" }, bar(value))])));
 }

@@ -22,7 +22,7 @@ function weights(view) {
       yaxis: { tickvals: rows.map((_, k) => k), ticktext: rows.map((row) => label(row.feature, 22)).reverse() },
     },
   });
-  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${row.feature} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
+  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${short(row.feature, 60)} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
   return section("weights", "Weights",
     spreads ? "A weight counts as much as its feature varies among the candidates of a sentence: weight times spread is how much it says." : "The weights before and after.",
     spreads && el("div", { class: "controls" }, buttons("Bars show", [["spread", "weight × spread"], ["weight", "weight"]], scaled ? "spread" : "weight", (v) => choose({ bars: v }, "weights"))),
@@ -40,7 +40,7 @@ function weightLines(w) {
 }
 
 function weightTable(w, spreads) {
-  const columns = [["feature", (r) => said(r.feature), false, "name"], ["start", (r) => number(r.start), true], ["tuned", (r) => number(r.tuned), true]];
+  const columns = [["feature", (r) => brief(r.feature), false, "name"], ["start", (r) => number(r.start), true], ["tuned", (r) => number(r.tuned), true]];
   if (spreads) columns.push(["spread", (r) => number(r.spread), true], ["tuned × spread", (r) => number(r.spread == null ? null : r.tuned * r.spread), true]);
   return el("details", {}, el("summary", {}, `All numbers${w.left_out ? ` (${number(w.left_out)} further features are left out)` : ""}`),
     table("Weights", columns, w.rows, { short: w.rows.length > 12 }));
@@ -52,19 +52,19 @@ function surface(view) {
   const curve = s.curves.find((one) => one.feature === choices.feature) || s.curves[0];
   const narrow = [...s.curves].sort((a, b) => (a.width ?? Infinity) - (b.width ?? Infinity));
   const take = (feature) => choose({ feature }, "surface");
-  const drawn = chart(`${view.summary.metric} along the weight of ${curve.feature}. ${plateauWords(curve, view.summary.metric)}`, () => surfacePlot(curve, view.summary), true);
+  const drawn = chart(`${view.summary.metric} along the weight of ${short(curve.feature, 60)}. ${plateauWords(curve, view.summary.metric)}`, () => surfacePlot(curve, view.summary), true);
   drawn.id = "surface-plot";
   const zoom = (range) => Plotly.relayout(drawn, { "xaxis.range": [...range], "yaxis.autorange": true });
   return section("surface", "Error surface",
     `The exact ${view.summary.metric} on ${SETS[s.which] || s.which} if one weight alone changes. The wider the plateau around a weight, the less it matters that it is a little off. Drag to zoom, double-click to go back.`,
     s.note && el("p", { class: "quiet" }, said(s.note)),
-    el("div", { class: "controls" }, chooser("Feature", s.curves.map((one) => one.feature), curve.feature, take, (name) => visible(name).slice(0, 80)),
+    el("div", { class: "controls" }, chooser("Feature", s.curves.map((one) => one.feature), curve.feature, take, (name) => short(name, 60)),
       el("div", { class: "together" }, el("button", { type: "button", click: () => zoom(curve.window) }, "Whole line"),
         el("button", { type: "button", click: () => zoom(curve.close) }, "Around the weight"))),
     el("p", { class: "said", id: "plateau-words" }, plateauWords(curve, view.summary.metric)), drawn,
     el("h3", {}, "How fragile is each weight?"),
     table("Widths of plateaus, the narrowest first", [
-      ["feature", (c) => el("button", { type: "button", click: () => take(c.feature) }, said(c.feature)), false, "name"],
+      ["feature", (c) => el("button", { type: "button", click: () => take(c.feature) }, brief(c.feature)), false, "name"],
       ["weight", (c) => number(c.weight), true], ["plateau", (c) => `${end(c.plateau[0], -1)} to ${end(c.plateau[1], 1)}`, true],
       ["width", (c) => percent(c.width), true], ["nearer end", (c) => percent(c.edge), true], ["best along it", (c) => score(c.best_score), true],
     ], narrow, { short: narrow.length > 10, chosen: (c) => c === curve }),
@@ -76,13 +76,13 @@ const percent = (x) => (x == null ? "\u221e" : `${number(100 * x, 3)} %`);
 
 function plateauWords(c, metric) {
   const [low, high] = c.plateau;
-  if (low == null && high == null) return `The weight of ${c.feature} is ${number(c.weight)}; whatever it is, ${metric} stays the same.`;
+  if (low == null && high == null) return `The weight of ${short(c.feature, 60)} is ${number(c.weight)}; whatever it is, ${metric} stays the same.`;
   const size = Math.abs(c.weight);
   const by = (distance) => (size ? percent(distance / size) : number(distance, 3));
   const falls = low == null ? "fall without end" : `fall by ${by(c.weight - low)}`;
   const rises = high == null ? "rise without end" : `rise by ${by(high - c.weight)}`;
   const best = c.best_score === c.score ? "Nothing along this line is better." : `The best along this line is ${score(c.best_score)}, from ${end(c.best[0], -1)} to ${end(c.best[1], 1)}; it is now ${score(c.score)}.`;
-  return `The weight of ${c.feature} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
+  return `The weight of ${short(c.feature, 60)} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
 }
 
 // Two points of each step, so that the pointer shows the step that it is on.
@@ -132,13 +132,13 @@ function map(view) {
   const found = findMap(m, x, y);
   const name = view.summary.metric;
   const words = `At the tuned weights ${name} is ${score(found.current[2])}; the best pixel has ${score(found.best[2])}.`;
-  const drawn = chart(`${name} over the weights of ${x} and ${y}. ${words}`, () => mapPlot(found, view.summary), true);
+  const drawn = chart(`${name} over the weights of ${short(x, 60)} and ${short(y, 60)}. ${words}`, () => mapPlot(found, view.summary), true);
   drawn.id = "map-plot";
   return section("map", "Map of two weights",
     `What ${name} is if two weights change and all others stay. Each row of pixels is an exact line; a pixel has the mean along its part of it.`,
     el("div", { class: "controls" },
-      chooser("Across", features, x, (v) => choose({ mapX: v }, "map"), (v) => visible(v).slice(0, 60)),
-      chooser("Upwards", beside(x), y, (v) => choose({ mapX: x, mapY: v }, "map"), (v) => visible(v).slice(0, 60))),
+      chooser("Across", features, x, (v) => choose({ mapX: v }, "map"), (v) => short(v, 60)),
+      chooser("Upwards", beside(x), y, (v) => choose({ mapX: x, mapY: v }, "map"), (v) => short(v, 60))),
     el("p", { class: "said" }, words), drawn,
     m.left_out ? el("p", { class: "quiet" }, `${number(m.left_out)} further pairs of features have no map here.`) : null);
 }

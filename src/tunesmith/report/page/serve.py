@@ -1,0 +1,259 @@
+"""The page of a run that goes on, served to this machine alone; nothing is ever written."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tunesmith.errors import TunesmithError, UsageError, one_line
+from tunesmith.report.page.html import embedded, live_page, policy
+from tunesmith.report.page.view import View
+
+ADDRESS = "127.0.0.1"
+#: Files that are not whole yet, and folders of decoders: no steps of a run.
+PASSING = (".tunesmith-", "decoder-", ".")
+#: The costly sections are made again after at least so many times what they took.
+REST = 5.0
+#: Seconds after which a browser that says nothing is let go.
+PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Making:
+    """How views are made.
+
+    Attributes
+    ----------
+    light
+        Makes one without costly sections: surfaces, maps and sentences.
+    full
+        Makes one with all.
+    """
+
+    light: Callable[[], View]
+    full: Callable[[], View]
+
+
+class Follower:
+    """What is known of a run, made anew when its files have changed.
+
+    Parameters
+    ----------
+    path
+        The work directory or result file; it may not be there yet.
+    making
+        How its view is made.
+    interval
+        Seconds between two looks at the files.
+    """
+
+    def __init__(self, path: Path, making: Making, interval: float = 2.0) -> None:
+        self.path = path
+        self.interval = interval
+        self._making = making
+        self._lock = threading.Lock()
+        self._view: View | None = None
+        self._costly: View | None = None
+        self._seen: object = None
+        self._whole: object = None
+        self._rested = 0.0
+        self._body, self._tag = b"", ""
+        self._publish(None, f"{path} is not there yet; the page waits for it.", True)
+
+    def answer(self) -> tuple[bytes, str]:
+        """Return the JSON that the page is told, and its tag."""
+        with self._lock:
+            return self._body, self._tag
+
+    def page(self) -> bytes:
+        """Return the page itself."""
+        with self._lock:
+            given = self._given
+        title = f"tunesmith: {self.path}"
+        return live_page(given, title, self.interval).encode()
+
+    def look(self) -> None:
+        """Look at the files once, and make what has to be made."""
+        now = state_of(self.path)
+        if now is None:
+            self._publish(self._view, f"{self.path} is not there yet; the page waits for it.", True)
+            return
+        if now != self._seen:
+            self._seen = now
+            self._try(self._make_light)
+        elif now != self._whole and time.monotonic() >= self._rested:
+            self._whole = now
+            self._try(self._make_full)
+
+    def follow(self, stop: threading.Event | None = None) -> None:
+        """Look again and again, until it is interrupted."""
+        stop = stop or threading.Event()
+        while not stop.is_set():
+            self.look()
+            stop.wait(self.interval)
+
+    def _make_light(self) -> None:
+        view = self._making.light()
+        old = self._costly
+        if old is not None:
+            # What is costly stays from an earlier round until there is time for it.
+            view = replace(view, surfaces=old.surfaces, maps=old.maps, sentences=old.sentences)
+        words = "running" if view.summary.is_running else "ended"
+        more = "surfaces and sentences follow" if old is None else "surfaces are a step behind"
+        self._publish(view, f"{words}; {more}", view.summary.is_running)
+        if old is None or not view.summary.is_running:
+            self._rested = 0.0
+
+    def _make_full(self) -> None:
+        begin = time.monotonic()
+        view = self._costly = self._making.full()
+        self._rested = time.monotonic() + REST * (time.monotonic() - begin)
+        words = "running" if view.summary.is_running else "ended"
+        self._publish(view, words, view.summary.is_running)
+
+    def _try(self, make: Callable[[], None]) -> None:
+        """Make a view; a run that cannot be read now is looked at again when it has gone on."""
+        try:
+            make()
+        except TunesmithError as error:
+            self._publish(self._view, one_line(str(error)), True)
+        except (OSError, ValueError, KeyError) as error:
+            told = f"{type(error).__name__}: {error}"
+            self._publish(self._view, f"the run cannot be read now ({one_line(told)})", True)
+
+    def _publish(self, view: View | None, words: str, is_running: bool) -> None:
+        given: dict[str, Any] = {
+            "view": None if view is None else view.to_dict(),
+            "is_running": is_running,
+            "words": words,
+        }
+        body = embedded(given).encode()
+        tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        with self._lock:
+            self._view, self._given, self._body, self._tag = view, given, body, tag
+
+
+def state_of(path: Path) -> object:
+    """Return what changes when a step of a run is done; None if there is no run."""
+    try:
+        if not path.is_dir():
+            found = path.stat()
+            return found.st_mtime_ns, found.st_size
+        return tuple(sorted(_files(path)))
+    except OSError:
+        return None
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(PASSING):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(Path(entry.path))
+            else:
+                held = entry.stat()
+                yield entry.path, held.st_mtime_ns, held.st_size
+
+
+class Server(ThreadingHTTPServer):
+    """Answers this machine's questions for the page and for what is known of the run.
+
+    Parameters
+    ----------
+    follower
+        Who knows.
+    port
+        Where; 0 is any that is free.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, follower: Follower, port: int = 0) -> None:
+        self.follower = follower
+        try:
+            super().__init__((ADDRESS, port), _Handler)
+        except OSError as error:
+            problem = (error.strerror or "it cannot be used").lower()
+            raise UsageError(f"port {port}: {problem}; give another --port, or none") from None
+
+    @property
+    def port(self) -> int:
+        """Where it answers."""
+        return int(self.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """The page's address."""
+        return f"http://{ADDRESS}:{self.port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a browser that is closed while it is answered is no fault."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+    timeout = PATIENCE
+
+    def do_GET(self) -> None:
+        """Answer a question."""
+        hosts = {f"{name}:{self.server.port}" for name in (ADDRESS, "localhost")}
+        if self.headers.get("Host", "").lower() not in hosts:
+            # The name of another site may have been made to point here.
+            self._send(HTTPStatus.FORBIDDEN, b"this server answers to 127.0.0.1 alone\n")
+        elif self.path == "/":
+            self._send(HTTPStatus.OK, self.server.follower.page(), "text/html; charset=utf-8")
+        elif self.path == "/view.json":
+            body, tag = self.server.follower.answer()
+            if tag in self.headers.get("If-None-Match", ""):
+                self._send(HTTPStatus.NOT_MODIFIED, b"", "application/json", tag)
+            else:
+                self._send(HTTPStatus.OK, body, "application/json", tag)
+        else:
+            self._send(HTTPStatus.NOT_FOUND, b"there is / and /view.json\n")
+
+    do_HEAD = do_GET  # noqa: N815  (the name that http.server looks for)
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse every other method: there is nothing to change here."""
+        if name.startswith("do_"):
+            return lambda: self._send(HTTPStatus.METHOD_NOT_ALLOWED, b"GET and HEAD alone\n")
+        raise AttributeError(name)
+
+    def _send(
+        self, status: HTTPStatus, body: bytes, kind: str = "text/plain", tag: str | None = None
+    ) -> None:
+        self.send_response(status)
+        headers = {
+            "Content-Type": kind,
+            "Content-Length": str(len(body)),
+            "Content-Security-Policy": f"{policy(live=True)}; frame-ancestors 'none'",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
+        if tag is not None:
+            headers["ETag"] = tag
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers["Allow"] = "GET, HEAD"
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD" and status != HTTPStatus.NOT_MODIFIED:
+            self.wfile.write(body)
+
+    def version_string(self) -> str:
+        """Tell nobody which Python this is."""
+        return "tunesmith"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing on the terminal."""
