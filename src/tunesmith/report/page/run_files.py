@@ -35,10 +35,6 @@ PRUNINGS: dict[str, Callable[..., Forests]] = {
     "beam": prune_beam,
     "density": prune_density,
 }
-    "posterior": prune_posterior,
-    "beam": prune_beam,
-    "density": prune_density,
-}
 
 
 @dataclass(frozen=True)
