@@ -1,0 +1,188 @@
+"""``tunesmith report``: a run as a page to look at."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options import check_not_read, print_json
+from tunesmith.cli.tune_options import files
+from tunesmith.errors import UsageError, one_line
+
+if TYPE_CHECKING:
+    from tunesmith.report.page.reading import Given
+    from tunesmith.report.page.view import View
+
+SCHEMA = "tunesmith.report-made/1"
+#: What ``--out`` may be.
+ENDINGS = (".html", ".htm", ".json")
+
+
+def _instead(what: str, metavar: str = "FILE") -> Any:
+    return files(f"Where the run's own are not found: {what}.", metavar)
+
+
+def run(
+    *,
+    session: Session,
+    path: Annotated[
+        str,
+        typer.Argument(
+            help="A work directory, or the .json that `tunesmith tune --out` writes.",
+            metavar="RUN",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        files("Where to write: the page as .html, or what it shows as .json."),
+    ] = None,
+    figures: Annotated[
+        str | None, files("A folder for every picture, as PNG and SVG.", "FOLDER")
+    ] = None,
+    sentences: Annotated[
+        int,
+        typer.Option(help="Sentences of each set that are shown at most.", metavar="INTEGER"),
+    ] = 100,
+    maps: Annotated[
+        list[str],
+        typer.Option(
+            "--map",
+            help="A map of these two features; repeat it for several. Without it there are maps "
+            "of those that say most.",
+            show_default=False,
+            metavar="NAME,NAME",
+        ),
+    ] = [],  # noqa: B006  (typer's way; never changed)
+    map_features: Annotated[
+        int,
+        typer.Option(help="Features that there are maps of, all pairs.", metavar="INTEGER"),
+    ] = 8,
+    candidates: Annotated[list[str], _instead("candidates that were tuned on")] = [],  # noqa: B006
+    forests: Annotated[list[str], _instead("forests that were tuned on", "PATH")] = [],  # noqa: B006
+    references: Annotated[list[str], _instead("their references")] = [],  # noqa: B006
+    scores: Annotated[list[str], _instead("their --scores", "NAME=FILE")] = [],  # noqa: B006
+    source: Annotated[str | None, _instead("sentences that were decoded")] = None,
+    dev_candidates: Annotated[list[str], _instead("those of the held-out set")] = [],  # noqa: B006
+    dev_forests: Annotated[list[str], _instead("its forests", "PATH")] = [],  # noqa: B006
+    dev_references: Annotated[list[str], _instead("its references")] = [],  # noqa: B006
+    dev_scores: Annotated[list[str], _instead("its --scores", "NAME=FILE")] = [],  # noqa: B006
+    dev_source: Annotated[str | None, _instead("its sentences")] = None,
+    test_candidates: Annotated[list[str], _instead("those of the test set")] = [],  # noqa: B006
+    test_forests: Annotated[list[str], _instead("its forests", "PATH")] = [],  # noqa: B006
+    test_references: Annotated[list[str], _instead("its references")] = [],  # noqa: B006
+    test_scores: Annotated[list[str], _instead("its --scores", "NAME=FILE")] = [],  # noqa: B006
+    test_source: Annotated[str | None, _instead("its sentences")] = None,
+    metric: Annotated[
+        str | None,
+        files(
+            "The metric that was tuned for, where the run cannot say it. path/to/file.py:Name "
+            "runs that file.",
+            "NAME",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make one page of a run: scores, weights, error surfaces, sentences, and warnings."""
+    from tunesmith.io.streams import check_writable, write_atomically
+    from tunesmith.report.page.assemble import Options, check_maps, view_of
+    from tunesmith.report.page.reading import Given, SetFiles, read_run
+
+    if out is None and figures is None:
+        raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
+    check_out(out)
+    given = Given(
+        SetFiles(*map(tuple, (candidates, forests, references, scores)), source),
+        SetFiles(
+            *map(tuple, (dev_candidates, dev_forests, dev_references, dev_scores)), dev_source
+        ),
+        SetFiles(
+            *map(tuple, (test_candidates, test_forests, test_references, test_scores)), test_source
+        ),
+        metric,
+    )
+    check_not_read("--out", out, [path, *_paths(given)])
+    if out is not None:
+        check_writable(out)
+    if figures is not None and os.path.exists(figures) and not os.path.isdir(figures):
+        raise UsageError(f"--figures {figures} is a file; name a folder")
+    pairs = tuple(parse_pair(text) for text in maps) or None
+    options = Options(sentences, pairs, map_features)
+    record = read_run(path, given)
+    check_maps(record, options)
+    view = view_of(record, options)
+    written: list[str] = []
+    if out is not None:
+        write_atomically(out, _content(view, out))
+        written.append(out)
+    if figures is not None:
+        from tunesmith.report.page.figures import write_figures
+
+        written += map(os.fspath, write_figures(view, figures))
+    _tell(session, view, written, out, figures, as_json)
+
+
+def check_out(out: str | None) -> None:
+    """Raise an error if it cannot be told what to write."""
+    if out is not None and not out.lower().endswith(ENDINGS):
+        raise UsageError(f"--out is '{out}'; end it in .html, or .json for what the page shows")
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """Turn NAME,NAME into two names; a name with a comma in it cannot be asked for."""
+    first, comma, second = (part.strip() for part in text.partition(","))
+    if not comma or not first or not second or "," in second:
+        raise UsageError(f"--map is '{text}'; give two features, as LM,WordPenalty")
+    return first, second
+
+
+def _paths(given: Given) -> list[str]:
+    sets = (given.tune, given.dev, given.test)
+    return [path for one in sets for path in (*one.paths, one.source or "")]
+
+
+def _content(view: View, out: str) -> bytes:
+    """Return the file: a page, or the JSON of what it shows."""
+    if out.lower().endswith(".json"):
+        text = json.dumps(view.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    else:
+        from tunesmith.report.page.html import page_of
+
+        text = page_of(view)
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _tell(
+    session: Session,
+    view: View,
+    written: list[str],
+    out: str | None,
+    figures: str | None,
+    as_json: bool,
+) -> None:
+    """Say what was written, and what to be careful about."""
+    for text in view.missing:
+        session.say(f"note: {one_line(text)}")
+    if as_json:
+        found = {
+            "schema": SCHEMA,
+            "signature": view.summary.signature,
+            "written": written,
+            "is_running": view.summary.is_running,
+            "warnings": [
+                {"kind": one.kind, "text": one.text, "advice": one.advice} for one in view.warnings
+            ],
+            "missing": list(view.missing),
+        }
+        print_json(found)
+        return
+    if out is not None:
+        typer.echo(f"{out}  {os.path.getsize(out) / 1e6:.1f} MB")
+    if figures is not None:
+        typer.echo(f"{figures}  {len(written) - (out is not None)} pictures")
+    for one in view.warnings:
+        typer.echo(f"careful ({one.kind}): {one_line(one.text)}")

@@ -1,0 +1,183 @@
+"""All parts of a page, made from the record of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from tunesmith._version import __version__
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.progress import progress
+from tunesmith.report.page.cautions import cautions_of
+from tunesmith.report.page.maps import maps_of
+from tunesmith.report.page.pair_rounds import pairs_of
+from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.rounds import rounds_of
+from tunesmith.report.page.sentences import sentences_of
+from tunesmith.report.page.surfaces import surfaces_of
+from tunesmith.report.page.view import Sentences, SetScores, Summary, View
+from tunesmith.report.page.weight_table import weights_of
+
+#: Bytes of JSON that a page may hold beside its script, which takes 5 MB of the 10 MB that a page
+#: may have.
+MOST_BYTES = 4_500_000
+#: Parts of the work, as the progress bar shows them.
+PARTS = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much of a run is shown.
+
+    Attributes
+    ----------
+    sentences
+        How many sentences of each set whose output changed.
+    maps
+        Pairs of features that there are maps of; None leaves it to what the weights say.
+    map_features
+        Of how many features there are maps of all pairs, where none are named.
+    curves, weights
+        How many features there are curves of, and weights.
+    """
+
+    sentences: int = 100
+    maps: tuple[tuple[str, str], ...] | None = None
+    map_features: int = 8
+    curves: int = 40
+    weights: int = 200
+
+    def __post_init__(self) -> None:
+        for name, least in (("sentences", 0), ("map_features", 0), ("curves", 0), ("weights", 1)):
+            if getattr(self, name) < least:
+                flag = name.replace("_", "-")
+                raise UsageError(f"{flag} is {getattr(self, name)}; give {least} or more")
+
+
+def view_of(record: RunRecord, options: Options | None = None) -> View:
+    """Return all that a page shows."""
+    options = options or Options()
+    check_maps(record, options)
+    progress("report", 0, PARTS, "surfaces")
+    surfaces = surfaces_of(record, options.curves) if options.curves else None
+    progress("report", 1, PARTS, "maps")
+    maps = maps_of(record, surfaces, options.maps, options.map_features)
+    progress("report", 2, PARTS, "sentences")
+    sentences = sentences_of(record, options.sentences)
+    progress("report", 3, PARTS, "rounds")
+    rounds = rounds_of(record)
+    result = record.result
+    view = View(
+        version=__version__,
+        summary=summary_of(record),
+        warnings=cautions_of(record, rounds, surfaces),
+        rounds=rounds,
+        weights=weights_of(record, options.weights),
+        surfaces=surfaces,
+        maps=maps,
+        sentences=(),
+        pairs=pairs_of(record),
+        certificate=result.get("certificate"),
+        path=result.get("path"),
+        missing=record.missing,
+    )
+    progress("report", 4, PARTS, "size")
+    view = replace(view, sentences=fitting(sentences, MOST_BYTES - _bytes(view.to_dict())))
+    progress("report", PARTS, PARTS)
+    return view
+
+
+def check_maps(record: RunRecord, options: Options) -> None:
+    """Raise an error if a map is asked for of features that the run does not have."""
+    names = tuple(dict.fromkeys([*record.weights, *record.start]))
+    for pair in options.maps or ():
+        for name in pair:
+            if name not in names:
+                raise UnknownNameError("feature", name, names)
+        if pair[0] == pair[1]:
+            raise UsageError(f"a map is of two features, and both are {pair[0]}; name another one")
+
+
+def fitting(sets: Sequence[Sentences], budget: int) -> tuple[Sentences, ...]:
+    """Return as many sentences as fit, of each set the first ones, in turns."""
+    sizes = [[_bytes(asdict(one)) for one in held.shown] for held in sets]
+    counts = [0] * len(sets)
+    for rank in range(max((len(own) for own in sizes), default=0)):
+        for k, own in enumerate(sizes):
+            if rank < len(own) and counts[k] == rank and own[rank] <= budget:
+                budget -= own[rank]
+                counts[k] += 1
+    return tuple(
+        replace(held, shown=held.shown[:count]) for held, count in zip(sets, counts, strict=True)
+    )
+
+
+def _bytes(value: object) -> int:
+    """Return how long something is as JSON, with a comma."""
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")) + 1
+
+
+def summary_of(record: RunRecord) -> Summary:
+    """Return the head of the page."""
+    result = record.result
+    metric = _asked(result)
+    notes = [text for text in (result.get("stopped"), result.get("reason")) if text]
+    if result.get("stopped"):
+        notes[0] = f"The loop ended because of this: {notes[0]}."
+    path = os.fspath(record.path).rstrip("/") or "/"
+    return Summary(
+        title=os.path.basename(os.path.abspath(path)),
+        tuner=str(result.get("tuner", "")),
+        metric=metric or record.metric.name,
+        higher_is_better=record.metric.higher_is_better,
+        is_running=record.is_running,
+        scores=tuple(_scores(result, metric or record.metric.name)),
+        signature=str(result.get("signature", "")),
+        settings=tuple(_settings(result)),
+        data=tuple({key: str(value) for key, value in one.items()} for one in result["data"])
+        if result.get("data")
+        else (),
+        notes=tuple(map(str, notes)),
+    )
+
+
+def _asked(result: Mapping[str, Any]) -> str | None:
+    """Return the metric as it was asked for."""
+    metrics = (result.get("inputs") or {}).get("metrics")
+    return str(metrics[0]) if isinstance(metrics, list) and metrics else None
+
+
+def _scores(result: Mapping[str, Any], metric: str) -> Iterator[SetScores]:
+    """Yield the scores of all sets, by the metric that was tuned for and by others."""
+    every = [(metric, result), *((str(one["metric"]), one) for one in result.get("others") or ())]
+    for label, found in every:
+        for which in ("tune", "dev", "test"):
+            own = found if which == "tune" else found.get(which)
+            if not own or own.get("score") is None:
+                continue
+            yield SetScores(
+                which,
+                label,
+                own.get("initial_score"),
+                own.get("score"),
+                own.get("oracle_score"),
+                bool(own.get("oracle_exact")),
+                own.get("length_ratio"),
+                own.get("brevity_penalty"),
+            )
+
+
+def _settings(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what was set: the parts of the signature up to the seed, and what else is known."""
+    before, seed, _ = str(result.get("signature", "")).partition("|seed:")
+    for part in before.split("|") if seed else ():
+        name, colon, value = part.partition(":")
+        yield (name.replace("_", " "), value) if colon else ("tuner", name)
+    for key in ("seed", "threads", "engine", "workers", "line_searches"):
+        if result.get(key) is not None:
+            yield key.replace("_", " "), str(result[key])
+    if isinstance(result.get("seconds"), int | float):
+        yield "seconds", f"{result['seconds']:.1f}"
