@@ -14,7 +14,7 @@ from tunesmith.cli.tune_options import files
 from tunesmith.errors import UsageError, one_line
 
 if TYPE_CHECKING:
-    from tunesmith.report.page.reading import Given
+    from tunesmith.report.page.reading import Given, SetFiles
     from tunesmith.report.page.view import View
 
 SCHEMA = "tunesmith.report-made/1"
@@ -90,19 +90,15 @@ def run(
     """Make one page of a run: scores, weights, error surfaces, sentences, and warnings."""
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import Options, check_maps, view_of
-    from tunesmith.report.page.reading import Given, SetFiles, read_run
+    from tunesmith.report.page.reading import Given, read_run
 
     if out is None and figures is None:
         raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
     check_out(out)
     given = Given(
-        SetFiles(*map(tuple, (candidates, forests, references, scores)), source),
-        SetFiles(
-            *map(tuple, (dev_candidates, dev_forests, dev_references, dev_scores)), dev_source
-        ),
-        SetFiles(
-            *map(tuple, (test_candidates, test_forests, test_references, test_scores)), test_source
-        ),
+        _files_of(candidates, forests, references, scores, source),
+        _files_of(dev_candidates, dev_forests, dev_references, dev_scores, dev_source),
+        _files_of(test_candidates, test_forests, test_references, test_scores, test_source),
         metric,
     )
     check_not_read("--out", out, [path, *_paths(given)])
@@ -124,6 +120,22 @@ def run(
 
         written += map(os.fspath, write_figures(view, figures))
     _tell(session, view, written, out, figures, as_json)
+
+
+def _files_of(
+    candidates: list[str],
+    forests: list[str],
+    references: list[str],
+    scores: list[str],
+    source: str | None,
+) -> SetFiles:
+    from tunesmith.report.page.reading import SetFiles
+
+    if any("=" not in text for text in scores):
+        raise UsageError("--scores is written NAME=FILE; write it so")
+    return SetFiles(
+        tuple(candidates), tuple(forests), tuple(references), tuple(scores), source=source
+    )
 
 
 def check_out(out: str | None) -> None:
