@@ -85,8 +85,9 @@ class Browser:
 
     def dark(self, is_dark: bool) -> None:
         value = "dark" if is_dark else "light"
-        feature = {"name": "prefers-color-scheme", "value": value}
-        self.tell("Emulation.setEmulatedMedia", {"features": [feature]})
+        features = {"prefers-color-scheme": value, "prefers-reduced-motion": "reduce"}
+        named = [{"name": name, "value": held} for name, held in features.items()]
+        self.tell("Emulation.setEmulatedMedia", {"features": named})
 
     def tell(self, command: str, parameters: dict[str, Any]) -> Any:
         """Give an order of Chromium's own protocol."""

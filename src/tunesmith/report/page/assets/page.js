@@ -37,14 +37,18 @@ function show(next) {
   });
   contents();
   document.getElementById("foot").replaceChildren(`Made by tunesmith ${visible(view.version)}. Everything on this page is in this file.`);
-  redraw();
+  tidy();
 }
 
 // Put a section in its place, instead of what is there.
 function rebuild(id, make, place) {
   const made = make(view);
   const old = document.getElementById(id);
-  if (old && made) old.replaceWith(made);
+  if (old && made) {
+    const drawn = [...old.querySelectorAll(".chart")].map((one) => one.drawn);
+    old.replaceWith(made);
+    made.querySelectorAll(".chart").forEach((one, k) => drawn[k] && draw(one));
+  }
   else if (old) old.remove();
   else if (made) {
     const later = SECTIONS.slice(place + 1).map(([other]) => document.getElementById(other)).find(Boolean);
@@ -55,13 +59,12 @@ function rebuild(id, make, place) {
 // Take choices of the user, and show one section anew; the focus stays where it was.
 function choose(some, id) {
   Object.assign(choices, some);
-  const held = document.getElementById(id);
   const focusable = () => [...document.getElementById(id).querySelectorAll("button, select, input")];
-  const place = held ? focusable().indexOf(document.activeElement) : -1;
-  const place2 = SECTIONS.findIndex(([name]) => name === id);
-  rebuild(id, SECTIONS[place2][2], place2);
-  if (place >= 0) focusable()[place]?.focus({ preventScroll: true });
-  redraw();
+  const focused = focusable().indexOf(document.activeElement);
+  const place = SECTIONS.findIndex(([name]) => name === id);
+  rebuild(id, SECTIONS[place][2], place);
+  if (focused >= 0) focusable()[focused]?.focus({ preventScroll: true });
+  tidy();
 }
 
 function contents() {

@@ -35,12 +35,14 @@ function draw(target) {
   target.drawn = true;
 }
 
-// Draw again whatever has been drawn; forget what is no longer on the page.
+// Draw again whatever has been drawn: colours or widths have changed.
 function redraw() {
-  for (const one of charts) {
-    if (!one.isConnected) forget(one);
-    else if (one.drawn) draw(one);
-  }
+  for (const one of charts) if (one.drawn && one.isConnected) draw(one);
+}
+
+// Forget what is no longer on the page.
+function tidy() {
+  for (const one of charts) if (!one.isConnected) forget(one);
 }
 
 function forget(one) {

@@ -1,0 +1,370 @@
+"""Pages in a real browser: every plot, no complaint, all that a user can do."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.report.page.browser import Browser, browser, why_not
+from tests.report.page.views import HOSTILE, sample
+from tunesmith.report.page.html import page_of
+from tunesmith.report.page.serve import Follower, Making, Server
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}")
+
+SECTIONS = [
+    "head",
+    "cautions",
+    "rounds",
+    "lengths",
+    "weights",
+    "surface",
+    "map",
+    "sentences",
+    "pairs",
+    "path",
+    "certificate",
+    "settings",
+    "missing",
+]
+DRAWN = (
+    "[...document.querySelectorAll('.chart')].every(c => c.drawn && c.querySelector('.main-svg'))"
+)
+RANGE = "return document.getElementById('surface-plot').layout.xaxis.range.map(Number)"
+
+
+@pytest.fixture(scope="module")
+def window():
+    with browser() as made:
+        yield made
+
+
+@pytest.fixture
+def page(window: Browser, tmp_path: Path):
+    """Open a page, and see at the end that nobody complained."""
+
+    def open_page(text: str = "", view=None) -> Browser:
+        path = tmp_path / "page.html"
+        path.write_text(page_of(view or sample(text)), encoding="utf-8")
+        window.open(path)
+        return window
+
+    window.size(1280, 900)
+    window.dark(False)
+    window.complaints()
+    yield open_page
+    assert window.complaints() == []
+
+
+def draw_all(window: Browser) -> None:
+    """Bring every chart into view."""
+    for k in range(window.run("return document.querySelectorAll('.chart').length")):
+        window.run(
+            "document.querySelectorAll('.chart')[arguments[0]]"
+            ".scrollIntoView({block: 'center', behavior: 'instant'})",
+            k,
+        )
+        window.wait(f"document.querySelectorAll('.chart')[{k}].drawn === true")
+
+
+def text_of(window: Browser, selector: str) -> str:
+    return window.run("return document.querySelector(arguments[0]).innerText", selector)
+
+
+def choose(window: Browser, selector: str, value: str) -> None:
+    window.run(
+        "const s = document.querySelector(arguments[0]);"
+        "s.value = [...s.options].find(o => o.textContent === arguments[1]).value;"
+        "s.dispatchEvent(new Event('change', {bubbles: true}))",
+        selector,
+        value,
+    )
+
+
+def test_every_section_and_every_plot_is_there(page):
+    window = page()
+    assert window.run("return [...document.querySelectorAll('section')].map(s => s.id)") == SECTIONS
+    draw_all(window)
+    assert window.run(f"return {DRAWN}")
+    found = window.run(
+        "return [...document.querySelectorAll('.chart')].map(c => ["
+        "c.closest('section').id, c.querySelectorAll('.trace, .hm image, .points path').length,"
+        "c.getAttribute('aria-label').length])"
+    )
+    assert [name for name, _, _ in found] == [
+        *("rounds", "lengths", "weights", "weights", "surface", "map", "pairs", "pairs"),
+    ]
+    assert all(marks > 0 and words > 10 for _, marks, words in found)
+
+
+def test_plots_are_drawn_when_they_come_into_view(page):
+    window = page()
+    window.wait("document.querySelector('#rounds .chart').drawn === true")
+    assert not window.run("return !!document.querySelector('#pairs .chart').drawn")
+
+
+def test_the_numbers_are_those_of_the_view(page):
+    window = page()
+    head = text_of(window, "#head")
+    for number in ("28.20", "+3.20 (better), from 25.00", "−0.30 (worse), from 24.40", "51.10"):
+        assert number in head
+    assert "gap is 0.019" in text_of(window, "#certificate")
+    view = sample()
+    draw_all(window)
+    bars = window.run(
+        "const c = document.querySelector('#weights .chart');"
+        "const ticks = Object.fromEntries(c.layout.yaxis.tickvals.map("
+        "(v, k) => [v, c.layout.yaxis.ticktext[k]]));"
+        "return c.data.flatMap(t => t.y.map((y, k) => [t.name, ticks[y], t.x[k]]))"
+    )
+    expected = [
+        [which, row.feature, pytest.approx(2.0 * getattr(row, which))]
+        for which in ("start", "tuned")
+        for row in view.weights.rows
+    ]
+    assert sorted(bars, key=str) == sorted(expected, key=lambda one: str(one[:2]))
+
+
+def test_dragging_zooms_and_a_double_click_goes_back(page):
+    window = page()
+    draw_all(window)
+    window.run("document.getElementById('surface-plot').scrollIntoView({block: 'center'})")
+    window.wait("true")
+    whole = window.run(RANGE)
+    box = window.run(
+        "const b = document.querySelector('#surface-plot .nsewdrag').getBoundingClientRect();"
+        "return [b.left, b.top, b.width, b.height].map(Math.round)"
+    )
+    left, top, width, height = box
+    middle = top + height // 2
+    begin, end = left + width // 4, left + width // 2
+    window.mouse(("Down", begin, middle), ("move", begin + 40, middle), ("Up", end, middle))
+    window.wait(f"{RANGE[7:]}[0] > {whole[0] + 1e-6}")
+    low, high = window.run(RANGE)
+    share = (whole[1] - whole[0]) / width
+    assert low == pytest.approx(whole[0] + share * (begin - left), abs=3 * share)
+    assert high == pytest.approx(whole[0] + share * (end - left), abs=3 * share)
+    press = [(kind, begin, middle) for kind in ("Down", "Up", "Down", "Up")]
+    window.mouse(*press)
+    window.wait(f"Math.abs({RANGE[7:]}[0] - {whole[0]}) < 1e-9")
+    window.click("#surface .together button:nth-child(2)")
+    curve = sample().surfaces.curves[0]
+    window.wait(f"Math.abs({RANGE[7:]}[0] - {curve.close[0]}) < 1e-9")
+
+
+def test_a_feature_is_chosen_by_the_list_or_by_the_table(page):
+    window = page()
+    draw_all(window)
+    choose(window, "#surface select", "WordPenalty0")
+    assert "WordPenalty0" in text_of(window, "#plateau-words")
+    curve = sample().surfaces.curves[1]
+    assert window.run(RANGE) == pytest.approx(list(curve.window))
+    # The narrowest first.
+    widths = re.findall(r"([\d.]+) %\t", text_of(window, "#surface table"))
+    assert [float(w) for w in widths[::2]] == sorted(float(w) for w in widths[::2])
+    window.run(
+        "[...document.querySelectorAll('#surface td button')]"
+        ".find(b => b.textContent === 'TranslationModel0_2').click()"
+    )
+    assert "stays the same" in text_of(window, "#plateau-words")
+
+
+def test_the_map_of_any_two_features_can_be_chosen(page):
+    window = page()
+    draw_all(window)
+    title = "return document.getElementById('map-plot').layout.{}axis.title.text"
+    pixel = "return document.getElementById('map-plot').data[0].z"
+    before = window.run(pixel)
+    assert (len(before), len(before[0])) == (16, 24)
+    choose(window, "#map label:nth-child(2) select", "TranslationModel0_1")
+    assert window.run(title.format("y")) == "weight of TranslationModel0_1"
+    choose(window, "#map label:nth-child(1) select", "WordPenalty0")
+    window.wait("document.getElementById('map-plot').drawn === true")
+    assert window.run(title.format("x")) == "weight of WordPenalty0"
+    assert window.run(title.format("y")) == "weight of LM0"
+    # It is stored the other way round, and turned.
+    turned = window.run(pixel)
+    assert [list(row) for row in zip(*turned, strict=True)] == before
+
+
+def test_sentences_are_filtered_searched_sorted_and_looked_into(page):
+    window = page()
+    items = "return [...document.querySelectorAll('#sentences li button')].map(b => b.sentence)"
+    shown = [sentence.id for sentence in sample().sentences[0].shown]
+    assert window.run(items) == shown
+    window.click("#sentences [aria-label=Show] button:nth-child(3)")
+    worse = [s.id for s in sample().sentences[0].shown if s.influence < 0]
+    assert window.run(items) == worse
+    window.click("#sentences [aria-label=Show] button:nth-child(1)")
+    choose(window, "#sentences label:nth-of-type(2) select", "worst first")
+    assert window.run(items)[0] == "1"
+    window.click("#sentences input")
+    window.keys("text 7")
+    assert window.run(items) == ["7"]
+    detail = text_of(window, "#sentence")
+    for words in ("Sentence 7: the change alone worsens", "la source 7", "another one"):
+        assert words in detail
+    assert window.run("return document.querySelector('#sentence del').textContent") == "old"
+    assert window.run("return document.querySelector('#sentence ins').textContent") == "new"
+    decorated = "return getComputedStyle(document.querySelector('#sentence {}')).textDecorationLine"
+    assert window.run(decorated.format("del")) == "line-through"
+    assert window.run(decorated.format("ins")) == "underline"
+    shares = sample().sentences[0].shown[7].candidates[1].contributions
+    bars = "return [...document.querySelectorAll('#shares .bar')].length"
+    assert window.run(bars) == len(shares)
+    window.click("#sentence tbody tr:nth-child(1) button")
+    assert "This one is chosen" in text_of(window, "#sentence")
+    choose(window, "#sentences label:nth-of-type(1) select", "Dev")
+    assert "0 of 50 outputs changed" in text_of(window, "#sentences")
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_nothing_is_wider_than_the_screen(page, width):
+    window = page("_" + "long" * 40)
+    window.size(width, 800)
+    draw_all(window)
+    window.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    chart = window.run(
+        "return document.querySelector('#rounds .main-svg').getBoundingClientRect().width"
+    )
+    assert 0.6 * width < chart <= width
+
+
+def contrast(window: Browser, selector: str) -> float:
+    """Return the ratio of luminances (WCAG 2) of a text and what is behind it."""
+    return window.run(
+        """
+        const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+        const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+          .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+          .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
+        let held = document.querySelector(arguments[0]);
+        const ink = light(rgb(getComputedStyle(held).color));
+        const behind = (e) => rgb(getComputedStyle(e).backgroundColor);
+        while (behind(held).length === 4 && behind(held)[3] === 0) held = held.parentElement;
+        const paper = light(behind(held));
+        return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+        """,
+        selector,
+    )
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_light_and_dark_can_both_be_read(page, is_dark):
+    window = page()
+    window.dark(is_dark)
+    texts = ["h1", ".lead", ".card .what", ".up", ".down", ".caution p", ".caution b", "del", "ins"]
+    texts += ["nav a", ".badge", "button[aria-pressed=true]", "td", "th", ".quiet", "td button"]
+    for selector in texts:
+        assert contrast(window, selector) >= 4.5, selector
+    paper = window.run("return getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") is not is_dark
+    ink = "return document.querySelector('#rounds .chart').layout.font.color"
+    window.wait("document.querySelector('#rounds .chart').drawn === true")
+    before = window.run(ink)
+    window.click("#theme")
+    assert window.run("return getComputedStyle(document.body).backgroundColor") != paper
+    assert window.run(ink) != before
+
+
+@pytest.mark.parametrize("text", [" ".join(HOSTILE), *HOSTILE[:2], HOSTILE[4]])
+def test_hostile_texts_are_shown_as_texts(page, text):
+    window = page(text)
+    draw_all(window)
+    assert window.run("return window.hurt === undefined")
+    assert window.run(
+        "return [...document.querySelectorAll('script')].length === 3"
+        " && !document.querySelector('#page img, #page iframe, #page a, #page script')"
+        " && [...document.querySelectorAll('svg a')].length === 0"
+    )
+    pictures = {**{k: 0x2400 + k for k in range(32)}, 0x7F: 0x2421, 0x2028: 0x2424, 0x2029: 0x2424}
+    seen = re.sub("[\ud800-\udfff\x80-\x9f]", "\ufffd", text.translate(pictures))
+    assert (
+        window.run("return document.querySelector('#sentence dd bdi').textContent")
+        == f"la source 0 {seen}"
+    )
+    assert window.run("return document.querySelectorAll('section').length") == len(SECTIONS)
+    assert window.run("return document.querySelector('#plateau-words').textContent.length > 20")
+
+
+def test_right_to_left_texts_leave_their_surroundings_alone(page):
+    window = page("\u202eأب")
+    assert window.run(
+        "return [...document.querySelectorAll('dd bdi')].every(e => e.dir === 'auto')"
+        " && getComputedStyle(document.querySelector('#sentence dt')).direction === 'ltr'"
+    )
+
+
+def test_the_keyboard_reaches_what_the_pointer_does(page):
+    window = page()
+    assert window.run(
+        "return [...document.querySelectorAll('[click], .clickable')].length === 0"
+        " && [...document.querySelectorAll('select, input')].every(e => e.closest('label'))"
+    )
+    window.run("document.querySelector('#sentences li:nth-child(2) button').focus()")
+    window.keys("\ue007")  # enter
+    assert "Sentence 1" in text_of(window, "#sentence")
+    window.keys("\ue004")  # tab
+    assert window.run("return document.activeElement.sentence") == "2"
+
+
+def test_a_view_with_little_in_it_is_a_page_too(page):
+    view = sample()
+    bare = dataclasses.replace(
+        view,
+        warnings=(),
+        rounds=None,
+        surfaces=None,
+        maps=None,
+        sentences=(),
+        pairs=(),
+        certificate=None,
+        path=None,
+        missing=(),
+        weights=dataclasses.replace(view.weights, rounds=(), rows=()),
+    )
+    window = page(view=bare)
+    found = window.run("return [...document.querySelectorAll('section')].map(s => s.id)")
+    assert found == ["head", "cautions", "settings"]
+    assert "Nothing was found" in text_of(window, "#cautions")
+
+
+def test_a_live_page_follows_its_run(window, tmp_path):
+    run = tmp_path / "run"
+    views = [sample(running=True)]
+    follower = Follower(run, Making(lambda: views[-1], lambda: views[-1]), interval=0.1)
+    with Server(follower) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            window.size(1280, 900)
+            window.open(server.url)
+            assert "not there yet" in text_of(window, "#waiting")
+            run.mkdir()
+            follower.look()
+            follower.look()
+            window.wait("document.getElementById('state')?.textContent === 'running'")
+            choose(window, "#surface select", "WordPenalty0")
+            old = views[-1]
+            rounds = dataclasses.replace(old.rounds, unit="epoch")
+            summary = dataclasses.replace(old.summary, is_running=False)
+            views.append(dataclasses.replace(old, rounds=rounds, summary=summary))
+            (run / "round-2.json").write_text("{}")
+            follower.look()
+            follower.look()
+            window.wait("document.getElementById('state').textContent === 'ended'")
+            assert "Scores by epoch" in text_of(window, "#rounds")
+            assert "WordPenalty0" in text_of(window, "#plateau-words")
+            assert window.complaints() == []
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+    window.wait("document.getElementById('state').textContent === 'the server has ended'")
+    window.open("about:blank")
+    window.complaints()
