@@ -24,6 +24,7 @@ from tunesmith.cli.options import (
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from tunesmith.metrics.tunable import Tunable
     from tunesmith.metrics.tuning import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
@@ -58,7 +59,6 @@ def run(
     from tunesmith.io.weights import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.metrics.forest_tuning import ForestTuning
-    from tunesmith.metrics.tunable import Tunable
     from tunesmith.metrics.tuning import TuningSet
 
     sets = [option for option in (hypotheses, candidates, forests) if option]
@@ -92,6 +92,7 @@ def run(
             lists = read_candidates(candidates, references, format_name, scores, [measure])
             tuning = TuningSet(lists, measure)
             session.note(f"{lists!r}")
+        _note_tuning_set(session, weights, tuning)
         with names_of(weights):
             values = held.matched(tuning.names, strict)
         chosen = winners(tuning, values)
@@ -104,6 +105,18 @@ def run(
         print_json(found)
     else:
         typer.echo(_line(found))
+
+
+def _note_tuning_set(session: Session, weights: str, tuning: Tunable) -> None:
+    """Say so if weights are evaluated on what they were tuned on."""
+    from tunesmith.cli.tune_inputs import digests_of, earlier
+
+    result = earlier(weights) if weights != "-" else None
+    tuned_on = digests_of(result, "tune") if result else set()
+    # References alone may be those of other candidates.
+    read = {file.sha256 for file in tuning.files if file.format not in {"text", "scores"}}
+    if read and read <= tuned_on:
+        session.say("note: this is the set that the weights were tuned on")
 
 
 def _figures(
