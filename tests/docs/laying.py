@@ -24,9 +24,15 @@ a house ||| LM0=-3 WordPenalty0=-2 ||| 2
 """
 
 
+def bundled() -> list[Path]:
+    """Return the files that come with the package."""
+    kept = {"ATTRIBUTION", "LICENCES", "test", "tune", "weights"}
+    return [path for path in BUNDLED.iterdir() if path.name.partition(".")[0] in kept]
+
+
 def lay_lists(folder: Path, sentences: int | None) -> None:
     """Lay the bundled lists, or their first sentences; the test lists as dev lists too."""
-    for path in BUNDLED.glob("*"):
+    for path in bundled():
         if path.suffix in {".gz", ".ref", ".src"} and sentences is not None:
             _lay_some(path, folder / path.name, sentences)
         else:
@@ -37,7 +43,10 @@ def lay_lists(folder: Path, sentences: int | None) -> None:
 
 def lay_checkout(folder: Path) -> None:
     """Lay the bundled lists and the examples as they lie in a checkout."""
-    shutil.copytree(BUNDLED, folder / "src" / "tunesmith" / "bundled")
+    place = folder / "src" / "tunesmith" / "bundled"
+    place.mkdir(parents=True)
+    for path in bundled():
+        shutil.copy(path, place)
     shutil.copytree(ROOT / "docs" / "examples", folder / "docs" / "examples")
     shutil.copytree(ROOT / "examples" / "forests", folder / "examples" / "forests")
 
