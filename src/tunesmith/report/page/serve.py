@@ -15,6 +15,7 @@ from typing import Any
 
 from tunesmith.errors import TunesmithError, UsageError, one_line
 from tunesmith.report.page.html import embedded, live_page, policy
+from tunesmith.report.page.run_folder import is_held
 from tunesmith.report.page.view import View
 
 ADDRESS = "127.0.0.1"
@@ -53,11 +54,21 @@ class Follower:
         How its view is made.
     interval
         Seconds between two looks at the files.
+    say
+        Told in words what is waited for, or what is wrong; once each time it changes.
     """
 
-    def __init__(self, path: Path, making: Making, interval: float = 2.0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        making: Making,
+        interval: float = 2.0,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         self.path = path
         self.interval = interval
+        self._say = say
+        self._said = ""
         self._making = making
         self._lock = threading.Lock()
         self._view: View | None = None
@@ -66,7 +77,11 @@ class Follower:
         self._whole: object = None
         self._rested = 0.0
         self._body, self._tag = b"", ""
-        self._publish(None, f"{path} is not there yet; the page waits for it.", True)
+        self._publish(None, self._absent, True)
+
+    @property
+    def _absent(self) -> str:
+        return f"{self.path} is not there yet; the page waits for it"
 
     def answer(self) -> tuple[bytes, str]:
         """Return the JSON that the page is told, and its tag."""
@@ -84,7 +99,7 @@ class Follower:
         """Look at the files once, and make what has to be made."""
         now = state_of(self.path)
         if now is None:
-            self._publish(self._view, f"{self.path} is not there yet; the page waits for it.", True)
+            self._tell(self._absent)
             return
         if now != self._seen:
             self._seen = now
@@ -92,6 +107,11 @@ class Follower:
         elif now != self._whole and time.monotonic() >= self._rested:
             self._whole = now
             self._try(self._make_full)
+
+    def check(self) -> None:
+        """Make a first view, and raise the error if that cannot be."""
+        self._seen = state_of(self.path)
+        self._make_light()
 
     def follow(self, stop: threading.Event | None = None) -> None:
         """Look again and again, until it is interrupted."""
@@ -124,10 +144,19 @@ class Follower:
         try:
             make()
         except TunesmithError as error:
-            self._publish(self._view, one_line(str(error)), True)
+            self._tell(one_line(str(error)))
         except (OSError, ValueError, KeyError) as error:
             told = f"{type(error).__name__}: {error}"
-            self._publish(self._view, f"the run cannot be read now ({one_line(told)})", True)
+            self._tell(f"the run cannot be read now ({one_line(told)})")
+        else:
+            self._said = ""
+
+    def _tell(self, words: str) -> None:
+        """Say why there is nothing new, on the page and beside it."""
+        self._publish(self._view, words, True)
+        if self._say is not None and words != self._said:
+            self._say(words)
+        self._said = words
 
     def _publish(self, view: View | None, words: str, is_running: bool) -> None:
         given: dict[str, Any] = {
@@ -147,7 +176,8 @@ def state_of(path: Path) -> object:
         if not path.is_dir():
             found = path.stat()
             return found.st_mtime_ns, found.st_size
-        return tuple(sorted(_files(path)))
+        # A run that is killed changes no file, and one that ends has written its last before.
+        return is_held(path), *sorted(_files(path))
     except OSError:
         return None
 
