@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from typing import Any
 
 from tunesmith import __version__
@@ -37,6 +38,10 @@ def options_as_parameters(
 ) -> None:
     """Add the options of a tuner, metric or decoder to its docstring: their help is there."""
     expand_names(lines)
+    for number, line in enumerate(lines):  # a trailing underscore in a type is no link
+        name, colon, kind = line.partition(" : ")
+        if colon and name.strip(" _").isidentifier():
+            lines[number] = name + colon + re.sub(r"_(?!\w)", r"\\_", kind)
     if what != "class" or not dataclasses.is_dataclass(obj):
         return
     options = [field for field in dataclasses.fields(obj) if field.metadata.get("help")]
