@@ -143,6 +143,18 @@ class TestSmall:
         (test,) = found.metrics[0].tests
         assert (test.p_bootstrap, test.p_randomization, test.better) == (1.0, 1.0, None)
 
+    @pytest.mark.filterwarnings("ignore:all runs of")
+    def test_copies_of_runs_are_no_evidence(
+        self, outputs: dict[str, list[list[str]]], test_references: list[str]
+    ) -> None:
+        a, b = outputs["mert"][0], outputs["pro"][0]
+        once = compare({"a": a, "b": b}, references=[test_references], **FEW).metrics[0]
+        systems = {"a": [a, a, a], "b": [b, b]}
+        copied = compare(systems, references=[test_references], **FEW).metrics[0]
+        for one, other in zip(once.tests, copied.tests, strict=True):
+            assert one.p_randomization == other.p_randomization
+            assert one.p_bootstrap == pytest.approx(other.p_bootstrap, abs=0.004)
+
     def test_ties_are_told(self) -> None:
         first, second = ["x y"] * 40, ["x y"] * 39 + ["x"]
         with pytest.warns(UserWarning, match="if these count, p is 1.0000"):

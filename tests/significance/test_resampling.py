@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -122,3 +125,30 @@ def test_p_is_uniform_where_there_is_no_difference(runs: tuple[int, int]) -> Non
     for level in (0.05, 0.1, 0.25, 0.5, 0.75, 0.9):
         share = float(np.mean(np.array(found) <= level))
         assert abs(share - level) < 4 * (level * (1 - level) / 300) ** 0.5 + 0.005
+
+
+SMALL = """
+import warnings
+import numpy as np
+from tunesmith.significance.resampling import bootstrap_sums, shuffled_sums, swapped_sums
+
+warnings.simplefilter("ignore", RuntimeWarning)  # unsigned numbers overflow by design
+first, second = np.random.default_rng(4).integers(0, 9, (2, 9, 3, 2))
+found = [*shuffled_sums(first, second, 6, 5), *shuffled_sums(first[:, :2], second, 6, 5)]
+found += [*swapped_sums(first[:, 0], second[:, 0], 6, 5), bootstrap_sums(first[:, 0], 6, 5)]
+print([sums.tolist() for sums in found])
+"""
+
+
+def test_kernels_run_as_plain_python() -> None:
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", SMALL],
+            env={**os.environ, "NUMBA_DISABLE_JIT": disabled},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for disabled in "01"
+    ]
+    assert printed[0] == printed[1]

@@ -299,6 +299,11 @@ def _test(
     )
 
 
+def _without_copies(stats: Stats) -> Stats:
+    """Return one run alone where all have the same statistics."""
+    return stats[:, :1] if (stats == stats[:, :1]).all() else stats
+
+
 def _are_same(first: Stats, second: Stats) -> bool:
     """Tell whether all runs of both systems have the same statistics."""
     return bool((first == first[:, :1]).all() and (second == first[:, :1]).all())
@@ -315,9 +320,11 @@ def _randomization(
 ) -> tuple[float, float]:
     """Return the p-value of approximate randomisation, without and with ties.
 
-    Several runs count as one long output, as in MultEval.
+    Several runs count as one long output, as in MultEval. Runs that are all the same count as one:
+    copies are no evidence.
     """
-    metric, first, second = measured.metric, measured.stats[a], measured.stats[b]
+    metric = measured.metric
+    first, second = (_without_copies(measured.stats[k]) for k in (a, b))
     if first.shape[1] == second.shape[1] == 1:
         sums = swapped_sums(first[:, 0], second[:, 0], chance.randomizations, chance.seed)
     else:

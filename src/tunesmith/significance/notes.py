@@ -47,8 +47,8 @@ def _of_systems(systems: Sequence[System]) -> Iterator[str]:
         first, *others = system.runs
         if others and all(_same_texts(first, run) for run in others):
             yield (
-                f"all runs of '{system.name}' have the same output: its deviation over runs says "
-                "nothing about optimizer instability"
+                f"all runs of '{system.name}' have the same output: they count as one, and the "
+                "deviation over runs says nothing about optimizer instability"
             )
 
 
