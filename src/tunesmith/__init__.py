@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from tunesmith.tuners.base import Tuner, TuneResult
     from tunesmith.tuners.batch_mira import BatchMIRA
     from tunesmith.tuners.certify import certify
+    from tunesmith.tuners.listening import Callback, Step
     from tunesmith.tuners.lp_mert import LPMERT
     from tunesmith.tuners.mert import MERT
     from tunesmith.tuners.min_risk import MinRisk
@@ -78,6 +79,7 @@ _HOME = {
     "BatchMIRA": "tuners.batch_mira",
     "CER": "metrics.wer",
     "CHRF": "metrics.chrf",
+    "Callback": "tuners.listening",
     "CandidateSet": "data.candidates",
     "CdecDecoder": "decoders.cdec",
     "Column": "metrics.column",
@@ -111,6 +113,7 @@ _HOME = {
     "SGD": "tuners.sgd",
     "Sentence": "decoders.base",
     "SentenceBLEU": "metrics.sentence_bleu",
+    "Step": "tuners.listening",
     "Sum": "metrics.combination",
     "TER": "metrics.ter",
     "ThotDecoder": "decoders.thot",
@@ -147,6 +150,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "BatchMIRA",
     "CER",
     "CHRF",
+    "Callback",
     "CandidateSet",
     "CdecDecoder",
     "Column",
@@ -180,6 +184,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "SGD",
     "Sentence",
     "SentenceBLEU",
+    "Step",
     "Sum",
     "TER",
     "ThotDecoder",

@@ -100,13 +100,13 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : float64[n_features_in_]
+    coef_ : float64[d]
         The weights.
     result_ : TuneResult
         How they came about; it prints itself.
     n_features_in_ : int
         How many features there are.
-    feature_names_in_ : object[n_features_in_]
+    feature_names_in_ : object[d]
         Their names, where ``X`` was a frame; otherwise results call them x0, x1 ...
 
     Notes
