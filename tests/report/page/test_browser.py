@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import threading
 from pathlib import Path
 
 import pytest
 
+import tunesmith as ts
 from tests.report.page.browser import Browser, browser, why_not
 from tests.report.page.views import HOSTILE, sample
+from tunesmith.decoders.pool import PoolDecoder
+from tunesmith.report.page.assemble import Options, view_of
 from tunesmith.report.page.html import page_of
+from tunesmith.report.page.reading import read_run
 from tunesmith.report.page.serve import Follower, Making, Server
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}")
@@ -368,3 +373,54 @@ def test_a_live_page_follows_its_run(window, tmp_path):
     window.wait("document.getElementById('state').textContent === 'the server has ended'")
     window.open("about:blank")
     window.complaints()
+
+
+@pytest.fixture(scope="module")
+def real_run(bundled, tmp_path_factory):
+    """A real run: PRO on lists that a decoder gives, with a held-out set beside."""
+    folder = tmp_path_factory.mktemp("real") / "run"
+    pool = ts.read(bundled / "tune.nbest.gz", references=bundled / "tune.ref")
+    decoder = PoolDecoder.of(pool, nbest_size=20)
+    every = ts.Inputs.read(None, bundled / "tune.ref", decoder.sentences())
+    tune = ts.Inputs(every.sentences[:80], every.references[:80])
+    dev = ts.Inputs(every.sentences[80:120], every.references[80:120])
+    start = ts.read_weights(bundled / "weights.initial").weights
+    ts.Loop(rounds=3).run(
+        decoder, ts.PRO(), tune, metric="bleu", start=start, dev=dev, work_dir=folder
+    )
+    return folder
+
+
+def test_the_page_of_a_real_run(page, real_run):
+    record = read_run(real_run)
+    view = view_of(record, Options(map_features=3))
+    window = page(view=view)
+    found = window.run("return [...document.querySelectorAll('section')].map(s => s.id)")
+    wanted = {"head", "cautions", "rounds", "lengths", "weights", "surface", "map"}
+    assert wanted | {"sentences", "pairs", "settings"} <= set(found)
+    draw_all(window)
+    assert window.run(f"return {DRAWN}")
+    series = window.run(
+        "return document.querySelector('#rounds .chart').data.map(t => [t.name, t.y])"
+    )
+    rounds = json.loads((real_run / "result.json").read_text())["rounds"]
+    by_name = dict(series)
+    assert by_name["Tune"] == pytest.approx([one["score"] for one in rounds])
+    assert by_name["Dev"] == pytest.approx([one["dev_score"] for one in rounds])
+    # The surface goes through the score at the tuned weight.
+    curve = view.surfaces.curves[0]
+    at = window.run(
+        "const t = document.getElementById('surface-plot').data.find(t => t.line?.shape === 'hv'"
+        " && t.hoverinfo !== 'skip');"
+        "return t.y[t.x.findLastIndex(x => x <= arguments[0])]",
+        curve.weight,
+    )
+    assert at == pytest.approx(curve.score, abs=1e-4)
+    sentence = view.sentences[0].shown[0]
+    texts = window.run(
+        "return [...document.querySelectorAll('#sentence dd')].map(e => e.innerText)"
+    )
+    words = [" ".join(text for text, _ in pieces) for pieces in (sentence.before, sentence.after)]
+    assert texts[-2:] == words
+    window.size(360, 800)
+    assert window.run("return document.documentElement.scrollWidth") <= 360

@@ -32,7 +32,7 @@ function weights(view) {
 }
 
 function weightLines(w) {
-  const rows = w.rows.slice(0, MOST_LINES).filter((row) => row.by_round.length);
+  const rows = w.rows.slice(0, isNarrow() ? 6 : MOST_LINES).filter((row) => row.by_round.length);
   const series = Object.fromEntries(rows.map((row) => [row.feature, row.by_round]));
   return chart(`The first ${rows.length} weights by round, scaled alike.`, () => lines(w.rounds, series, "weight", {
     unit: "round", style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { name: label(name, 22), line: { color: WHEEL[k % WHEEL.length], width: 2 } }; },
