@@ -133,6 +133,7 @@ def test_a_port_in_use_is_one_line(tmp_path, monkeypatch, capsys):
         taken.listen()
         port = taken.getsockname()[1]
         assert main(["watch", "run", "--port", str(port), "--no-open"]) == 2
+    problem = os.strerror(errno.EADDRINUSE).lower()
     assert capsys.readouterr().err == (
-        f"tunesmith: error: port {port}: {os.strerror(errno.EADDRINUSE).lower()}; give another --port, or none\n"
+        f"tunesmith: error: port {port}: {problem}; give another --port, or none\n"
     )

@@ -3,7 +3,7 @@
 const SETS = { tune: "Tune", dev: "Dev", test: "Test" };
 const KINDS = {
   overfitting: "Overfitting", length: "Length", monsters: "Monsters", edge: "Edge of a plateau",
-  metric: "Metric", overlap: "Overlapping sets", test: "Test set", said: "Said by the run",
+  metric: "Metric", overlap: "Overlapping sets", test: "Test set", certificate: "Certificate", said: "Said by the run",
 };
 
 function head(view) {
