@@ -101,30 +101,46 @@ def _geometric(precisions: list[float], length: float, reference: float, matches
 def _chrf(metric: CHRF, sums: Stats) -> Scores:
     """Compute sacrebleu's ``_compute_f_score``, in the precision of the sums."""
     factor = float(metric.beta) ** 2
+    if metric.eps_smoothing:
+        return _smoothed_chrf(factor, sums)
     zero = np.zeros(len(sums), sums.dtype)
-    scores, precisions, recalls = zero, zero, zero
-    effective = np.zeros(len(sums), sums.dtype)
+    precisions, recalls, effective = zero, zero, zero
     for first in range(0, sums.shape[1], 3):
         hypothesis, reference, match = (sums[:, first + k] for k in range(3))
-        precision = _ratio(match, hypothesis)
-        recall = _ratio(match, reference)
-        below = factor * precision + recall
-        is_there = below > 0
-        own = (1 + factor) * precision * recall / np.where(is_there, below, 1)
-        scores = scores + np.where(is_there, own, EPSILON).astype(sums.dtype)
         counts = (hypothesis > 0) & (reference > 0)
-        precisions = precisions + np.where(counts, precision, 0)
-        recalls = recalls + np.where(counts, recall, 0)
-        effective += counts
-    if metric.eps_smoothing:
-        mean: Scores = 100 * scores / (sums.shape[1] // 3)
-        return mean
+        precisions = precisions + np.where(counts, _ratio(match, hypothesis), zero)
+        recalls = recalls + np.where(counts, _ratio(match, reference), zero)
+        effective = effective + counts.astype(sums.dtype)
     orders = np.maximum(effective, 1)
     precisions, recalls = precisions / orders, recalls / orders
     is_there = precisions + recalls != 0
     above = (1 + factor) * precisions * recalls
     below = np.where(is_there, factor * precisions + recalls, 1)
     return _as_listed(np.where(is_there, 100 * (above / below), zero), is_there)
+
+
+def _smoothed_chrf(factor: float, sums: Stats) -> Scores:
+    """Compute the mean of the F-scores of all orders.
+
+    A sum is one of Python's numbers, of double precision, until something that is computed from
+    the sums is added to it.
+    """
+    kind, orders = sums.dtype, sums.shape[1] // 3
+    total, is_computed = np.zeros(len(sums)), np.zeros(len(sums), bool)
+    undefined = (1 + factor) * EPSILON * EPSILON / (factor * EPSILON + EPSILON)
+    for first in range(0, sums.shape[1], 3):
+        hypothesis, reference, match = (sums[:, first + k] for k in range(3))
+        precision, recall = _ratio(match, hypothesis), _ratio(match, reference)
+        below = factor * precision + recall
+        has_some = (hypothesis > 0) | (reference > 0)
+        is_own = has_some & (below > 0)
+        own = (1 + factor) * precision * recall / np.where(is_own, below, 1)
+        stand_in = np.where(has_some, EPSILON, undefined)
+        is_computed |= is_own
+        rounded = total.astype(kind) + np.where(is_own, own, stand_in.astype(kind))
+        total = np.where(is_computed, rounded, total + stand_in)
+    single: Scores = 100 * total.astype(kind) / orders
+    return single if is_computed.all() else np.where(is_computed, single, 100 * total / orders)
 
 
 def _ratio(above: Stats, below: Stats) -> Scores:
