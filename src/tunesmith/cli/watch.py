@@ -54,12 +54,14 @@ def run(
     ] = None,
 ) -> None:
     """Serve the page of a run to this machine alone, live while it goes on; Ctrl-C ends it."""
+    from tunesmith.report.page.html import require
     from tunesmith.report.page.serve import Follower, Server
 
     if not 0 <= port <= 65535:
         raise UsageError(f"the port is {port}; give 0 to 65535")
     if not 0.1 <= interval < math.inf:
         raise UsageError(f"the interval is {interval:g}; give 0.1 seconds or more")
+    require()
     place = Path(path)
     check_run(place)
     follower = Follower(place, _making(path, sentences, metric), interval, session.say)

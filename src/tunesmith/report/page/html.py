@@ -39,6 +39,11 @@ def live_page(given: dict[str, Any], title: str, interval: float = 2.0) -> str:
     return _page(given, title, interval)
 
 
+def require() -> None:
+    """Raise an error if a page cannot be made here."""
+    _plotly()
+
+
 def policy(live: bool) -> str:
     """Return what the page may do: run its own scripts, and no more; live, ask its server."""
     scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script(), _plotly()))

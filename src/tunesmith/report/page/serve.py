@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -142,7 +143,9 @@ class Follower:
     def _try(self, make: Callable[[], None]) -> None:
         """Make a view; a run that cannot be read now is looked at again when it has gone on."""
         try:
-            make()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the run has said them, and would each time
+                make()
         except TunesmithError as error:
             self._tell(one_line(str(error)))
         except (OSError, ValueError, KeyError) as error:

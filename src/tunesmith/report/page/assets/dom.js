@@ -8,7 +8,7 @@ function visible(text) {
     .replace(/\u007f/g, "\u2421")
     .replace(/[\u2028\u2029]/g, "\u2424")
     .replace(/[\u0080-\u009f]/g, "\ufffd")
-    .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+    .replace(/[\ud800-\udfff]/gu, "\ufffd");
 }
 
 // An element; attributes by name, functions as listeners, and children: elements or texts.

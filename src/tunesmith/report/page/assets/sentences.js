@@ -5,8 +5,8 @@ function sentences(view) {
   const set = view.sentences.find((one) => one.which === choices.which) || view.sentences[0];
   const metric = view.summary.metric;
   const lead = `${number(set.changed)} of ${number(set.sentences)} outputs changed: ${number(set.better)} for the better, ${number(set.worse)} for the worse` +
-    (set.shown.length < set.changed ? `. The ${number(set.shown.length)} that changed ${metric} most are here.` : ".");
-  if (!set.shown.length && view.sentences.length === 1) return section("sentences", "Sentences", lead);
+    (set.shown.length && set.shown.length < set.changed ? `. The ${number(set.shown.length)} that changed ${metric} most are here.` : ".");
+  if (view.sentences.every((one) => !one.shown.length)) return section("sentences", "Sentences", lead);
   const detail = el("div", { id: "sentence", "aria-live": "polite" });
   const list = el("ol", { "aria-label": "Sentences" });
   const count = el("p", { class: "quiet" });
