@@ -10,6 +10,8 @@ import shutil
 import numpy as np
 import pytest
 import sacrebleu
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.loop.forest_toy import ForestToy
@@ -336,3 +338,45 @@ def test_the_result_of_a_loop_leads_to_its_work_directory(done, tmp_path, monkey
     assert "run is not there, or holds another run" in record.missing[0]
     shutil.copytree(folder, tmp_path / "run")
     assert list(read_run("w.json").sets) == ["tune", "dev", "test"]
+
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def places_of(value, path=()):
+    """Return the ways to all values of a JSON object."""
+    yield path
+    inside = dict(enumerate(value)) if isinstance(value, list) else value
+    for key, inner in inside.items() if isinstance(inside, dict) else ():
+        yield from places_of(inner, (*path, key))
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_result_with_anything_in_it_is_refused_or_shown(files, tmp_path, monkeypatch, data):
+    monkeypatch.chdir(files)
+    found = json.loads((files / "w.json").read_text())
+    for _ in range(data.draw(st.integers(1, 3))):
+        *way, last = data.draw(st.sampled_from([p for p in places_of(found) if p]))
+        held = found
+        for key in way:
+            held = held[key]
+        held[last] = data.draw(JUNK)
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(found))
+    try:
+        record = read_run(path)
+    except TunesmithError:
+        return
+    view = view_of(record, Options(sentences=1, curves=1, map_features=0, weights=2))
+    json.dumps(view.to_dict(), allow_nan=False)

@@ -15,7 +15,7 @@ from tunesmith.report.page.cautions import cautions_of
 from tunesmith.report.page.maps import maps_of
 from tunesmith.report.page.pair_rounds import pairs_of
 from tunesmith.report.page.record import RunRecord
-from tunesmith.report.page.rounds import rounds_of
+from tunesmith.report.page.rounds import number, replicates_of, rounds_of
 from tunesmith.report.page.sentences import sentences_of
 from tunesmith.report.page.surfaces import surfaces_of
 from tunesmith.report.page.view import Sentences, SetScores, Summary, View
@@ -83,6 +83,7 @@ def view_of(record: RunRecord, options: Options | None = None) -> View:
         certificate=result.get("certificate"),
         path=result.get("path"),
         missing=record.missing,
+        replicates=replicates_of(record),
     )
     progress("report", 4, PARTS, "size")
     view = replace(view, sentences=fitting(sentences, MOST_BYTES - _bytes(view.to_dict())))
@@ -152,21 +153,22 @@ def _asked(result: Mapping[str, Any]) -> str | None:
 
 def _scores(result: Mapping[str, Any], metric: str) -> Iterator[SetScores]:
     """Yield the scores of all sets, by the metric that was tuned for and by others."""
-    every = [(metric, result), *((str(one["metric"]), one) for one in result.get("others") or ())]
+    others = result.get("others") or ()
+    every = [(metric, result), *((str(one.get("metric")), one) for one in others)]
     for label, found in every:
         for which in ("tune", "dev", "test"):
             own = found if which == "tune" else found.get(which)
-            if not own or own.get("score") is None:
+            if not isinstance(own, Mapping) or number(own.get("score")) is None:
                 continue
             yield SetScores(
                 which,
                 label,
-                own.get("initial_score"),
-                own.get("score"),
-                own.get("oracle_score"),
-                bool(own.get("oracle_exact")),
-                own.get("length_ratio"),
-                own.get("brevity_penalty"),
+                number(own.get("initial_score")),
+                number(own.get("score")),
+                number(own.get("oracle_score")),
+                own.get("oracle_exact") is True,
+                number(own.get("length_ratio")),
+                number(own.get("brevity_penalty")),
             )
 
 

@@ -14,6 +14,7 @@ from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.objectives.gathering import has_monsters
 from tunesmith.registry import IN_FILE
 from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.rounds import number
 from tunesmith.report.page.run_files import CALLED
 from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces, Warned
 from tunesmith.tuners.guards import metric_bias, overlap, told_overlap
@@ -63,18 +64,14 @@ def shown(metric: Metric, score: float) -> str:
     return f"{score:.2f}" if metric.scale == 100.0 else f"{score:.4f}"
 
 
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and np.isfinite(value) else None
-
-
 def _sign(metric: Metric) -> float:
     return 1.0 if metric.higher_is_better else -1.0
 
 
-def _scores(found: Mapping[str, Any] | None) -> tuple[float, float] | None:
+def _scores(found: Any) -> tuple[float, float] | None:
     """Return the scores before and after."""
-    before, after = (_number((found or {}).get(key)) for key in ("initial_score", "score"))
+    held = found if isinstance(found, Mapping) else {}
+    before, after = (number(held.get(key)) for key in ("initial_score", "score"))
     return None if before is None or after is None else (before, after)
 
 
@@ -136,7 +133,7 @@ def _overlaps(record: RunRecord) -> Iterator[Warned]:
 
 def _choosing(result: Mapping[str, Any]) -> Iterator[Warned]:
     """Tell of a test set that was looked at more than once."""
-    path = [one for one in result.get("path") or () if _number(one.get("test_score")) is not None]
+    path = [one for one in result.get("path") or () if number(one.get("test_score")) is not None]
     if len(path) > 1:
         yield Warned(
             "test",
@@ -172,10 +169,10 @@ def _lengths(record: RunRecord) -> Iterator[Warned]:
     """Tell of outputs that are shorter or longer than references."""
     for which, called in CALLED.items():
         found = record.result if which == "tune" else record.result.get(which) or {}
-        ratio = _number(found.get("length_ratio"))
+        ratio = number(found.get("length_ratio"))
         if ratio is None or SHORT <= ratio <= LONG:
             continue
-        penalty = _number(found.get("brevity_penalty"))
+        penalty = number(found.get("brevity_penalty"))
         cost = ""
         if penalty is not None and penalty < 1.0:
             cost = f" The brevity penalty of {penalty:.3f} takes {100 * (1 - penalty):.1f} % off."
@@ -193,7 +190,7 @@ def _monsters(record: RunRecord) -> Iterator[Warned]:
     """Tell of negatives of PRO that are far too long and score nothing."""
     keys = ("negative_length", "reference_length", "positive_score", "negative_score")
     for entry in record.result.get("history") or ():
-        values = [_number(entry.get(key)) for key in keys]
+        values = [number(entry.get(key)) for key in keys]
         if None in values or not has_monsters(entry, record.metric):
             continue
         yield Warned(
@@ -249,7 +246,7 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
     certificate = record.result.get("certificate")
     if not isinstance(certificate, dict) or certificate.get("optimal") is not False:
         return
-    best, bound = (_number(certificate.get(key)) for key in ("best", "bound"))
+    best, bound = (number(certificate.get(key)) for key in ("best", "bound"))
     if best is not None and bound is not None:
         yield Warned(
             "certificate",

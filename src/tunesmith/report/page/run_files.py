@@ -170,9 +170,7 @@ class FileReader:
             forests = read_forests(files.forests, files.references, files.format)
             prune = (self.result.get("inputs") or {}).get("prune")
             if prune and which == "tune":
-                kind, _, value = str(prune).partition(":")
-                values = self.start.aligned(forests.names)
-                forests = PRUNINGS[kind](forests, values, float(value))
+                forests = _pruned(forests, prune, self.start)
             return ForestTuning(forests, self.metric)
         scores = dict(text.split("=", 1) for text in files.scores)
         found = read(files.candidates, files.references, files.format, scores)
@@ -196,6 +194,15 @@ class FileReader:
         """Say so if a set does not score as the run says."""
         own = self.result if which == "tune" else (self.result.get(which) or {})
         yield from doubts(which, held.lists.metric, held, own.get("score"))
+
+
+def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
+    """Prune forests as the run did."""
+    kind, _, value = prune.partition(":")
+    try:
+        return PRUNINGS[kind](forests, start.aligned(forests.names), float(value))
+    except (KeyError, ValueError):
+        raise TunesmithError(f"'{prune}' is no way to prune; mend the result") from None
 
 
 def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[str]:

@@ -51,7 +51,7 @@ def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
     start = Weights.from_dict(result["start"])
     weights = Weights.from_dict(result["weights"])
     chosen = next((k for k, one in enumerate(result["rounds"]) if one.get("chosen")), None)
-    sets = {} if chosen is None else run.sets(rounds, chosen, start, weights)
+    sets = {} if chosen is None else run.sets(result["rounds"], chosen, start, weights)
     return RunRecord(
         os.fspath(folder),
         is_running,
@@ -207,23 +207,24 @@ class _Folder:
         return best_round(rounds, which, self.metric)
 
     def sets(
-        self, rounds: Sequence[LoopRound], chosen: int, start: Weights, weights: Weights
+        self, rounds: Sequence[Mapping[str, Any]], chosen: int, start: Weights, weights: Weights
     ) -> dict[Which, RunSet]:
-        """Return the sets whose candidates can be read."""
+        """Return the sets whose candidates can be read; rounds are as a result has them."""
         found: dict[Which, RunSet] = {}
         texts = self._texts()
-        names = [f"round-{k:02d}" for k in range(len(rounds))]
-        if chosen >= len(names):
-            names.append(f"average-{len(rounds) - 1:02d}")
+        last = sum(isinstance(one.get("round"), int) for one in rounds) - 1
+        names = [
+            f"round-{k:02d}" if isinstance(one.get("round"), int) else f"average-{last:02d}"
+            for k, one in enumerate(rounds)
+        ]
         for which, called in CALLED.items():
             if which not in self.configuration["decoding"]["sets"]:
                 continue
             try:
                 inputs = self._inputs(which, texts)
                 found[which] = self._set(which, inputs, names, chosen, start, weights)
-                if chosen < len(rounds):
-                    score = rounds[chosen].outputs[which]["score"]
-                    self.missing += doubts(which, self.metric, found[which], score)
+                key = "score" if which == "tune" else f"{which}_score"
+                self.missing += doubts(which, self.metric, found[which], rounds[chosen].get(key))
             except (TunesmithError, KeyError) as error:
                 self.missing.append(f"The {called} is not shown: {error}.")
         return found

@@ -75,3 +75,31 @@ def check_result(found: Mapping[str, Any], name: str) -> None:
     for key in ("history", "data", "rounds", "path", "runs", "others"):
         if not all(isinstance(one, dict) for one in found.get(key) or ()):
             raise FormatError(name, None, f"'{key}' is not what it should be", remedy)
+    texts = [one.get(key) for one in found.get("data") or () for key in ("path", "sha256")]
+    if not _are_texts(texts):
+        raise FormatError(name, None, "'data' is not what it should be", remedy)
+    if not _are_inputs(found.get("inputs") or {}):
+        raise FormatError(name, None, "'inputs' is not what it should be", remedy)
+
+
+def _are_inputs(found: Mapping[str, Any]) -> bool:
+    """Tell whether it is what a result says of its inputs."""
+    return (
+        _are_texts(found.get("metrics") or ["bleu"])
+        and isinstance(found.get("prune") or "", str)
+        and isinstance(found.get("work_dir") or "", str)
+        and all(_are_files(found.get(which) or {}) for which in ("tune", "dev", "test"))
+    )
+
+
+def _are_files(found: Any) -> bool:
+    """Tell whether it is what a result says of the files of a set."""
+    if not isinstance(found, dict):
+        return False
+    lists = ("candidates", "forests", "references", "scores")
+    texts = (found.get(key) or "" for key in ("source", "format"))
+    return all(_are_texts(found.get(key) or []) for key in lists) and _are_texts(list(texts))
+
+
+def _are_texts(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)
