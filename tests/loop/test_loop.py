@@ -445,3 +445,31 @@ def test_things_of_another_kind(position, given):
         Loop().run(*things, **more)
     with pytest.raises(TunesmithError, match="give a list"):
         Inputs.of("ba")
+
+
+def test_sets_that_overlap_are_told_once():
+    with pytest.warns(UserWarning, match="all 12 sentences of the held-out set") as said:
+        result = Loop(rounds=2).run(Toy(), QUICK, TUNE, dev=TUNE, test=TEST)
+    assert len(said) == 1
+    assert result.warnings == [str(said[0].message)]
+
+
+def test_scores_that_look_like_a_models_are_told():
+    class Scored(Toy):
+        def decode(self, weights, sentences):
+            made = super().decode(weights, sentences)
+            values = np.array([[1.0 / (3 + k) ** 0.5 for k in range(len(made))]])
+            dense = np.vstack([made.features.dense, values])
+            names = (*made.features.dense_names, "judge")
+            features = dataclasses.replace(made.features, dense=dense, dense_names=names)
+            return dataclasses.replace(made, features=features)
+
+    def run(**options):
+        return Loop(rounds=1).run(Scored(), QUICK, TUNE, metric="column:judge", **options)
+
+    with pytest.warns(UserWarning, match="'judge' looks like a model's scores"):
+        assert "metric bias" in run(dev=DEV).warnings[-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run()
+        run(dev=DEV, others=["bleu"])

@@ -1,0 +1,93 @@
+"""All parts of a page together: its head, and how much of a run it shows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report.page.small_records import record_of
+from tunesmith.errors import TunesmithError
+from tunesmith.report.page.assemble import Options, fitting, summary_of, view_of
+from tunesmith.report.page.view import Sentences, SentenceView
+
+
+def sentence(length):
+    text = "ä" * length
+    return SentenceView("1", text, (), ((text, "in"),), (), None, None, 0.0, (), 1)
+
+
+def sentences(lengths):
+    shown = tuple(sentence(length) for length in lengths)
+    return Sentences("tune", 99, 50, 3, 2, (), "bleu", shown)
+
+
+def size(one):
+    return len(json.dumps(asdict(one), ensure_ascii=False).encode()) + 1
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 400), max_size=6), max_size=3),
+    st.integers(-10, 6000),
+)
+def test_sentences_that_fit(lengths, budget):
+    sets = [sentences(own) for own in lengths]
+    found = fitting(sets, budget)
+    kept = [one for held in found for one in held.shown]
+    assert sum(map(size, kept)) <= max(budget, 0)
+    for held, whole in zip(found, sets, strict=True):
+        count = len(held.shown)
+        assert held.shown == whole.shown[:count]
+        assert held.changed == whole.changed
+        if count < len(whole.shown):  # the next one has no room, or had none when its turn came
+            assert sum(map(size, kept)) + size(whole.shown[count]) > budget
+    if budget >= sum(size(one) for held in sets for one in held.shown):
+        assert list(found) == sets
+
+
+RESULT = {
+    "tuner": "mert",
+    "signature": "mert|restarts:20|begin:near|runs:2|seed:7|bleu|case:mixed",
+    "score": 25.5,
+    "initial_score": 20.0,
+    "oracle_score": 40.0,
+    "oracle_exact": True,
+    "length_ratio": 0.99,
+    "dev": {"score": 24.0, "initial_score": 21.0, "length_ratio": None},
+    "others": [{"metric": "chrf", "score": 50.0, "initial_score": 45.0, "dev": {"score": 1.0}}],
+    "inputs": {"metrics": ["bleu:order=4", "chrf"]},
+    "seed": 7,
+    "stopped": "no new candidates",
+}
+
+
+def test_the_head():
+    found = summary_of(record_of(RESULT))
+    assert found.metric == "bleu:order=4"
+    rows = [(one.which, one.metric, one.before, one.after) for one in found.scores]
+    assert rows == [
+        ("tune", "bleu:order=4", 20.0, 25.5),
+        ("dev", "bleu:order=4", 21.0, 24.0),
+        ("tune", "chrf", 45.0, 50.0),
+        ("dev", "chrf", None, 1.0),
+    ]
+    assert (found.scores[0].oracle, found.scores[0].oracle_exact) == (40.0, True)
+    assert ("restarts", "20") in found.settings
+    assert ("seed", "7") in found.settings
+    assert "no new candidates" in found.notes[0]
+
+
+def test_a_record_with_nothing_in_it_is_shown():
+    view = view_of(record_of())
+    assert view.surfaces is None
+    assert view.sentences == ()
+    json.dumps(view.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("wrong", [{"sentences": -1}, {"map_features": -1}, {"weights": 0}])
+def test_wrong_options(wrong):
+    with pytest.raises(TunesmithError):
+        Options(**wrong)
