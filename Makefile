@@ -80,6 +80,7 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/forest.py
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/parallel.py
+	$(BIN)/python benchmarks/report.py
 
 kenlm: $(VENV)/.dev  ## compile KenLM, which tests compare with; they do without where that fails
 	$(BIN)/python -c 'import kenlm' 2> /dev/null || \

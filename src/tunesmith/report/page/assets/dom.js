@@ -38,7 +38,7 @@ const dash = (x) => (x == null ? "\u2013" : null);
 
 // Scores: four digits after the point where they are small, otherwise two.
 function score(x) {
-  return dash(x) || x.toFixed(Math.abs(x) < 2 ? 4 : 2).replace("-", MINUS);
+  return dash(x) || x.toFixed(x !== 0 && Math.abs(x) < 2 ? 4 : 2).replace("-", MINUS);
 }
 
 // What was added, with its sign; as many digits as a score has that it belongs to.

@@ -65,7 +65,8 @@ function rounds(view) {
   for (const [name, values] of Object.entries(r.table)) columns.push([name, (_, k) => number(values[k]), typeof values[0] === "number"]);
   const told = Object.entries(r.series).map(([name, values]) => `${seriesName(name)} from ${score(values[0])} to ${score(values[values.length - 1])}`).join("; ");
   return section("rounds", `Scores by ${r.unit}`,
-    "If Dev falls while Tune rises, the weights fit the tuning set and not the task. A dashed line is what the tuner was promised by its own lists.",
+    "If Dev gets worse while Tune gets better, the weights fit the tuning set and not the task." +
+      (r.series.promised ? " The dashed line is what the tuner was promised by its own lists." : ""),
     chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, ...marks() })),
     el("details", {}, el("summary", {}, "All numbers"),
       table(`Scores by ${r.unit}`, columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
@@ -104,7 +105,7 @@ function pairs(view) {
 function path(view) {
   if (!view.path || !view.path.length) return null;
   const plain = (value) => value === null || typeof value !== "object";
-  const keys = [...new Set(view.path.flatMap((row) => Object.keys(row).filter((key) => plain(row[key]))))].filter((key) => key !== "chosen");
+  const keys = [...new Set(view.path.flatMap((row) => Object.keys(row).filter((key) => row[key] != null && plain(row[key]))))].filter((key) => key !== "chosen");
   const columns = keys.map((key) => [key.replaceAll("_", " "), (row) => number(row[key], 6), view.path.every((row) => typeof row[key] !== "string")]);
   return section("path", "Settings tried", "One row for each setting; the one that was chosen stands out.",
     table("Settings", columns, view.path, { short: view.path.length > 14, chosen: (row) => row.chosen === true }));

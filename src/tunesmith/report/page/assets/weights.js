@@ -131,7 +131,7 @@ function map(view) {
   const y = beside(x).includes(choices.mapY) ? choices.mapY : beside(x).includes(m.maps[0].y) ? m.maps[0].y : beside(x)[0];
   const found = findMap(m, x, y);
   const name = view.summary.metric;
-  const words = `At the tuned weights ${name} is ${score(found.current[2])}; the best pixel has ${score(found.best[2])}.`;
+  const words = `At the tuned weights ${name} is ${score(found.current[2])}; the best pixel has a mean of ${score(found.best[2])}.`;
   const drawn = chart(`${name} over the weights of ${short(x, 60)} and ${short(y, 60)}. ${words}`, () => mapPlot(found, view.summary), true);
   drawn.id = "map-plot";
   return section("map", "Map of two weights",
