@@ -103,8 +103,11 @@ class Browser:
     def mouse(self, *steps: tuple[str, int, int]) -> None:
         """Move, press and release the pointer, at places of the window."""
         actions: list[dict[str, Any]] = []
+        last = None
         for kind, x, y in steps:
-            actions.append({"type": "pointerMove", "duration": 60, "x": x, "y": y})
+            if (x, y) != last:  # two clicks at a place follow each other at once
+                actions.append({"type": "pointerMove", "duration": 60, "x": x, "y": y})
+            last = x, y
             if kind != "move":
                 actions.append({"type": f"pointer{kind}", "button": 0})
         pointer = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}}

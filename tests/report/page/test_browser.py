@@ -138,7 +138,6 @@ def test_dragging_zooms_and_a_double_click_goes_back(page):
     window = page()
     draw_all(window)
     window.run("document.getElementById('surface-plot').scrollIntoView({block: 'center'})")
-    window.wait("true")
     whole = window.run(RANGE)
     box = window.run(
         "const b = document.querySelector('#surface-plot .nsewdrag').getBoundingClientRect();"

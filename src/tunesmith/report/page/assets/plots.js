@@ -28,7 +28,7 @@ function draw(target) {
   const { data, layout } = target.build();
   target.classList.remove("waiting");
   Plotly.react(target, data, dressed(layout), {
-    displaylogo: false, responsive: true, scrollZoom: false,
+    displaylogo: false, responsive: true, scrollZoom: false, doubleClickDelay: 500,
     modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
     toImageButtonOptions: { format: "svg", filename: "tunesmith" },
   });
