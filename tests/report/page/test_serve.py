@@ -200,7 +200,14 @@ def test_nothing_can_be_changed(server, method):
 
 @pytest.mark.parametrize(
     "path",
-    ["/configuration.json", "/../run/configuration.json", "/%2e%2e/", "//etc/passwd", "/view.json/", "/?x"],
+    [
+        "/configuration.json",
+        "/../run/configuration.json",
+        "/%2e%2e/",
+        "//etc/passwd",
+        "/view.json/",
+        "/?x",
+    ],
 )
 def test_there_is_nothing_else(server, path):
     assert ask(server, path=path)[0].status == 404
