@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-from tests.report.page.browser import Browser, browser, why_not
+from tests.report.page.browser import (
+    Browser,
+    browser,
+    choose,
+    contrast,
+    draw_all,
+    text_of,
+    why_not,
+)
 from tests.report.page.views import HOSTILE, sample
 from tunesmith.decoders.pool import PoolDecoder
 from tunesmith.report.page.assemble import Options, view_of
@@ -63,31 +71,6 @@ def page(window: Browser, tmp_path: Path):
     window.complaints()
     yield open_page
     assert window.complaints() == []
-
-
-def draw_all(window: Browser) -> None:
-    """Bring every chart into view."""
-    for k in range(window.run("return document.querySelectorAll('.chart').length")):
-        window.run(
-            "document.querySelectorAll('.chart')[arguments[0]]"
-            ".scrollIntoView({block: 'center', behavior: 'instant'})",
-            k,
-        )
-        window.wait(f"document.querySelectorAll('.chart')[{k}].drawn === true")
-
-
-def text_of(window: Browser, selector: str) -> str:
-    return window.run("return document.querySelector(arguments[0]).innerText", selector)
-
-
-def choose(window: Browser, selector: str, value: str) -> None:
-    window.run(
-        "const s = document.querySelector(arguments[0]);"
-        "s.value = [...s.options].find(o => o.textContent === arguments[1]).value;"
-        "s.dispatchEvent(new Event('change', {bubbles: true}))",
-        selector,
-        value,
-    )
 
 
 def test_every_section_and_every_plot_is_there(page):
@@ -236,25 +219,6 @@ def test_nothing_is_wider_than_the_screen(page):
         "return document.querySelector('#rounds .main-svg').getBoundingClientRect().width"
     )
     assert 0.6 * 360 < chart <= 360
-
-
-def contrast(window: Browser, selector: str) -> float:
-    """Return the ratio of luminances (WCAG 2) of a text and what is behind it."""
-    return window.run(
-        """
-        const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
-        const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
-          .map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-          .reduce((sum, c, k) => sum + c * [0.2126, 0.7152, 0.0722][k], 0);
-        let held = document.querySelector(arguments[0]);
-        const ink = light(rgb(getComputedStyle(held).color));
-        const behind = (e) => rgb(getComputedStyle(e).backgroundColor);
-        while (behind(held).length === 4 && behind(held)[3] === 0) held = held.parentElement;
-        const paper = light(behind(held));
-        return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
-        """,
-        selector,
-    )
 
 
 @pytest.mark.parametrize("is_dark", [False, True])
