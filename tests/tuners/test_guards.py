@@ -64,6 +64,14 @@ def test_common_sentences_are_counted(one, other, repeated):
         if any(several == held and set(own) & set(lists) for lists, held in one)
     ]
     is_long = any(max(len(text.split()) for text in several) >= LONG for _, several in common)
+    if not common:  # whole lists, if their texts are long
+        lists = [own for own, _ in one]
+        common = [
+            (own, several)
+            for own, several in other
+            if own in lists and len(" ".join(own).split()) >= LONG * len(own)
+        ]
+        is_long = bool(common)
     assert (found.common, found.of) == (len(common), len(other))
     are_many = len(common) == len(other) or len(common) >= max(MANY, SHARE * len(other))
     enough = bool(common) and (is_long or are_many)
@@ -98,6 +106,20 @@ def test_short_sentences_that_recur_are_chance():
     said = told_overlap(certain, "test set", "tuning set")
     assert said is not None
     assert "1 of 16 sentences of the test set are in the tuning set too" in said
+    assert "a little too good" in said
+    many = told_overlap(overlap(made(long[:15]), made(long[10:])), "test set", "tuning set")
+    assert many is not None
+    assert "5 of 20" in many
+    assert "say little of other sentences" in many
+
+
+def test_the_same_lists_with_other_references():
+    lists = [([f"w{k} " * 9, f"v{k} " * 8], [f"w{k} x"]) for k in range(6)]
+    one = made(lists)
+    other = made([(own, [held[0].upper()]) for own, held in lists[2:]])
+    assert overlap(one, other) == Overlap(4, 4, True)
+    short = made([(["yes ."], ["no ."]), *lists[4:]])
+    assert overlap(made([(["yes ."], ["yes"]), *lists[:2]]), short) == Overlap(0, 3, False)
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5), st.integers(0, 4))

@@ -123,10 +123,10 @@ def told_overlap(found: Overlap, which: str, other: str) -> str | None:
         how_many = f"{found.common} of {found.of}"
         if found.common == found.of:
             how_many = f"all {found.of}" if found.of > 1 else "all"
-        return (
-            f"{how_many} sentences of the {which} are in the {other} too, so its scores say little "
-            f"of other sentences; {remedy}"
-        )
+        so = "its scores say little of other sentences"
+        if found.common < SHARE * found.of:
+            so = "its scores are a little too good"
+        return f"{how_many} sentences of the {which} are in the {other} too, so {so}; {remedy}"
     if found.file is not None:
         return f"{found.file} is in the {other} and in the {which}; give another set"
     return None
@@ -136,17 +136,22 @@ def overlap(one: Tunable, other: Tunable) -> Overlap:
     """Find out how many sentences of the second set are in the first.
 
     A sentence is its references together with its source, or with a candidate that both lists
-    have. Where there are no references its whole list counts; of forests with nothing but
-    references, those that are long, and of forests with nothing at all the files.
+    have. Where there are no references, or all are others, its whole list counts; of forests with
+    nothing but references, those that are long, and of forests with nothing at all the files.
     """
     first, second = _held(one), _held(other)
     if first is None or second is None:
         return Overlap(0, other.groups, False)
     if first is second:
         return Overlap(second.groups, second.groups, True)
+    have_lists = isinstance(first, CandidateSet) and isinstance(second, CandidateSet)
     if first.references is not None and second.references is not None:
         found, is_long = _by_references(first, second)
-    elif isinstance(first, CandidateSet) and isinstance(second, CandidateSet):
+        if have_lists and not found.any():
+            # The same lists may have been given with other references, or with changed ones.
+            found, is_long = _by_lists(first, second)
+            found &= is_long
+    elif have_lists:
         found, is_long = _by_lists(first, second)
     else:
         digests = {file.sha256 for file in one.files}
