@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from sacrebleu.metrics import BLEU
 
 import tunesmith as ts
@@ -143,6 +145,29 @@ class TestSmall:
         (test,) = found.metrics[0].tests
         assert (test.p_bootstrap, test.p_randomization, test.better) == (1.0, 1.0, None)
 
+    def test_scores_that_are_always_0_are_no_difference(self) -> None:
+        # Other outputs, of which none ever has a match: nothing is known of a difference.
+        with pytest.warns(UserWarning, match="are the same by bleu"):
+            found = compare({"a": ["x y", "z"], "b": ["u", "v"]}, references=[["w", "q"]], **FEW)
+        (test,) = found.metrics[0].tests
+        assert (test.p_bootstrap, test.p_randomization, test.difference) == (1.0, 1.0, 0.0)
+
+    def test_tables_fit_into_80_columns(self) -> None:
+        rng = np.random.default_rng(3)
+        quality, features = rng.uniform(-0.9, 0.9, 120), rng.normal(size=(120, 2))
+        held = ts.from_arrays(
+            np.repeat(np.arange(60), 2).tolist(),
+            {"f": features[:, 0], "g": features[:, 1]},
+            columns={"quality": quality + 0.5},
+        )
+        runs = [[{"f": f, "g": g} for f in (1.0, -1.0)] for g in (0.1, 1.0, 9.0)]
+        systems = dict(zip(("first", "second", "third"), runs, strict=True))
+        found = compare(systems, "column:quality", candidates=held, all_pairs=True, **FEW)
+        out = io.StringIO()
+        Console(file=out, width=80).print(found, crop=False)
+        assert max(map(len, out.getvalue().split("\n"))) <= 80
+        assert all(f"{one.mean:.4f}" in out.getvalue() for one in found.metrics[0].systems)
+
     @pytest.mark.filterwarnings("ignore:all runs of")
     def test_copies_of_runs_are_no_evidence(
         self, outputs: dict[str, list[list[str]]], test_references: list[str]
@@ -178,6 +203,22 @@ class TestSmall:
         assert [system.mean for system in systems] == pytest.approx(wanted)
         assert "note: a system has a single run" in str(found)
 
+    def test_runs_without_texts_are_told_apart_by_their_scores(self) -> None:
+        rng = np.random.default_rng(2)
+        features, quality = rng.normal(size=(120, 2)), rng.normal(size=120)
+        held = ts.from_arrays(
+            np.repeat(np.arange(60), 2).tolist(),
+            {"f": features[:, 0], "g": features[:, 1]},
+            columns={"reward": quality},
+        )
+        f, g, both = {"f": 1.0, "g": 0.0}, {"f": 0.0, "g": 1.0}, {"f": 1.0, "g": 1.0}
+        found = compare(
+            {"one": [f, both], "other": [g, both]}, "column:reward", candidates=held, **FEW
+        )
+        assert found.warnings == ()
+        with pytest.warns(UserWarning, match="all runs of 'one' have the same output"):
+            compare({"one": [f, f], "other": [g]}, "column:reward", candidates=held, **FEW)
+
     def test_systems_are_tested_against_the_first_or_all(self) -> None:
         texts = {"a": ["x y z w"] * 9, "b": ["x y z"] * 9, "c": ["x y w z"] * 9}
         found = compare(texts, references=[["x y z w"] * 9], **FEW)
@@ -189,11 +230,13 @@ class TestSmall:
         assert any("report it on another set" in note for note in found.notes)
         assert "Holm" in str(found)
 
+    @pytest.mark.filterwarnings("ignore:.*are the same by bleu")
     def test_latex_escapes_names(self) -> None:
-        texts = {r"a_b&c%$#{}~^\<>|": ["x"] * 9, "[red]": ["y"] * 9}
+        texts = {r"a_b&c%$#{}~^\<>|": ["x"] * 9, "[red]": ["y"] * 9, "a---b": ["z"] * 9}
         table = compare(texts, references=[["x"] * 9], **FEW).to_latex()
         rows = [line for line in table.split("\n") if line.endswith(r"\\")]
-        assert {line.count(" & ") for line in rows} == {7}
+        assert {line.count(" & ") for line in rows} == {8}
+        assert " a-{}-{}-b " in table
         assert r"a\_b\&c\%\$\#\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in table
 
     @pytest.mark.parametrize(
@@ -206,6 +249,9 @@ class TestSmall:
             ({"a": ["x"], "b": ["x", "y"]}, "2 outputs and 1 references"),
             ({"a": ["x"], "b": [{"f": 1.0}]}, "weights choose from candidates"),
             ({"a": ["x"], "b": Path("nosuch")}, "is a file and references are texts"),
+            ({"a": ["x"], "b": 5}, "a run is 5"),
+            ({"a": ["x"], "b": [5]}, "a run is 5"),
+            ({"a": ["x"], 2: ["x"]}, "name of a system is 2"),
         ],
     )
     def test_wrong_systems(self, systems: dict[str, Any], message: str) -> None:

@@ -127,12 +127,13 @@ def run(
     if sentences < 0:
         raise UsageError(f"--sentences is {sentences}; give 0 or more")
     chance = Chance(resamples, randomizations, _seed(seed))
+    read = [*paths, *candidates, *forests, *references, *(s.partition("=")[2] for s in scores)]
     for flag, path, check in (
         ("--out", out, check_table_file),
         ("--sentences-out", sentences_out, check_sentence_file),
     ):
         if path is not None:
-            check_not_read(flag, path, [*paths, *candidates, *forests, *references])
+            check_not_read(flag, path, read)
             check(path)
     set_memory(memory)
     measures = [METRICS.create(name) for name in dict.fromkeys(metric)]

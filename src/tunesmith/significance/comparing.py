@@ -64,6 +64,8 @@ class Chance:
             ("resamples", self.resamples),
             ("randomizations", self.randomizations),
         ):
+            if not isinstance(count, int | np.integer):
+                raise UsageError(f"{name} is {count!r}; give a whole number")
             if count < 1:
                 raise UsageError(f"{name} is {count}; give 1 or more")
         checked_seed(self.seed)
@@ -276,9 +278,12 @@ def _test(
     slack = measured.slack
     p_bootstrap = p_value(centred(drawn), abs(difference), slack)
     p_randomization, with_ties = _randomization(measured, a, b, chance, slack)
-    if _are_same(measured.stats[a], measured.stats[b]):
-        # Nothing is beyond a difference of 0, so the formula would call it significant.
-        p_bootstrap = p_randomization = with_ties = 1.0
+    are_same = _are_same(measured.stats[a], measured.stats[b])
+    # Where nothing is beyond a difference of 0, the formula would call it significant.
+    if are_same or (abs(difference) <= slack and np.abs(drawn).max() <= slack):
+        p_bootstrap = 1.0
+    if are_same:
+        p_randomization = with_ties = 1.0
     better = None
     if difference:
         is_second = (difference > 0) == measured.metric.higher_is_better
@@ -333,4 +338,6 @@ def _randomization(
     _check_finite(metric, (one, other))
     real = [float(scores_of(metric, held.sum(axis=(0, 1))[None])[0]) for held in (first, second)]
     samples, difference = np.abs(one - other), abs(real[0] - real[1])
+    if max(difference, float(samples.max())) <= slack:
+        return 1.0, 1.0
     return p_value(samples, difference, slack), p_value_with_ties(samples, difference, slack)

@@ -78,7 +78,8 @@ def _number(value: float | None, digits: int) -> str:
 
 def escaped(text: str) -> str:
     """Return a text that LaTeX prints as it is."""
-    return "".join(_ESCAPES.get(c, c) for c in text)
+    plain = "".join(_ESCAPES.get(c, c) for c in text)
+    return plain.replace("--", "-{}-").replace("--", "-{}-")  # two in a row would be one dash
 
 
 def escaped_comment(text: str) -> str:

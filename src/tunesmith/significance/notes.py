@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from tunesmith.significance.comparison import MetricComparison, PairedTest
 from tunesmith.significance.systems import Run, System
 
@@ -45,18 +47,22 @@ def _of_systems(systems: Sequence[System]) -> Iterator[str]:
         yield f"{sentences} {many} few for a bootstrap: p-values and intervals are rough"
     for system in systems:
         first, *others = system.runs
-        if others and all(_same_texts(first, run) for run in others):
+        if others and all(_are_same(first, run) for run in others):
             yield (
                 f"all runs of '{system.name}' have the same output: they count as one, and the "
                 "deviation over runs says nothing about optimizer instability"
             )
 
 
-def _same_texts(one: Run, other: Run) -> bool:
-    """Tell whether two runs put out the same texts."""
+def _are_same(one: Run, other: Run) -> bool:
+    """Tell whether two runs put out the same texts, with the same scores beside them."""
     first, second = one.outputs, other.outputs
     if (first.texts.lengths != second.texts.lengths).any():
         return False
+    # Candidates without texts are told apart by their scores alone.
+    for name, values in first.columns.items():
+        if not np.array_equal(values, second.columns.get(name)):
+            return False
     if first.vocabulary == second.vocabulary:
         return bool((first.texts.ids == second.texts.ids).all())
     return all(first.text(g) == second.text(g) for g in range(first.groups))
@@ -65,7 +71,7 @@ def _same_texts(one: Run, other: Run) -> bool:
 def _of_ties(metric: str, test: PairedTest) -> Iterator[str]:
     """Say where a difference is significant because equal differences do not count."""
     if test.p_randomization == test.p_bootstrap == 1.0 and not test.difference:
-        yield f"'{test.a}' and '{test.b}' are the same by {metric} in every sentence: p is 1"
+        yield f"'{test.a}' and '{test.b}' are the same by {metric}, whatever is drawn: p is 1"
     elif any(test.p_randomization <= at < test.p_randomization_with_ties for at in LEVELS):
         yield (
             f"{metric}: many shufflings of '{test.a}' and '{test.b}' differ exactly as much as the "

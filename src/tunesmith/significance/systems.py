@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,8 @@ def check_names(names: Sequence[str]) -> None:
     if len(names) < 2:
         raise UsageError("one system has nothing to be compared with; give two or more")
     for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"the name of a system is {name!r}; give a text")
         if not name.strip():
             raise UsageError("a system has no name; write NAME=FILE,FILE")
         if any(unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs") for c in name):
@@ -123,9 +125,15 @@ def _several(runs: Any, are_files: bool) -> list[Any]:
     """Return the runs of a system; one alone need not stand in a list."""
     if isinstance(runs, str | os.PathLike | Mapping | CandidateSet) or hasattr(runs, "weights"):
         return [runs]
-    held = list(runs)
+    held = _listed(runs)
     is_one = not are_files and held and all(isinstance(text, str) for text in held)
     return [held] if is_one else held
+
+
+def _listed(given: Any) -> list[Any]:
+    if not isinstance(given, Iterable):
+        raise UsageError(f"a run is {given!r}; give a file, a list of texts, or weights")
+    return list(given)
 
 
 def _is_path(given: object) -> bool:
@@ -152,7 +160,7 @@ def _run(
         return Run(f"run {number}", chosen_by(held, candidates, strict))
     if candidates is not None:
         raise UsageError("with candidates systems are weights; give them, or drop the candidates")
-    return Run(f"run {number}", _of_texts(list(run), references))
+    return Run(f"run {number}", _of_texts(_listed(run), references))
 
 
 def chosen_by(

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Joiners that writing needs; what else is not printable is shown as an escape.
 JOINERS = "\u200c\u200d"
+#: With more digits than this, tables fit into 80 columns without room at their edges only.
+WIDE = 2
 
 
 def comparison_table(comparison: Comparison) -> Group:
@@ -36,11 +38,11 @@ def system_table(found: MetricComparison) -> Table:
     """Lay out what each system scores over its runs."""
     better = "higher is better" if found.higher_is_better else "lower is better"
     title = Text(f"{shown_text(found.metric)} ({better})")
-    table = Table(title=title, title_justify="left", title_style="bold")
+    digits = digits_of(*(system.mean for system in found.systems))
+    table = Table(title=title, title_justify="left", title_style="bold", pad_edge=digits <= WIDE)
     table.add_column("system", min_width=6, overflow="fold")
     for head in ("runs", "mean", "s_opt", "s_sel", "min", "max", "95 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    digits = digits_of(*(system.mean for system in found.systems))
     for system in found.systems:
         numbers = (system.mean, system.deviation, system.selection_deviation)
         table.add_row(
@@ -56,14 +58,15 @@ def system_table(found: MetricComparison) -> Table:
 
 def test_table(found: MetricComparison) -> Table:
     """Lay out the tests; several have corrected p-values beside the others."""
-    table = Table()
+    digits = digits_of(*(system.mean for system in found.systems))
+    table = Table(pad_edge=digits <= WIDE)
     table.add_column("difference", min_width=10, overflow="fold")
     several = len(found.tests) > 1
-    for head in ("", "95 % interval", "p\nbootstrap", "p\nrandomis."):
+    of_p = ("p\nboot.", "p\nrand.") if several else ("p\nbootstrap", "p\nrandomis.")
+    for head in ("", "95 % interval", *of_p):
         table.add_column(head, justify="right", no_wrap=True)
         if several and head.startswith("p"):
             table.add_column("p\nHolm", justify="right", no_wrap=True)
-    digits = digits_of(*(system.mean for system in found.systems))
     for test in found.tests:
         name = Text(f"{shown_text(test.b)} − {shown_text(test.a)}")
         table.add_row(name, *_figures(test, digits, several))
