@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tunesmith.parallel.local import threads
     from tunesmith.report.map import metric_map
     from tunesmith.report.map_files import write_map
+    from tunesmith.report.page.files import write_report
     from tunesmith.report.surface import error_surface
     from tunesmith.report.surface_files import write_surface
     from tunesmith.significance.comparing import compare
@@ -140,6 +141,7 @@ _HOME = {
     "write": "io.write",
     "write_forests": "io.write_forests",
     "write_map": "report.map_files",
+    "write_report": "report.page.files",
     "write_surface": "report.surface_files",
 }
 
@@ -212,6 +214,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "write",
     "write_forests",
     "write_map",
+    "write_report",
     "write_surface",
 ]
 

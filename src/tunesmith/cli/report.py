@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from tunesmith.report.page.view import View
 
 SCHEMA = "tunesmith.report-made/1"
-#: What ``--out`` may be.
-ENDINGS = (".html", ".htm", ".json")
 
 
 def _instead(what: str, metavar: str = "FILE") -> Any:
@@ -90,11 +87,13 @@ def run(
     """Make one page of a run: scores, weights, error surfaces, sentences, and warnings."""
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import Options, check_maps, view_of
+    from tunesmith.report.page.files import check_ending, content_of
     from tunesmith.report.page.reading import Given, read_run
 
     if out is None and figures is None:
         raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
-    check_out(out)
+    if out is not None:
+        check_ending(out)
     given = Given(
         _files_of(candidates, forests, references, scores, source),
         _files_of(dev_candidates, dev_forests, dev_references, dev_scores, dev_source),
@@ -113,7 +112,7 @@ def run(
     view = view_of(record, options)
     written: list[str] = []
     if out is not None:
-        write_atomically(out, _content(view, out))
+        write_atomically(out, content_of(view, out))
         written.append(out)
     if figures is not None:
         from tunesmith.report.page.figures import write_figures
@@ -138,12 +137,6 @@ def _files_of(
     )
 
 
-def check_out(out: str | None) -> None:
-    """Raise an error if it cannot be told what to write."""
-    if out is not None and not out.lower().endswith(ENDINGS):
-        raise UsageError(f"--out is '{out}'; end it in .html, or .json for what the page shows")
-
-
 def parse_pair(text: str) -> tuple[str, str]:
     """Turn NAME,NAME into two names; a name with a comma in it cannot be asked for."""
     first, comma, second = (part.strip() for part in text.partition(","))
@@ -155,17 +148,6 @@ def parse_pair(text: str) -> tuple[str, str]:
 def _paths(given: Given) -> list[str]:
     sets = (given.tune, given.dev, given.test)
     return [path for one in sets for path in (*one.paths, one.source or "")]
-
-
-def _content(view: View, out: str) -> bytes:
-    """Return the file: a page, or the JSON of what it shows."""
-    if out.lower().endswith(".json"):
-        text = json.dumps(view.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    else:
-        from tunesmith.report.page.html import page_of
-
-        text = page_of(view)
-    return text.encode("utf-8", "backslashreplace")
 
 
 def _tell(
