@@ -55,8 +55,8 @@ def finish_replicates(
         keep_result(session, result, path, rewritten)
     if found.are_same:
         session.say(
-            f"note: all runs score the same; '{found.results[0].tuner}' does not depend on the seed "
-            "here, and the deviation says nothing"
+            f"note: all runs score the same; '{found.results[0].tuner}' does not depend on the "
+            "seed here, and the deviation says nothing"
         )
     if found.results[0].test is not None:
         session.say(

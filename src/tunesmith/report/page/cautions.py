@@ -88,8 +88,8 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
             yield Warned(
                 "overfitting",
                 f"{metric.name} became better on the tuning set ({a} to {b}) and worse on the "
-                f"{CALLED[which]} ({c} to {d}): a sign that the weights fit these sentences and not the "
-                "task.",
+                f"{CALLED[which]} ({c} to {d}): a sign that the weights fit these sentences "
+                "and not the task.",
                 "Tune on more sentences or with fewer features, hold the weights back with a "
                 "penalty (--penalty), or keep the starting weights.",
             )

@@ -80,7 +80,8 @@ def record_of(
     """Return the record of a result and of the sets that it is of."""
     metric = made_metric(result.metric, "the result", False) if tuning is None else tuning.metric
     sets: dict[Which, RunSet] = {}
-    for which, held in (("tune", tuning), ("dev", dev), ("test", test)):
+    given: dict[Which, Tunable | None] = {"tune": tuning, "dev": dev, "test": test}
+    for which, held in given.items():
         if held is not None:
             sets[which] = run_set(held, result.start, result.weights)
     missing = () if sets else ("The candidates are not shown: they were not given.",)
