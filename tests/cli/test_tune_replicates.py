@@ -60,6 +60,16 @@ def test_runs_are_those_of_their_seeds(cli: Run, few: list[object], tmp_path: Pa
     assert about["scores"][-1]["maximum"] == max(test)
 
 
+def test_metrics_of_one_name_have_figures_of_their_own(cli: Run, few: list[object]) -> None:
+    metrics = ("--metric", "bleu:order=2", "--metric", "bleu")
+    found = cli("tune", *few, *metrics, "--replicates", 3, "--json").json()["replicates"]
+    assert len(found["scores"]) == 6
+    scores = [run["score"] for run in found["runs"]]
+    assert found["scores"][0]["mean"] == pytest.approx(statistics.mean(scores))
+    assert found["scores"][0]["deviation"] == pytest.approx(statistics.stdev(scores))
+    assert found["scores"][3]["mean"] < min(scores)  # of four words in a row fewer match
+
+
 def test_weights_go_straight_into_compare(cli: Run, few: list[object], tmp_path: Path) -> None:
     found = cli("tune", *few, "--replicates", 2, "--out", tmp_path / "w.ini")
     assert found.code == 0

@@ -69,20 +69,13 @@ class Replicates:
 
     def spreads(self) -> list[Spread]:
         """Return mean and deviation of each metric on each set."""
-        found: dict[tuple[str, str], list[float]] = {}
-        for result in self.results:
-            for metric, name, score in _all_scores(result):
-                found.setdefault((metric, name), []).append(score)
-        return [
-            Spread(
-                *of_what,
-                float(np.mean(scores)),
-                float(np.std(scores, ddof=1)),
-                min(scores),
-                max(scores),
-            )
-            for of_what, scores in found.items()
-        ]
+        found = []
+        # By place: two metrics may have the same name, with other options.
+        for same in zip(*map(_all_scores, self.results), strict=True):
+            (metric, name, _), scores = same[0], [score for _, _, score in same]
+            mean, deviation = float(np.mean(scores)), float(np.std(scores, ddof=1))
+            found.append(Spread(metric, name, mean, deviation, min(scores), max(scores)))
+        return found
 
     def to_dict(self, files: Sequence[str | None]) -> dict[str, Any]:
         """Return what the result of the chosen run says of all; ``files`` are theirs."""
