@@ -145,6 +145,20 @@ class TestSmall:
         (test,) = found.metrics[0].tests
         assert (test.p_bootstrap, test.p_randomization, test.better) == (1.0, 1.0, None)
 
+    def test_metrics_that_differ_in_their_options_are_told_apart(self) -> None:
+        asked = ["bleu", "bleu:order=2", "wer"]
+        found = compare(
+            {"a": ["x y z u"] * 60, "b": ["x y z"] * 60},
+            asked,
+            [["x y z u"] * 60],
+            rank=True,
+            **FEW,
+        )
+        assert [one.metric for one in found.metrics] == asked
+        assert [one.metric for one in found.rankings] == asked
+        assert "bleu:order=2 (higher is better)" in str(found)
+        assert "\nbleu:order=2 & a" in found.to_latex()
+
     def test_scores_that_are_always_0_are_no_difference(self) -> None:
         # Other outputs, of which none ever has a match: nothing is known of a difference.
         with pytest.warns(UserWarning, match="are the same by bleu"):

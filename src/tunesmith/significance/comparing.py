@@ -19,6 +19,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.metrics.asked import asked_for
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked_score
 from tunesmith.metrics.tuning import TuningSet
@@ -134,7 +135,7 @@ def compare_systems(
         warnings.warn(text, stacklevel=3)
     pairs = _pairs(len(systems), all_pairs)
     rankings = tuple(
-        rank_sentences(systems[a], systems[b], one.metric, one.stats[a], one.stats[b])
+        rank_sentences(systems[a], systems[b], one.metric, one.stats[a], one.stats[b], one.name)
         for one in measured
         for a, b in pairs
         if rank
@@ -159,6 +160,11 @@ class _Measured:
     signature: str
     systems: tuple[System, ...]
     stats: tuple[Stats, ...]
+
+    @cached_property
+    def name(self) -> str:
+        """The metric's name with its options, where a text can say them: two may be BLEU."""
+        return asked_for(self.metric) or self.metric.name
 
     @cached_property
     def slack(self) -> float:
@@ -203,12 +209,11 @@ def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricC
         replace(test, p_bootstrap_holm=one, p_randomization_holm=other)
         for test, one, other in zip(tests, by_bootstrap, by_randomization, strict=True)
     ]
-    metric = measured.metric
     signature = f"{measured.signature}|bs:{chance.resamples}|ar:{chance.randomizations}"
     return MetricComparison(
-        metric.name,
+        measured.name,
         f"{signature}|seed:{chance.seed}",
-        metric.higher_is_better,
+        measured.metric.higher_is_better,
         systems,
         tuple(corrected),
     )

@@ -60,9 +60,9 @@ def _are_same(one: Run, other: Run) -> bool:
     if (first.texts.lengths != second.texts.lengths).any():
         return False
     # Candidates without texts are told apart by their scores alone.
-    for name, values in first.columns.items():
-        if not np.array_equal(values, second.columns.get(name)):
-            return False
+    names = {*first.columns} & {*second.columns}
+    if not all(np.array_equal(first.columns[name], second.columns[name]) for name in names):
+        return False
     if first.vocabulary == second.vocabulary:
         return bool((first.texts.ids == second.texts.ids).all())
     return all(first.text(g) == second.text(g) for g in range(first.groups))

@@ -76,7 +76,7 @@ class Ranking:
 
 
 def rank_sentences(
-    first: System, second: System, metric: Metric, stats_a: Stats, stats_b: Stats
+    first: System, second: System, metric: Metric, stats_a: Stats, stats_b: Stats, name: str
 ) -> Ranking:
     """Rank the sentences of two systems by how much they differ.
 
@@ -84,11 +84,13 @@ def rank_sentences(
     ----------
     stats_a, stats_b : [S, R, K]
         Statistics of each sentence in each run.
+    name
+        What the metric is called.
     """
     single = single_metric(metric)
     a, b = (_mean_scores(single, stats) for stats in (stats_a, stats_b))
     order = np.argsort(-np.abs(b - a), kind="stable")
-    return Ranking(metric.name, first.name, second.name, a, b, tuple(order.tolist()), first, second)
+    return Ranking(name, first.name, second.name, a, b, tuple(order.tolist()), first, second)
 
 
 def single_metric(metric: Metric) -> Metric:
