@@ -5,26 +5,46 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+#: What stands for any lines.
+ANY = "..."
 #: Numbers that are the machine's.
 _OF_THE_MACHINE = re.compile(r"\b\d+(?:\.\d+)?(?= (?:s|seconds|msec|threads?)\b)")
 
 
 def first_missing(shown: Sequence[str], printed: str) -> str | None:
-    """Return the first line that is shown and not printed, in the order shown.
+    """Return the first line at which what is shown parts from what is printed, or None.
 
-    Pages show outputs in part: other lines may stand between. ``...`` stands for anything;
-    seconds and threads are those of the machine.
+    A line ``...`` stands for any lines, and ``...`` within a line for anything; without them what
+    is shown is the whole. Empty lines do not count; seconds and threads are the machine's.
     """
-    lines, place = list(_with_columns(printed)), 0
+    lines = [line for line in _with_columns(printed) if line[0].strip()]
+    pieces: list[list[str]] = [[]]
     for line in shown:
-        if line.strip() in {"", "..."}:
-            continue
-        fitting = (k for k in range(place, len(lines)) if _fits(line, *lines[k]))
-        found = next(fitting, None)
-        if found is None:
-            return line
-        place = found + 1
-    return None
+        if line.strip() == ANY:
+            pieces.append([])
+        elif line.strip():
+            pieces[-1].append(line)
+    if pieces == [[]]:
+        return None
+    place = 0
+    for k, piece in enumerate(pieces):
+        first, last = place, len(lines) - len(piece)
+        if k == 0:
+            last = first
+        elif k == len(pieces) - 1 and piece:
+            first = max(first, last)
+        same = [_same(piece, lines[n:]) for n in range(first, max(first, last) + 1)]
+        if len(piece) not in same:
+            return piece[max(same)]
+        place = first + same.index(len(piece)) + len(piece)
+    is_whole = place == len(lines) or not pieces[-1]
+    return None if is_whole else f"... (no more lines than these, but: {lines[place][0]})"
+
+
+def _same(piece: Sequence[str], lines: Sequence[tuple[str, int | None]]) -> int:
+    """Return how many lines of a piece are the first ones printed."""
+    fits = [_fits(line, *given) for line, given in zip(piece, lines, strict=False)]
+    return [*fits, False].index(False)
 
 
 def _with_columns(printed: str) -> Iterator[tuple[str, int | None]]:

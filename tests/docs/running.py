@@ -43,13 +43,13 @@ class Page:
         self.name, self.folder, self.settings = name, folder, settings
         self.blocks = blocks_of(text)
         self.names: dict[str, Any] = {"__name__": "__main__"}
-        self.printed = ""
+        self.printed, self.is_shown = "", True
         self.used: set[str] = set()
         self.ran = 0
 
     def run(self) -> None:
         """Run all blocks in order; raises an AssertionError at the first that is wrong."""
-        for block in self.blocks:
+        for before, block in zip([None, *self.blocks], self.blocks, strict=False):
             if block.said == "not run":
                 continue
             if self.settings.every_block_anew:
@@ -64,6 +64,9 @@ class Page:
             elif block.said == "printed":
                 self._compare(tuple(block.text.splitlines()), self.printed, block.line)
             else:
+                is_output = before is not None and before.kind == "python" and not self.is_shown
+                where = f"{self.name}:{block.line}"
+                assert not is_output or block.kind != "text", f"{where}: say that it is printed"
                 self._parse(block)
         unused = set(self.settings.shorter) - self.used
         assert not unused, f"{self.name}: these are not on the page any more: {unused}"
@@ -103,7 +106,7 @@ class Page:
         """Run the statements one by one; a comment behind a print says what it prints."""
         text, is_shorter = self._shorter(block.text)
         lines = text.splitlines()
-        self.printed = ""
+        self.printed, self.is_shown = "", True
         for statement in ast.parse(text).body:
             ast.increment_lineno(statement, block.line - 1)
             code = compile(ast.Module([statement], []), self.name, "exec")
@@ -114,9 +117,10 @@ class Page:
             printed = buffer.getvalue()
             self.printed += printed
             last = lines[(statement.end_lineno or 0) - block.line]
-            shown = re.search(r"^print\(.*\)  # (.*)$", last)
+            shown = re.search(r"\)  # (.*)$", last) if _is_print(statement) else None
             if shown and not is_shorter:
                 self._compare((shown[1],), printed, statement.lineno)
+            self.is_shown = self.is_shown and (bool(shown) or not printed)
         self.ran += 1
 
     def _shorter(self, text: str) -> tuple[str, bool]:
@@ -132,6 +136,13 @@ class Page:
             return
         missing = first_missing(shown, printed)
         assert missing is None, f"{self.name}:{line} shows\n{missing}\nprinted was\n{printed}"
+
+
+def _is_print(statement: ast.stmt) -> bool:
+    """Tell whether a statement prints something, and does nothing else."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
+        return False
+    return isinstance(statement.value.func, ast.Name) and statement.value.func.id == "print"
 
 
 def _codes(command: Command) -> set[int]:

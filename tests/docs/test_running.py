@@ -39,6 +39,9 @@ def run(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch, **settings) ->
         "```python\nprint(2)\n```\n\n<!-- printed -->\n```text\n3\n```",
         "<!-- file: a.txt -->\n```text\none\n```\n\n```console\n$ cat a.txt\ntwo\n```",
         "```console\n$ make no-such-target\n```",
+        "```console\n$ printf 'one\\ntwo\\n'\none\n```",
+        "```python\nprint(\n    1\n)  # 2\n```",
+        "```python\nfor k in range(2):\n    print(k)\n```\n\n```text\n0\n1\n```",
     ],
 )
 def test_a_page_that_is_wrong_fails(
@@ -84,12 +87,53 @@ def test_settings_that_a_page_does_not_use_are_told(
         run(text, tmp_path, monkeypatch, shorter={"2000": "10"})
 
 
-def test_lines_are_found_in_their_order_with_the_machines_numbers() -> None:
-    shown = ["│     0 │ 45.06 │     0.0 │", "...", "mert: 12 ... in 1 s, ..."]
+def test_lines_are_compared_but_for_the_machines_numbers() -> None:
+    shown = ["...", "│     0 │ 45.06 │     0.0 │", "...", "mert: 12 ... in 1 s, ..."]
     assert first_missing(shown, TABLE) is None
-    assert first_missing(["│     0 │ 45.07 │     1.4 │"], TABLE) is not None
-    assert first_missing(["mert: 13 line searches in 10.73 s, ..."], TABLE) is not None
-    assert first_missing(["b", "a"], "a\nb\n") == "a"
+    assert first_missing(["...", "│     0 │ 45.07 │     1.4 │", "..."], TABLE) is not None
+    assert first_missing(["...", "mert: 13 line searches in 10.73 s, ..."], TABLE) is not None
+    assert first_missing(TABLE.splitlines(), TABLE) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("", "a b"),  # nothing is shown, so nothing is compared
+        ("a b", "a b"),
+        ("...", "a b"),
+        ("...", ""),
+        ("a ...", "a b c"),
+        ("... c", "a b c"),
+        ("a ... c", "a b c"),
+        ("a ... c", "a c"),
+        ("... b ...", "a b c"),
+        ("... a ... a", "a b a"),
+        ("... a b ... b", "a a b b"),
+    ],
+)
+def test_dots_stand_for_any_lines(shown: str, printed: str) -> None:
+    assert first_missing(shown.split(), "\n\n".join(printed.split())) is None
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "at"),
+    [
+        ("a", "", "a"),
+        ("a", "a b", "b"),
+        ("b", "a b", "b"),
+        ("b a", "a b", "b"),
+        ("a c", "a b c", "c"),
+        ("a ... d", "a b c", "d"),
+        ("a ... b", "a b c", "b"),
+        ("... b", "a b c", "b"),
+        ("b ...", "a b c", "b"),
+        ("... a c ...", "a b c", "c"),
+        ("... a ... a", "b a", "a"),
+        ("a ... b ... c d", "a b c", "d"),
+    ],
+)
+def test_without_dots_all_lines_are_shown(shown: str, printed: str, at: str) -> None:
+    assert at in (first_missing(shown.split(), "\n".join(printed.split())) or "")
 
 
 def test_blocks_and_commands_are_found() -> None:
