@@ -282,3 +282,9 @@ def test_without_matplotlib(full, tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match="plot"):
         write_figures(full, tmp_path / "never")
     assert not (tmp_path / "never").exists()
+
+
+def test_rounds_without_pairs_have_no_picture():
+    lacking = {"length": None, "score": None}
+    view = empty(pairs=(PairRound("0", None, 0, lacking, lacking),))
+    assert list(pictures_of(view)) == []

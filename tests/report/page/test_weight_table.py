@@ -40,6 +40,19 @@ def test_spreads_are_deviations_within_groups(groups, weights, sparse):
     assert (len(found.rows), found.left_out) == (3, 0)
 
 
+@pytest.mark.parametrize("sparse", [(), (0, 1, 2)])
+def test_what_varies_by_rounding_alone_has_no_spread(sparse):
+    # The second has a spread of exactly 1, the third is constant within each group.
+    groups = [[(0.1 + 0.2, 1.0, 5.0), (0.3, 3.0, 5.0)], [(0.3, 7.0, -1.0), (0.3, 9.0, -1.0)]]
+    weights = {"f0": 9.0, "f1": 1.0, "f2": 2.0}
+    found = weights_of(record_of(lists=lists_of(groups, [[0, 1]] * 2, sparse), weights=weights))
+    assert [(row.feature, row.spread) for row in found.rows] == [
+        ("f1", 1.0),
+        ("f0", 0.0),
+        ("f2", 0.0),
+    ]
+
+
 def test_rounds_have_the_size_of_the_tuned_weights():
     result = {
         "rounds": [

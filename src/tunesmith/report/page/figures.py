@@ -101,7 +101,7 @@ def pictures_of(view: View) -> Iterator[Picture]:
         draw = partial(figures_surfaces.pixels, one=one, metric=metric, higher=higher)
         name = f"map-{n + 1:02d}-{safe(one.x)}-{safe(one.y)}"
         yield Picture(name, figures_surfaces.MAP_SIZE, draw)
-    if view.pairs:
+    if figures_changes.noted(view.pairs):
         yield Picture(
             "pairs", figures_changes.PAIRS_SIZE, partial(figures_changes.pairs, rounds=view.pairs)
         )

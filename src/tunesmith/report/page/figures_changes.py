@@ -22,12 +22,18 @@ BETTER, WORSE, SAME = COLOURS[0], COLOURS[1], "#cccccc"
 MOST_NAMES = 14
 
 
+def noted(rounds: Sequence[PairRound]) -> list[str]:
+    """Return what is known of positives and negatives; nothing where there was no pair."""
+    sides = [side for one in rounds for side in (one.positive, one.negative)]
+    return [key for key in ("length", "score") if any(s.get(key) is not None for s in sides)]
+
+
 def pairs(figure: Figure, rounds: Sequence[PairRound]) -> None:
     """Draw lengths and scores of positives and negatives by round."""
-    what = [key for key in ("length", "score") if any(key in one.positive for one in rounds)]
-    panels = figure.subplots(1, max(len(what), 1), squeeze=False)[0]
+    what = noted(rounds)
+    panels = figure.subplots(1, len(what), squeeze=False)[0]
     called = {"length": "words, on average", "score": "score of a sentence, on average"}
-    for axes, key in zip(panels, what, strict=False):
+    for axes, key in zip(panels, what, strict=True):
         _line(axes, [one.positive.get(key) for one in rounds], "o", BETTER, "positives")
         _line(axes, [one.negative.get(key) for one in rounds], "s", WORSE, "negatives")
         if key == "length":
@@ -83,7 +89,9 @@ def _counts(axes: Axes, one: Sentences) -> None:
     values = [count for count, _ in bars.values()]
     drawn = axes.barh(list(bars), values, color=[colour for _, colour in bars.values()])
     axes.bar_label(drawn, [f" {value:,}" for value in values], fontsize=9)
-    axes.set_title(f"{shown(one.which)}: {one.sentences:,} sentences", loc="left", fontsize=12)
+    plural = "" if one.sentences == 1 else "s"
+    title = f"{shown(one.which)}: {one.sentences:,} sentence{plural}"
+    axes.set_title(title, loc="left", fontsize=12)
     axes.invert_yaxis()
     axes.margins(x=0.2)
     axes.locator_params(axis="x", nbins=4, integer=True)
@@ -94,8 +102,9 @@ def _influences(axes: Axes, one: Sentences, metric: str) -> None:
     places = np.arange(len(worth))
     axes.bar(places, worth, width=0.9, color=np.where(worth >= 0.0, BETTER, WORSE).tolist())
     axes.axhline(0.0, color="#444444", linewidth=0.8)
-    title = f"what the {len(worth):,} greatest changes were worth"
-    axes.set_title(title if len(worth) else "nothing changed", loc="left", fontsize=12)
+    several = f"what the {len(worth):,} greatest changes were worth"
+    title = {0: "nothing changed", 1: "what the change was worth"}.get(len(worth), several)
+    axes.set_title(title, loc="left", fontsize=12)
     axes.set_ylabel(f"{shown(metric)} of the set")
     axes.set_xlabel("sentences, from the best change to the worst")
     axes.set_xticks([])

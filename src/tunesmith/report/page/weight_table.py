@@ -15,6 +15,9 @@ from tunesmith.report.page.record import RunRecord
 from tunesmith.report.page.rounds import entries_of, number
 from tunesmith.report.page.view import WeightRow, WeightTable
 
+#: 1 but for rounding.
+NEARLY_1 = 1.0 - 1e-9
+
 
 def weights_of(record: RunRecord, most: int = 200) -> WeightTable:
     """Return the weights of a run, at most so many.
@@ -83,9 +86,20 @@ def spreads(hypotheses: ListHypotheses) -> Floats:
 
 
 def _varies(tuning: TuningSet, feature: int) -> bool:
-    """Tell whether a feature has several values in any group."""
+    """Tell whether a feature whose spread is said to be 1 varies, by more than rounding.
+
+    If it does, some values of a group are that far apart.
+    """
     features, start = tuning.candidates.features, tuning.candidates.start
-    values = np.zeros(features.candidates)
-    features.add(values, feature, 1.0)
-    low, high = (ufunc.reduceat(values, start[:-1]) for ufunc in (np.minimum, np.maximum))
-    return bool((low < high).any())
+    if feature < len(features.dense_names):
+        values = features.dense[feature]
+        low, high = (ufunc.reduceat(values, start[:-1]) for ufunc in (np.minimum, np.maximum))
+        return bool((high - low >= NEARLY_1).any())
+    rows, values = features.column(feature)  # ascending, and nowhere 0
+    if not len(rows):
+        return False
+    group = np.searchsorted(start, rows, side="right") - 1
+    groups, first, counts = np.unique(group, return_index=True, return_counts=True)
+    has_more = counts < np.diff(start)[groups]  # the others of the group have 0
+    low, high = (ufunc.reduceat(values, first) for ufunc in (np.minimum, np.maximum))
+    return bool(has_more.any() or (high - low >= NEARLY_1).any())
