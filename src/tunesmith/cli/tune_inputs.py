@@ -40,7 +40,8 @@ def paths_of(named: dict[str, Any] | None) -> list[str]:
     found: list[str] = []
     for option in NAMED:
         given = (named or {}).get(option) or []
-        each = [given] if isinstance(given, str) else given
+        each = [given] if isinstance(given, str) else given if isinstance(given, list) else []
+        each = [path for path in each if isinstance(path, str)]
         found += [path.partition("=")[2] if option == "scores" else path for path in each]
     return found
 
@@ -90,4 +91,12 @@ def earlier(path: str) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     is_result = isinstance(found, dict) and str(found.get("schema")).startswith("tunesmith.tune/")
-    return found if is_result and isinstance(found.get("data"), list) else None
+    return found if is_result and _are_files(found.get("data")) else None
+
+
+def _are_files(data: Any) -> bool:
+    """Tell whether a list names files with their digests; whoever wrote it may not have been us."""
+    return isinstance(data, list) and all(
+        isinstance(one, dict) and {type(one.get(key)) for key in ("path", "sha256")} == {str}
+        for one in data
+    )
