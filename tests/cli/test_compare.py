@@ -168,6 +168,23 @@ def test_scores_of_a_model_that_were_tuned_for(cli: Run, make: Make) -> None:
     assert "metric bias" in found.err
 
 
+def test_weights_that_were_tuned_on_what_they_are_compared_on(cli: Run, tmp_path: Path) -> None:
+    given, others = (
+        ("--candidates", BUNDLED / f"{which}.nbest.gz", "--references", BUNDLED / f"{which}.ref")
+        for which in ("tune", "test")
+    )
+    out = tmp_path / "w.json"
+    assert cli("tune", *given, "--restarts", 0, "--walks", 0, "--out", out).code == 0
+    systems = ("--system", f"w={out}", "--system", f"b={BUNDLED / 'weights.initial'}")
+    said = "'w' was tuned on the set"
+    assert said in cli("compare", *given, *systems, *FEW).err
+    assert said not in cli("compare", *others, *systems, *FEW).err
+    # Whoever wrote a result, it is no fault of the program.
+    out.write_text(json.dumps(json.loads(out.read_text()) | {"data": [{}, 3]}))
+    found = cli("compare", *given, *systems, *FEW)
+    assert (found.code, said in found.err) == (0, False)
+
+
 class TestRefused:
     """What is refused, in one line."""
 

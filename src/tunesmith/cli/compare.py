@@ -145,6 +145,7 @@ def run(
         session.say(f"note: {note}")
     if pool is not None:
         _warn_of_bias(paths, measures, pool)
+        _warn_of_tuning_set(given, pool)
     if sentences_out is not None:
         write_sentences(found.rankings, sentences_out)
     if out is not None:
@@ -254,6 +255,22 @@ def _tuned_for(path: str) -> str | None:
     found = json.loads(held.text)
     name = found.get("metric") if isinstance(found, dict) else None
     return name if isinstance(name, str) else None
+
+
+def _warn_of_tuning_set(given: list[tuple[str, list[str]]], pool: Pool) -> None:
+    """Warn of systems that are compared on what they were tuned on."""
+    from tunesmith.cli.tune_inputs import digests_of, earlier
+
+    # References alone may be those of other candidates.
+    read = {file.sha256 for file in pool.files if file.format not in {"text", "scores"}}
+    for name, paths in given:
+        results = [result for path in paths if (result := earlier(path)) is not None]
+        if read and any(read <= digests_of(result, "tune") for result in results):
+            warnings.warn(
+                f"'{name}' was tuned on the set that systems are compared on: its scores say "
+                "little of other sentences; give another set",
+                stacklevel=2,
+            )
 
 
 def _show(found: Comparison, sentences: int, latex: bool, as_json: bool) -> None:
