@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from tunesmith.tuners.replicates import Replicates
     from tunesmith.tuners.result import TuneResult
 
-#: Endings that stand after the one that tells a format.
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-
 
 def check_replicates(count: int, out: str | None, log: Sequence[str]) -> list[str]:
     """Return the files of the single runs; raise an error if there cannot be several."""
@@ -35,8 +32,10 @@ def check_replicates(count: int, out: str | None, log: Sequence[str]) -> list[st
 
 def numbered(out: str, number: int) -> str:
     """Return the file of one run: w.1.json for w.json."""
+    from tunesmith.io.compression import SUFFIXES
+
     stem, ending = os.path.splitext(out)
-    if ending in COMPRESSED:
+    if ending in SUFFIXES:  # it stands after the one that tells a format
         stem, inner = os.path.splitext(stem)
         ending = inner + ending
     return f"{stem}.{number}{ending}"

@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator, Sequence
 
 from tunesmith.errors import UsageError
+from tunesmith.io.compression import SUFFIXES
 from tunesmith.io.streams import check_writable, write_atomically, writing
 from tunesmith.significance.comparison import Comparison
 from tunesmith.significance.sentences import Ranking
 
 TABLES = (".txt", ".json", ".tex")
 SENTENCES = (".tsv", ".jsonl")
-#: Endings of compressed files.
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 #: What would break a line or a cell.
 _BREAKS = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160))}
 _BREAKS |= {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r", ord("\\"): "\\\\"}
@@ -40,7 +39,7 @@ def _check(path: str, endings: Sequence[str]) -> None:
 
 def _ending(path: str) -> str:
     stem, ending = os.path.splitext(path)
-    return os.path.splitext(stem)[1] if ending in COMPRESSED else ending
+    return os.path.splitext(stem)[1] if ending in SUFFIXES else ending
 
 
 def write_table(comparison: Comparison, path: str, most: int = 0) -> None:
