@@ -27,7 +27,7 @@ class SentenceDifference:
     score_a, score_b, difference
         Means over runs of the sentence's own score, and the second minus the first.
     text_a, text_b
-        The output that most runs have, the first among equals.
+        The output that most runs have; among equals, the one whose score is nearest to the mean.
     """
 
     sentence: int
@@ -47,6 +47,8 @@ class Ranking:
     ----------
     metric
         The metric, and what stands for it where one sentence is scored.
+    score_a, score_b : float64[S, R]
+        The score of each sentence in each run.
     """
 
     metric: str
@@ -64,9 +66,12 @@ class Ranking:
     def sentences(self, most: int | None = None) -> Iterator[SentenceDifference]:
         """Return the first so many sentences, or all."""
         for g in self.order[:most]:
-            a, b = float(self.score_a[g]), float(self.score_b[g])
+            a, b = float(self.score_a[g].mean()), float(self.score_b[g].mean())
             references = tuple(self.first.runs[0].outputs.reference_texts(g))
-            texts = _usual(self.first, g), _usual(self.second, g)
+            texts = (
+                _usual(self.first, g, self.score_a[g]),
+                _usual(self.second, g, self.score_b[g]),
+            )
             yield SentenceDifference(g + 1, a, b, b - a, references, *texts)
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
@@ -88,8 +93,8 @@ def rank_sentences(
         What the metric is called.
     """
     single = single_metric(metric)
-    a, b = (_mean_scores(single, stats) for stats in (stats_a, stats_b))
-    order = np.argsort(-np.abs(b - a), kind="stable")
+    a, b = (_scores(single, stats) for stats in (stats_a, stats_b))
+    order = np.argsort(-np.abs(b.mean(axis=1) - a.mean(axis=1)), kind="stable")
     return Ranking(name, first.name, second.name, a, b, tuple(order.tolist()), first, second)
 
 
@@ -104,9 +109,9 @@ def single_metric(metric: Metric) -> Metric:
     return metric
 
 
-def _mean_scores(metric: Metric, stats: Stats) -> Floats:
+def _scores(metric: Metric, stats: Stats) -> Floats:
     with np.errstate(all="ignore"):  # it is looked at below
-        scores: Floats = np.asarray(metric.score(stats), np.float64).mean(axis=1)
+        scores: Floats = np.asarray(metric.score(stats), np.float64)
     if not np.isfinite(scores).all():
         raise TunesmithError(
             f"{metric.name} of a single sentence is not finite; do not ask for sentences"
@@ -114,7 +119,8 @@ def _mean_scores(metric: Metric, stats: Stats) -> Floats:
     return scores
 
 
-def _usual(system: System, group: int) -> str:
-    """Return the output that most runs have, the first among equals."""
-    texts = Counter(run.outputs.text(group) for run in system.runs)
+def _usual(system: System, group: int, scores: Floats) -> str:
+    """Return the output that most runs have; among equals, the nearest to the mean score."""
+    nearest = np.argsort(np.abs(scores - scores.mean()), kind="stable").tolist()
+    texts: Counter[str] = Counter(system.runs[run].outputs.text(group) for run in nearest)
     return texts.most_common(1)[0][0]

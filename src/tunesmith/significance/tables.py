@@ -89,7 +89,7 @@ def ranking_lines(ranking: Ranking, most: int) -> Text:
     a, b = shown_text(ranking.a), shown_text(ranking.b)
     width = max(len("reference"), len(a), len(b))
     lines = [f"{shown_text(ranking.metric)} by sentence: {b} − {a}"]
-    digits = digits_of(*ranking.score_a.tolist(), *ranking.score_b.tolist())
+    digits = digits_of(*ranking.score_a.ravel().tolist(), *ranking.score_b.ravel().tolist())
     for one in ranking.sentences(most):
         scores = f"{a} {one.score_a:.{digits}f}, {b} {one.score_b:.{digits}f}"
         lines += ["", f"sentence {one.sentence}: {one.difference:+.{digits}f} ({scores})"]
