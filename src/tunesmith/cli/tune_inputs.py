@@ -72,7 +72,8 @@ def counted(session: Session, result: TuneResult, out: str | None) -> TuneResult
     count = 1
     if before and digests_of(before, "test") == digests_of(now, "test") != set():
         same = all(before.get(key) == now.get(key) for key in ("signature", "data"))
-        count = max(1, before.get("test_scored") or 1) + (not same)
+        times = before.get("test_scored")
+        count = (times if isinstance(times, int) and times > 0 else 1) + (not same)
     if count > 1:
         text = (
             f"this test set has been scored {count} times, with other settings each time; choose "
