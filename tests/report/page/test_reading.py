@@ -280,6 +280,16 @@ def test_files_are_found_beside_the_result(files, tmp_path, monkeypatch):
     assert list(read_run(moved / "out" / "w.json").sets) == ["tune", "dev"]
 
 
+def test_files_are_found_above_the_folder_that_one_is_in(files, tmp_path, monkeypatch):
+    shutil.copytree(files, tmp_path / "run")
+    inner = tmp_path / "run" / "results"
+    inner.mkdir()
+    shutil.move(tmp_path / "run" / "w.json", inner / "w.json")
+    monkeypatch.chdir(inner)
+    record = read_run("w.json")
+    assert (set(record.sets), record.missing) == ({"tune", "dev"}, ())
+
+
 def test_files_that_are_gone_or_have_changed(files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     alone = shutil.copy(files / "w.json", tmp_path / "w.json")

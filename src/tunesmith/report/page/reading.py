@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from tunesmith.io.weights_json import JsonWeights
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.registry import IN_FILE
 from tunesmith.report.page.record import RunRecord
-from tunesmith.report.page.run_files import FileReader, Given, SetFiles
+from tunesmith.report.page.run_files import FileReader, Given, SetFiles, places
 from tunesmith.report.page.run_folder import read_folder
 from tunesmith.report.page.run_result import read_result
 
@@ -101,7 +101,7 @@ def made_metric(spec: str, path: str, is_given: bool) -> Metric:
 def _of_loop(path: Path, found: Mapping[str, Any], given: Given) -> RunRecord | None:
     """Return the record of the work directory of a loop's result, if it is there."""
     where = (found.get("inputs") or {}).get("work_dir")
-    for place in _places(path.parent, where) if isinstance(where, str) else ():
+    for place in places(path.parent, where) if isinstance(where, str) else ():
         if not (place / "result.json").is_file():
             continue
         try:
@@ -111,7 +111,3 @@ def _of_loop(path: Path, found: Mapping[str, Any], given: Given) -> RunRecord | 
         if own["signature"] == found["signature"] and own["weights"] == found["weights"]:
             return read_folder(place, given, made_metric)
     return None
-
-
-def _places(folder: Path, path: str) -> Sequence[Path]:
-    return [place / path for place in (Path(), folder, folder.parent)]

@@ -151,9 +151,9 @@ class FileReader:
         def at(path: str, what: str) -> str:
             if path == "-":
                 raise TunesmithError(f"it came from standard input; give {option}{what}")
-            for place in (Path(), self.folder, self.folder.parent):
-                if (place / path).exists():
-                    return os.fspath(place / path)
+            for place in places(self.folder, path):
+                if place.exists():
+                    return os.fspath(place)
             raise TunesmithError(f"{path} is not there; give {option}{what}")
 
         scores = (text.partition("=") for text in files.scores)
@@ -194,6 +194,12 @@ class FileReader:
         """Say so if a set does not score as the run says."""
         own = self.result if which == "tune" else (self.result.get(which) or {})
         yield from doubts(which, held.lists.metric, held, own.get("score"))
+
+
+def places(folder: Path, path: str) -> Sequence[Path]:
+    """Return where a path of a result may lead: from here, from its folder, from that above it."""
+    # The parent of a relative folder may be that folder itself.
+    return [place / path for place in (Path(), folder, folder / os.pardir)]
 
 
 def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
