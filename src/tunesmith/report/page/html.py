@@ -44,6 +44,7 @@ def require() -> None:
     _plotly()
 
 
+@cache
 def policy(live: bool) -> str:
     """Return what the page may do: run its own scripts, and no more; live, ask its server."""
     scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script(), _plotly()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import time
 import warnings
@@ -229,7 +230,9 @@ class Server(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a browser that is closed while it is answered is no fault."""
+        """Say nothing of a browser that is closed while it is answered: it is no fault."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
