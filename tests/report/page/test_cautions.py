@@ -191,4 +191,10 @@ def test_other_cautions(result, expected):
 
 def test_what_was_said_is_taken_apart():
     (found,) = cautions_of(record_of({"warnings": ["a is so; do b"]}, metric=BLEU), None, None)
-    assert (found.text, found.advice) == ("a is so.", "do b.")
+    assert (found.text, found.advice) == ("A is so.", "Do b.")
+
+
+@pytest.mark.parametrize("text", ["bleu is low", "tune.ref: is short", "'lm' is so", "lm_0 is so"])
+def test_names_that_messages_begin_with_stay_as_they_are(text):
+    (found,) = cautions_of(record_of({"warnings": [text]}, metric=BLEU), None, None)
+    assert found.text == f"{text}."

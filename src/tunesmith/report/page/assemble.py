@@ -20,6 +20,7 @@ from tunesmith.report.page.sentences import sentences_of
 from tunesmith.report.page.surfaces import surfaces_of
 from tunesmith.report.page.view import Sentences, SetScores, Summary, View
 from tunesmith.report.page.weight_table import weights_of
+from tunesmith.report.page.words import metric_name
 
 #: Bytes of JSON that a page may hold beside its script, which takes 5 MB of the 10 MB that a page
 #: may have.
@@ -124,24 +125,25 @@ def _bytes(value: object) -> int:
 def summary_of(record: RunRecord) -> Summary:
     """Return the head of the page."""
     result = record.result
-    metric = _asked(result)
+    metric = _asked(result) or record.metric.name
     notes = [text for text in (result.get("stopped"), result.get("reason")) if text]
     if result.get("stopped"):
-        notes[0] = f"The loop ended because of this: {notes[0]}."
+        notes[0] = f"Why the loop ended: {notes[0]}."
     path = os.fspath(record.path).rstrip("/") or "/"
     return Summary(
         title=os.path.basename(os.path.abspath(path)),
         tuner=str(result.get("tuner", "")),
-        metric=metric or record.metric.name,
+        metric=metric,
         higher_is_better=record.metric.higher_is_better,
         is_running=record.is_running,
-        scores=tuple(_scores(result, metric or record.metric.name)),
+        scores=tuple(_scores(result, metric)),
         signature=str(result.get("signature", "")),
         settings=tuple(_settings(result)),
         data=tuple({key: str(value) for key, value in one.items()} for one in result["data"])
         if result.get("data")
         else (),
         notes=tuple(map(str, notes)),
+        called=metric_name(metric),
     )
 
 
@@ -169,6 +171,7 @@ def _scores(result: Mapping[str, Any], metric: str) -> Iterator[SetScores]:
                 own.get("oracle_exact") is True,
                 number(own.get("length_ratio")),
                 number(own.get("brevity_penalty")),
+                metric_name(label),
             )
 
 

@@ -17,6 +17,7 @@ from tunesmith.report.page.record import RunRecord
 from tunesmith.report.page.rounds import number
 from tunesmith.report.page.run_files import CALLED
 from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces, Warned
+from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.guards import metric_bias, overlap, told_overlap
 
 #: Lengths of outputs, relative to those of references, that are nothing to speak of: BLEU's
@@ -78,6 +79,7 @@ def _scores(found: Any) -> tuple[float, float] | None:
 def _overfitting(record: RunRecord) -> Iterator[Warned]:
     """Tell of sets on which it became worse while it became better on the tuning set."""
     metric, sign = record.metric, _sign(record.metric)
+    name = metric_name(metric.name)
     own = _scores(record.result)
     if own is None or sign * (own[1] - own[0]) <= 0.0:
         return
@@ -87,7 +89,7 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
             a, b, c, d = (shown(metric, value) for value in (*own, *held))
             yield Warned(
                 "overfitting",
-                f"{metric.name} became better on the tuning set ({a} to {b}) and worse on the "
+                f"{name} became better on the tuning set ({a} to {b}) and worse on the "
                 f"{CALLED[which]} ({c} to {d}): a sign that the weights fit these sentences "
                 "and not the task.",
                 "Tune on more sentences or with fewer features, hold the weights back with a "
@@ -115,11 +117,12 @@ def _falling(record: RunRecord, rounds: Rounds | None) -> Iterator[Warned]:
     if sign * (chosen[2] - best[2]) < 0.0 < sign * (chosen[1] - best[1]):
         values = (best[1], chosen[1], best[2], chosen[2])
         a, b, c, d = (shown(record.metric, value) for value in values)
+        option = "--final dev" if record.result.get("rounds") else "--pick dev"
         yield Warned(
             "overfitting",
             f"From {rounds.unit} {rounds.names[best[0]]} to {rounds.names[chosen[0]]}, which was "
             f"chosen, the tuning set goes from {a} to {b} and the held-out set from {c} to {d}.",
-            f"Take the {rounds.unit} that is best on the held-out set: --final dev.",
+            f"Take the {rounds.unit} that is best on the held-out set: {option}.",
         )
 
 
@@ -249,10 +252,11 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
         return
     best, bound = (number(certificate.get(key)) for key in ("best", "bound"))
     if best is not None and bound is not None:
+        word = "more" if record.metric.higher_is_better else "less"
         yield Warned(
             "certificate",
             f"The weights are not proven to be the best: they reach {best:.4f}, and no weights "
-            f"reach more than {bound:.4f} (means over sentences).",
+            f"reach {word} than {bound:.4f} (means over sentences).",
             "Give the search more time, or be content with the bound.",
         )
 
@@ -273,5 +277,9 @@ def _split(kind: str, text: str) -> Warned:
 
 
 def _sentence(text: str) -> str:
+    """Return a message as a sentence; a name that it begins with stays as it is."""
     text = text.strip()
+    first = text.partition(" ")[0].rstrip(",:")
+    if first.isalpha() and metric_name(first) == first:
+        text = text[0].upper() + text[1:]
     return text if not text or text[-1] in ".?!" else f"{text}."

@@ -18,6 +18,7 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.differences import cut
 from tunesmith.report.page.record import RunRecord, RunSet
 from tunesmith.report.page.view import CandidateView
+from tunesmith.report.page.words import metric_name
 
 #: Candidates of a sentence, and how many of them are the first under either weights and the
 #: best by the metric.
@@ -122,7 +123,7 @@ def scores_alone(metric: Metric, stats: Stats) -> tuple[str, list[float | None]]
         return "sentence BLEU+1", [float(s) for s in 100.0 * scorer.sentence_scores(stats)]
     with np.errstate(all="ignore"):  # a reference may be empty
         scores = np.asarray(metric.score(stats), np.float64)
-    return metric.name, [float(s) if np.isfinite(s) else None for s in scores]
+    return metric_name(metric.name), [float(s) if np.isfinite(s) else None for s in scores]
 
 
 def contributions(

@@ -42,6 +42,8 @@ class SetScores:
     ----------
     which, metric
         ``tune``, ``dev`` or ``test``; the metric as it was asked for.
+    called
+        The metric as a person reads it.
     """
 
     which: str
@@ -52,6 +54,7 @@ class SetScores:
     oracle_exact: bool = False
     length_ratio: float | None = None
     brevity_penalty: float | None = None
+    called: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ class Summary:
         Files: ``path``, ``sha256``, ``format``.
     notes
         What else is to be known: why the loop ended, why a setting was chosen.
+    called
+        The metric as a person reads it.
     """
 
     title: str
@@ -88,6 +93,7 @@ class Summary:
     settings: tuple[tuple[str, str], ...]
     data: tuple[dict[str, str], ...]
     notes: tuple[str, ...] = ()
+    called: str = ""
 
 
 @dataclass(frozen=True)
