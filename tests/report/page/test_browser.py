@@ -26,6 +26,7 @@ from tunesmith.report.page.assemble import Options, view_of
 from tunesmith.report.page.html import page_of
 from tunesmith.report.page.reading import read_run
 from tunesmith.report.page.serve import Follower, Making, Server
+from tunesmith.report.page.view import Rounds
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}")
 
@@ -115,6 +116,46 @@ def test_the_numbers_are_those_of_the_view(page):
         for row in view.weights.rows
     ]
     assert sorted(bars, key=str) == sorted(expected, key=lambda one: str(one[:2]))
+
+
+def test_replicates_are_points_and_have_a_mean(page):
+    runs = Rounds("seed", ("1", "2", "3"), {"tune": (40.0, 42.0, 44.0)}, {}, 1, is_ordered=False)
+    window = page(view=dataclasses.replace(sample(), replicates=runs))
+    draw_all(window)
+    assert "Means over 3 runs: Tune 42.00, deviation 2." in text_of(window, "#replicates")
+    (trace,) = window.run(
+        "return document.querySelector('#replicates .chart').data.map(t => [t.mode, t.y])"
+    )
+    assert trace == ["markers", [40, 42, 44]]
+
+
+def test_sets_that_are_not_looked_at_between_are_dotted(page):
+    series = {"tune": (40.0, 41.0, 42.0), "best so far": (40.0, 41.0, 42.0)}
+    rows = Rounds("climb", ("0", "1", "2"), {**series, "dev": (39.0, None, 38.0)}, {}, 2)
+    window = page(view=dataclasses.replace(sample(), rounds=rows))
+    draw_all(window)
+    traces = window.run(
+        "return document.querySelector('#rounds .chart').data"
+        ".map(t => [t.name, t.mode, t.line.dash, t.line.color])"
+    )
+    assert [trace[:3] for trace in traces] == [
+        ["Tune", "lines+markers", "solid"],
+        ["best so far", "lines", "solid"],
+        ["Dev", "lines+markers", "dot"],
+    ]
+    assert len({trace[3] for trace in traces}) == 3
+    assert not window.run("return !!document.getElementById('lengths')")
+
+
+def test_names_from_the_right_leave_the_sentence_as_it_is(page):
+    view = sample()
+    curve = dataclasses.replace(view.surfaces.curves[0], feature="\u05d0\u05d1\u202b\u05d2")
+    window = page(
+        view=dataclasses.replace(view, surfaces=dataclasses.replace(view.surfaces, curves=(curve,)))
+    )
+    assert text_of(window, "#plateau-words").startswith(
+        "The weight of \u2068\u05d0\u05d1\u05d2\u2069 is "
+    )
 
 
 def test_dragging_zooms_and_a_double_click_goes_back(page):
@@ -250,7 +291,7 @@ def test_hostile_texts_are_shown_as_texts(page, text):
         " && [...document.querySelectorAll('svg a')].length === 0"
     )
     pictures = {**{k: 0x2400 + k for k in range(32)}, 0x7F: 0x2421, 0x2028: 0x2424, 0x2029: 0x2424}
-    seen = re.sub("[\ud800-\udfff\x80-\x9f]", "\ufffd", text.translate(pictures))
+    seen = re.sub("[\ud800-\udfff\x80-\x9f\u202d\u202e]", "\ufffd", text.translate(pictures))
     assert (
         window.run("return document.querySelector('#sentence dd bdi').textContent")
         == f"la source 0 {seen}"

@@ -1,13 +1,14 @@
 // Elements and texts. Whatever comes from data reaches the page as text alone: no function here
 // or elsewhere parses it as HTML.
 
-// Control characters are shown as their pictures, halves of characters and the like as U+FFFD.
+// Control characters are shown as their pictures; halves of characters and the like, and what
+// would turn the order of letters round, as U+FFFD.
 function visible(text) {
   return String(text)
     .replace(/[\u0000-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
     .replace(/\u007f/g, "\u2421")
     .replace(/[\u2028\u2029]/g, "\u2424")
-    .replace(/[\u0080-\u009f]/g, "\ufffd")
+    .replace(/[\u0080-\u009f\u202d\u202e]/g, "\ufffd")
     .replace(/[\ud800-\udfff]/gu, "\ufffd");
 }
 
@@ -32,6 +33,18 @@ const said = (text) => el("bdi", { dir: "auto" }, text);
 // A name of the data; very long ones are cut.
 const short = (text, most = 120) => { const held = [...visible(text)]; return held.length > most ? `${held.slice(0, most - 1).join("")}\u2026` : held.join(""); };
 const brief = (text) => said(short(text));
+
+// A name within a sentence: one that is written from the right stays in its place.
+function within(text, most = 60) {
+  const held = short(text, most);
+  return /[\u0590-\u08ff\u200f\u202a-\u202c\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefe]/.test(held) ? `\u2068${held.replace(/[\u202a-\u202c\u2066-\u2069]/g, "")}\u2069` : held;
+}
+
+// The metric as a person reads it.
+const called = (one) => one.called || one.metric;
+
+// A text in which options of the command line are not broken.
+const worded = (text) => el("bdi", { dir: "auto" }, text.split(/(--[a-z][a-z-]*)/).map((part, k) => (k % 2 ? el("span", { class: "option" }, part) : part)));
 
 const MINUS = "\u2212";
 const dash = (x) => (x == null ? "\u2013" : null);

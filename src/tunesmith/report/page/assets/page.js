@@ -8,6 +8,7 @@ const SECTIONS = [
   ["cautions", "Cautions", cautions, (v) => v.warnings],
   ["rounds", "Scores", rounds, (v) => v.rounds],
   ["lengths", "Length", lengths, (v) => v.rounds],
+  ["replicates", "Replicates", replicates, (v) => v.replicates],
   ["weights", "Weights", weights, (v) => v.weights],
   ["surface", "Error surface", surface, (v) => v.surfaces],
   ["map", "Map", map, (v) => v.maps],

@@ -74,19 +74,24 @@ function dressed(layout) {
   };
 }
 
-const SERIES = { tune: "tune", dev: "dev", test: "test", promised: "promised" };
-const SERIES_NAMES = { tune: "Tune", dev: "Dev", test: "Test", promised: "promised (on the tuner's lists)" };
-const seriesName = (name) => SERIES_NAMES[name] || name;
+const SERIES = new Map([["tune", "tune"], ["dev", "dev"], ["test", "test"], ["promised", "promised"], ["best so far", "promised"], ["smoothed", "plateau"], ["bound", "quiet"]]);
+const SERIES_NAMES = new Map([["tune", "Tune"], ["dev", "Dev"], ["test", "Test"], ["promised", "promised (on the tuner's lists)"]]);
+const seriesName = (name) => SERIES_NAMES.get(name) || name;
 
-// A line for each series over named rows.
+// A line for each series over named rows. Rows that do not follow on each other are points, and
+// where nobody looked between two rows the line between them is dotted.
 function lines(names, series, title, more = {}) {
-  const data = Object.entries(series).map(([name, values]) => ({
-    type: "scatter", mode: "lines+markers", name: label(seriesName(name)), x: names.map((_, k) => k), y: values,
-    text: names.map((one) => label(one)), connectgaps: true,
-    line: { color: colour(SERIES[name] || "accent"), width: 2.5, dash: name === "promised" ? "dash" : "solid" },
-    marker: { size: 7 }, hovertemplate: `%{text}: %{y:.5~g}<extra>${label(seriesName(name))}</extra>`,
-    ...(more.style ? more.style(name) : {}),
-  }));
+  const dash = (name, values) => (name === "promised" ? "dash" : ["tune", "dev", "test"].includes(name) && values.includes(null) ? "dot" : "solid");
+  const data = Object.entries(series).map(([name, values]) => {
+    const shown = label((more.called || seriesName)(name), more.called ? 22 : undefined);
+    return {
+      type: "scatter", mode: name === "best so far" ? "lines" : more.apart ? "markers" : "lines+markers", name: shown, x: names.map((_, k) => k), y: values,
+      text: names.map((one) => label(one)), connectgaps: true,
+      line: { color: colour(SERIES.get(name) || "accent"), width: 2.5, dash: dash(name, values) },
+      marker: { size: 7 }, hovertemplate: `%{text}: %{y:.5~g}<extra>${shown}</extra>`,
+      ...(more.style ? more.style(name) : {}),
+    };
+  });
   return { data, layout: { xaxis: named(names, more.unit), yaxis: { title: { text: label(title) } }, shapes: more.shapes || [], annotations: more.annotations || [] } };
 }
 

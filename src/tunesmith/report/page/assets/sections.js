@@ -14,7 +14,7 @@ function head(view) {
     el("h1", { id: "head-title" }, brief(s.title)),
     el("p", {}, el("span", { class: "badge", id: "state" }, s.is_running ? "running" : "ended"),
       el("span", { class: "badge" }, short(s.tuner)),
-      el("span", { class: "badge" }, s.metric, s.higher_is_better ? ", higher is better" : ", lower is better")),
+      el("span", { class: "badge" }, short(called(s)), s.higher_is_better ? ", higher is better" : ", lower is better")),
     el("div", { class: "cards" }, main.map((one) => card(one, s.higher_is_better))),
     others.length ? scoreTable(others) : null,
     s.notes.map((note) => el("p", {}, said(note))));
@@ -30,22 +30,22 @@ function card(one, higher) {
   if (one.length_ratio != null) more.push(`Length ${one.length_ratio.toFixed(3)} of the references.`);
   if (one.brevity_penalty != null && one.brevity_penalty < 1) more.push(`Brevity penalty ${one.brevity_penalty.toFixed(3)}.`);
   return el("div", { class: "card" },
-    el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${short(one.metric)}`),
+    el("div", { class: "what" }, `${SETS[one.which] || one.which}, ${short(called(one))}`),
     el("div", { class: "number" }, score(one.after)),
     gain == null ? null : el("div", { class: `change ${better}` }, `${change(gain, one.after)} (${words}), from ${score(one.before)}`),
     el("div", { class: "more" }, more.join(" ")));
 }
 
 const scoreTable = (rows) => table("Further metrics", [
-  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => brief(r.metric), false, "name"],
+  ["set", (r) => SETS[r.which] || r.which], ["metric", (r) => brief(called(r)), false, "name"],
   ["before", (r) => score(r.before), true], ["after", (r) => score(r.after), true],
   ["change", (r) => change(r.before == null || r.after == null ? null : r.after - r.before, r.after), true],
 ], rows);
 
 function cautions(view) {
   const found = view.warnings.map((one) => el("div", { class: "caution" },
-    el("b", {}, KINDS[one.kind] || one.kind), el("p", {}, said(one.text)),
-    one.advice && el("p", { class: "quiet" }, said(one.advice))));
+    el("b", {}, KINDS[one.kind] || one.kind), el("p", {}, worded(one.text)),
+    one.advice && el("p", { class: "quiet" }, worded(one.advice))));
   return section("cautions", "Cautions", found.length ? "What to look at before these numbers are trusted." : null,
     found.length ? found : el("p", {}, "Nothing was found to warn about."));
 }
@@ -53,32 +53,54 @@ function cautions(view) {
 function rounds(view) {
   const r = view.rounds;
   if (!r || !r.names.length) return null;
-  const metric = view.summary.metric;
-  const marks = () => {
-    if (r.chosen == null) return {};
-    const { line, annotation } = upright(r.chosen, "chosen");
-    return { shapes: [line], annotations: [annotation] };
-  };
+  const metric = called(view.summary);
   const columns = [[r.unit, (_, k) => brief(r.names[k])]];
   for (const [name, values] of Object.entries(r.series)) columns.push([seriesName(name), (_, k) => score(values[k]), true]);
   for (const [name, values] of Object.entries(r.length_ratios)) columns.push([`length, ${seriesName(name)}`, (_, k) => number(values[k]), true]);
   for (const [name, values] of Object.entries(r.table)) columns.push([name, (_, k) => number(values[k]), typeof values[0] === "number"]);
   const told = Object.entries(r.series).map(([name, values]) => `${seriesName(name)} from ${score(values[0])} to ${score(values[values.length - 1])}`).join("; ");
   return section("rounds", `Scores by ${r.unit}`,
-    "If Dev gets worse while Tune gets better, the weights fit the tuning set and not the task." +
-      (r.series.promised ? " The dashed line is what the tuner was promised by its own lists." : ""),
-    chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, ...marks() })),
+    [r.unit === "climb" && "A climb goes from a start of its own to where no step helps; the best one is taken.",
+      r.series.dev && "If Dev gets worse while Tune gets better, the weights fit the tuning set and not the task.",
+      r.series.promised && "The dashed line is what the tuner was promised by its own lists."].filter(Boolean).join(" "),
+    chart(`${metric} by ${r.unit}: ${told}.`, () => lines(r.names, r.series, metric, { unit: r.unit, apart: !r.is_ordered, ...chosenRow(r, "chosen") })),
     el("details", {}, el("summary", {}, "All numbers"),
       table(`Scores by ${r.unit}`, columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
 }
 
+function chosenRow(r, word) {
+  if (r.chosen == null) return {};
+  const { line, annotation } = upright(r.chosen, word);
+  return { shapes: [line], annotations: [annotation] };
+}
+
+// Independent runs, of which this is one.
+function replicates(view) {
+  const r = view.replicates;
+  if (!r || !r.names.length) return null;
+  const metric = called(view.summary);
+  const spread = ([name, values]) => {
+    const known = values.filter((x) => x != null);
+    const mean = known.reduce((sum, x) => sum + x, 0) / known.length;
+    const deviation = Math.sqrt(known.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (known.length - 1));
+    return `${seriesName(name)} ${score(mean)}${known.length > 1 ? `, deviation ${number(deviation, 3)}` : ""}`;
+  };
+  const words = `Means over ${number(r.names.length)} runs: ${Object.entries(r.series).map(spread).join("; ")}.`;
+  const columns = [[r.unit, (_, k) => brief(r.names[k])], ...Object.entries(r.series).map(([name, values]) => [seriesName(name), (_, k) => score(values[k]), true])];
+  return section("replicates", "Replicates", "Runs that differ in nothing but the seed. How far they are apart is the luck of the search: a gain that is smaller may be luck too.",
+    el("p", { class: "said" }, words),
+    chart(`${metric} by ${r.unit}. ${words}`, () => lines(r.names, r.series, metric, { unit: r.unit, apart: true, ...chosenRow(r, "this run") })),
+    el("details", {}, el("summary", {}, "All numbers"), table("Replicates", columns, r.names, { short: r.names.length > 12, chosen: (_, k) => k === r.chosen })));
+}
+
+// By row; of one row alone the head of the page says it.
 function lengths(view) {
   const r = view.rounds;
-  if (!r || !Object.keys(r.length_ratios).length) return null;
+  if (!r || !Object.values(r.length_ratios).some((values) => values.filter((x) => x != null).length > 1)) return null;
   const one = () => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: 1, y1: 1, line: { color: colour("ink"), width: 1.5, dash: "dot" } });
   return section("lengths", `Length by ${r.unit}`,
-    "Words of the output for each word of the references. At 1, the dotted line, both are equally long; below it BLEU has its brevity penalty.",
-    chart(`Length ratio by ${r.unit}.`, () => lines(r.names, r.length_ratios, "length ratio", { unit: r.unit, shapes: [one()] })));
+    "Words of the output for each word of the references. At 1, the dotted line, both are equally long." + (/bleu/i.test(view.summary.metric) ? " Below it BLEU has its brevity penalty." : ""),
+    chart(`Length ratio by ${r.unit}.`, () => lines(r.names, r.length_ratios, "length ratio", { unit: r.unit, apart: !r.is_ordered, shapes: [one()] })));
 }
 
 function pairs(view) {

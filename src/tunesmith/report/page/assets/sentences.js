@@ -3,20 +3,22 @@
 function sentences(view) {
   if (!view.sentences.length) return null;
   const set = view.sentences.find((one) => one.which === choices.which) || view.sentences[0];
-  const metric = view.summary.metric;
+  const metric = called(view.summary);
+  const neither = set.changed - set.better - set.worse;
   const lead = `${number(set.changed)} of ${number(set.sentences)} outputs changed: ${number(set.better)} for the better, ${number(set.worse)} for the worse` +
-    (set.shown.length && set.shown.length < set.changed ? `. The ${number(set.shown.length)} that changed ${metric} most are here.` : ".");
+    (neither > 0 ? `, ${number(neither)} without any effect on ${metric}.` : ".") +
+    (set.shown.length && set.shown.length < set.changed ? ` Here are ${number(set.shown.length)}: of those for the better and of those for the worse the ones that changed it most.` : "");
   if (view.sentences.every((one) => !one.shown.length)) return section("sentences", "Sentences", lead);
   const detail = el("div", { id: "sentence", "aria-live": "polite" });
   const list = el("ol", { "aria-label": "Sentences" });
   const count = el("p", { class: "quiet" });
   const again = () => fillList(view, set, list, detail, count);
-  const search = el("input", { type: "search", value: choices.search, placeholder: "a word", input: (event) => { choices.search = event.target.value; again(); } });
+  const search = el("input", { type: "search", value: choices.search, placeholder: "a word", input: (event) => { Object.assign(choices, { search: event.target.value, candidate: null }); again(); } });
   const made = section("sentences", "Sentences", lead,
     el("div", { class: "controls" },
-      view.sentences.length > 1 ? chooser("Set", view.sentences.map((one) => one.which), set.which, (which) => choose({ which, sentence: null }, "sentences"), (w) => SETS[w] || w) : null,
-      buttons("Show", [["all", "All"], ["better", "Better"], ["worse", "Worse"]], choices.filter, (filter) => choose({ filter }, "sentences")),
-      chooser("Order", ["size", "better", "worse", "id"], choices.order, (order) => choose({ order }, "sentences"), (o) => ({ size: "largest change first", better: "best first", worse: "worst first", id: "as in the data" })[o]),
+      view.sentences.length > 1 ? chooser("Set", view.sentences.map((one) => one.which), set.which, (which) => choose({ which, sentence: null, candidate: null }, "sentences"), (w) => SETS[w] || w) : null,
+      buttons("Show", [["all", "All"], ["better", "Better"], ["worse", "Worse"]], choices.filter, (filter) => choose({ filter, candidate: null }, "sentences")),
+      chooser("Order", ["size", "better", "worse", "id"], choices.order, (order) => choose({ order, candidate: null }, "sentences"), (o) => ({ size: "largest change first", better: "best first", worse: "worst first", id: "as in the data" })[o]),
       el("label", {}, "Search", search)),
     count, el("div", { class: "browser" }, list, detail));
   again();
@@ -62,7 +64,7 @@ function sentenceDetail(view, set, one, again) {
     [k ? " " : null, el({ same: "span", out: "del", in: "ins" }[mark], {}, text)]));
   const row = (name, content) => [el("dt", {}, name), el("dd", {}, content)];
   const alone = (x) => (x == null ? "" : `, ${set.score_name} ${score(x)}`);
-  const worth = one.influence === 0 ? `the change leaves ${view.summary.metric} as it is` : `the change alone ${one.influence > 0 ? "improves" : "worsens"} ${view.summary.metric} of the whole set by ${change(Math.abs(one.influence)).slice(1)}`;
+  const worth = one.influence === 0 ? `the change leaves ${called(view.summary)} as it is` : `the change alone ${one.influence > 0 ? "improves" : "worsens"} ${called(view.summary)} of the whole set by ${change(Math.abs(one.influence)).slice(1)}`;
   return [
     el("p", {}, el("strong", {}, "Sentence ", brief(one.id)), `: ${worth}.`),
     el("dl", { class: "texts" },

@@ -22,20 +22,22 @@ function weights(view) {
       yaxis: { tickvals: rows.map((_, k) => k), ticktext: rows.map((row) => label(row.feature, 22)).reverse() },
     },
   });
-  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${short(row.feature, 60)} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
+  const drawn = chart(`Weights before and after: ${rows.slice(0, 5).map((row) => `${within(row.feature)} from ${number(row.start)} to ${number(row.tuned)}`).join("; ")}.`, bars, rows.length > 9);
   return section("weights", "Weights",
     spreads ? "A weight counts as much as its feature varies among the candidates of a sentence: weight times spread is how much it says." : "The weights before and after.",
     spreads && el("div", { class: "controls" }, buttons("Bars show", [["spread", "weight × spread"], ["weight", "weight"]], scaled ? "spread" : "weight", (v) => choose({ bars: v }, "weights"))),
     drawn,
-    w.rounds.length > 1 ? [el("h3", {}, "By round"), weightLines(w)] : null,
+    w.rounds.length > 1 ? [el("h3", {}, `By ${w.unit || "round"}`), weightLines(w)] : null,
     weightTable(w, spreads));
 }
 
 function weightLines(w) {
   const rows = w.rows.slice(0, isNarrow() ? 6 : MOST_LINES).filter((row) => row.by_round.length);
   const series = Object.fromEntries(rows.map((row) => [row.feature, row.by_round]));
-  return chart(`The first ${rows.length} weights by round, scaled alike.`, () => lines(w.rounds, series, "weight", {
-    unit: "round", style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { name: label(name, 22), line: { color: WHEEL[k % WHEEL.length], width: 2 } }; },
+  const unit = w.unit || "round";
+  return chart(`The first ${rows.length} weights by ${unit}, scaled alike.`, () => lines(w.rounds, series, "weight", {
+    unit, apart: unit === "run", called: (name) => name,
+    style: (name) => { const k = rows.findIndex((row) => row.feature === name); return { line: { color: WHEEL[k % WHEEL.length], width: 2 }, marker: { size: 7, color: WHEEL[k % WHEEL.length] } }; },
   }), true);
 }
 
@@ -52,37 +54,40 @@ function surface(view) {
   const curve = s.curves.find((one) => one.feature === choices.feature) || s.curves[0];
   const narrow = [...s.curves].sort((a, b) => (a.width ?? Infinity) - (b.width ?? Infinity));
   const take = (feature) => choose({ feature }, "surface");
-  const drawn = chart(`${view.summary.metric} along the weight of ${short(curve.feature, 60)}. ${plateauWords(curve, view.summary.metric)}`, () => surfacePlot(curve, view.summary), true);
+  const drawn = chart(`${called(view.summary)} along the weight of ${within(curve.feature)}. ${plateauWords(curve, called(view.summary))}`, () => surfacePlot(curve, view.summary), true);
   drawn.id = "surface-plot";
   const zoom = (range) => Plotly.relayout(drawn, { "xaxis.range": [...range], "yaxis.autorange": true });
   return section("surface", "Error surface",
-    `The exact ${view.summary.metric} on ${SETS[s.which] || s.which} if one weight alone changes. The wider the plateau around a weight, the less it matters that it is a little off. Drag to zoom, double-click to go back.`,
+    `The exact ${called(view.summary)} on ${SETS[s.which] || s.which} if one weight alone changes. The wider the plateau around a weight, the less it matters that it is a little off. Drag to zoom, double-click to go back.`,
     s.note && el("p", { class: "quiet" }, said(s.note)),
     el("div", { class: "controls" }, chooser("Feature", s.curves.map((one) => one.feature), curve.feature, take, (name) => short(name, 60)),
       el("div", { class: "together" }, el("button", { type: "button", click: () => zoom(curve.window) }, "Whole line"),
         el("button", { type: "button", click: () => zoom(curve.close) }, "Around the weight"))),
-    el("p", { class: "said", id: "plateau-words" }, plateauWords(curve, view.summary.metric)), drawn,
+    el("p", { class: "said", id: "plateau-words" }, plateauWords(curve, called(view.summary))), drawn,
     el("h3", {}, "How fragile is each weight?"),
     table("Widths of plateaus, the narrowest first", [
       ["feature", (c) => el("button", { type: "button", click: () => take(c.feature) }, brief(c.feature)), false, "name"],
       ["weight", (c) => number(c.weight), true], ["plateau", (c) => `${end(c.plateau[0], -1)} to ${end(c.plateau[1], 1)}`, true],
-      ["width", (c) => percent(c.width), true], ["nearer end", (c) => percent(c.edge), true], ["best along it", (c) => score(c.best_score), true],
+      ["width", (c) => percent(c.width), true], ["nearer end", (c) => percent(c.edge), true], ["steady", (c) => steadyWords(c), true], ["best along it", (c) => score(c.best_score), true],
     ], narrow, { short: narrow.length > 10, chosen: (c) => c === curve }),
-    s.left_out ? el("p", { class: "quiet" }, `${number(s.left_out)} further features are left out.`) : null);
+    el("p", { class: "quiet" }, `Width and nearer end are relative to the weight, or to the largest one if it is 0. Steady is where ${called(view.summary)} is nowhere worse by more than ${number(curve.drop || 0, 2)}.`,
+      s.left_out ? ` ${number(s.left_out)} further features are left out.` : null));
 }
+
+const steadyWords = (c) => (c.steady ? `${end(c.steady[0], -1)} to ${end(c.steady[1], 1)}` : dash(null));
 
 const end = (x, sign) => (x == null ? (sign < 0 ? `${MINUS}\u221e` : "\u221e") : number(x, 5));
 const percent = (x) => (x == null ? "\u221e" : `${number(100 * x, 3)} %`);
 
 function plateauWords(c, metric) {
   const [low, high] = c.plateau;
-  if (low == null && high == null) return `The weight of ${short(c.feature, 60)} is ${number(c.weight)}; whatever it is, ${metric} stays the same.`;
+  if (low == null && high == null) return `The weight of ${within(c.feature)} is ${number(c.weight)}; whatever it is, ${metric} stays the same.`;
   const size = Math.abs(c.weight);
   const by = (distance) => (size ? percent(distance / size) : number(distance, 3));
   const falls = low == null ? "fall without end" : `fall by ${by(c.weight - low)}`;
   const rises = high == null ? "rise without end" : `rise by ${by(high - c.weight)}`;
   const best = c.best_score === c.score ? "Nothing along this line is better." : `The best along this line is ${score(c.best_score)}, from ${end(c.best[0], -1)} to ${end(c.best[1], 1)}; it is now ${score(c.score)}.`;
-  return `The weight of ${short(c.feature, 60)} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
+  return `The weight of ${within(c.feature)} is ${number(c.weight)}. It may ${falls} or ${rises} before ${metric} changes. ${best}`;
 }
 
 // Two points of each step, so that the pointer shows the step that it is on.
@@ -107,7 +112,7 @@ function surfacePlot(c, summary) {
   }
   const ends = c.band ? [c.close[0], ...c.close_edges, c.close[1]] : [c.window[0], ...c.edges, c.window[1]];
   const values = c.band ? c.close_scores : c.scores;
-  if (values.length) data.push({ ...steps(ends, values), name: label(summary.metric), hovertemplate: `%{y:.4f}${where}` });
+  if (values.length) data.push({ ...steps(ends, values), name: label(called(summary)), hovertemplate: `%{y:.4f}${where}` });
   const inside = (x, instead) => Math.min(Math.max(x ?? instead, c.window[0]), c.window[1]);
   const [low, high] = [inside(c.plateau[0], -Infinity), inside(c.plateau[1], Infinity)];
   const best = (inside(c.best[0], -Infinity) + inside(c.best[1], Infinity)) / 2;
@@ -117,7 +122,7 @@ function surfacePlot(c, summary) {
   const { line, annotation } = upright(c.weight, "tuned weight");
   return { data, layout: {
     xaxis: { title: { text: `weight of ${label(c.feature)}` }, range: [...c.window], zeroline: false },
-    yaxis: { title: { text: label(`${summary.metric} (${summary.higher_is_better ? "higher" : "lower"} is better)`) } },
+    yaxis: { title: { text: label(`${called(summary)} (${summary.higher_is_better ? "higher" : "lower"} is better)`) } },
     shapes: [plateau, line], annotations: [annotation],
   } };
 }
@@ -130,9 +135,9 @@ function map(view) {
   const x = features.includes(choices.mapX) ? choices.mapX : m.maps[0].x;
   const y = beside(x).includes(choices.mapY) ? choices.mapY : beside(x).includes(m.maps[0].y) ? m.maps[0].y : beside(x)[0];
   const found = findMap(m, x, y);
-  const name = view.summary.metric;
+  const name = called(view.summary);
   const words = `At the tuned weights ${name} is ${score(found.current[2])}; the best pixel has a mean of ${score(found.best[2])}.`;
-  const drawn = chart(`${name} over the weights of ${short(x, 60)} and ${short(y, 60)}. ${words}`, () => mapPlot(found, view.summary), true);
+  const drawn = chart(`${name} over the weights of ${within(x)} and ${within(y)}. ${words}`, () => mapPlot(found, view.summary), true);
   drawn.id = "map-plot";
   return section("map", "Map of two weights",
     `What ${name} is if two weights change and all others stay. Each row of pixels is an exact line; a pixel has the mean along its part of it.`,
@@ -140,7 +145,7 @@ function map(view) {
       chooser("Across", features, x, (v) => choose({ mapX: v }, "map"), (v) => short(v, 60)),
       chooser("Upwards", beside(x), y, (v) => choose({ mapX: x, mapY: v }, "map"), (v) => short(v, 60))),
     el("p", { class: "said" }, words), drawn,
-    m.left_out ? el("p", { class: "quiet" }, `${number(m.left_out)} further pairs of features have no map here.`) : null);
+    m.left_out ? el("p", { class: "quiet" }, `${number(m.left_out)} further pairs of features have no map here; `, el("code", { class: "option" }, "tunesmith report --map A,B"), " makes one of the features A and B.") : null);
 }
 
 // The map of two features; one that is stored the other way round is turned.
