@@ -241,6 +241,8 @@ class TestErrors:
             ({"groups": [1, 2]}, UsageError, "X has 6 rows and groups 2; give one group a row"),
             ({"groups": [1, 2, None, 1, 2, 3]}, UsageError, "group of row 2 is missing"),
             ({"groups": [1.0, np.nan, 1, 1, 1, 1]}, UsageError, "group of row 1 is missing"),
+            ({"groups": [pd.NA, 1, 1, 1, 1, 1]}, UsageError, "group of row 0 is missing"),
+            ({"groups": np.eye(6, 2)}, UsageError, r"groups has the shape \(6, 2\)"),
         ],
     )
     def test_data(self, change, kind, told):
@@ -258,6 +260,7 @@ class TestErrors:
             ({"tuner": ts.MERT(), "tuner_options": {"restarts": 1}}, "give them to the object"),
             ({"start": [1.0]}, "one number for each of 2 features"),
             ({"bounds": {"x0": 3}}, "give a pair of numbers or None"),
+            ({"tuner": "pro", "bounds": {"x0": (0, 1)}}, "takes no bounds; leave them out"),
             ({"normalise": "x9"}, "x9"),
         ],
     )

@@ -20,6 +20,7 @@ from tunesmith.errors import MissingExtraError, UsageError
 from tunesmith.inference.lists import best
 from tunesmith.metrics.column import Column
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS, Tuner
 from tunesmith.tuners.result import TuneResult
 
@@ -232,10 +233,15 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.tuner, str):
             raise ArgumentError(f"tuner is {self.tuner!r:.60}; give a name, or a tuner")
         options = dict(self.tuner_options or {})
+        found = TUNERS.get(self.tuner)
         if self.bounds is not None:
+            if "bound" not in {option.field for option in options_of(found)}:
+                raise ArgumentError(
+                    f"tuner '{self.tuner}' takes no bounds; leave them out, or take mert"
+                )
             options["bound"] = {name: _range(name, pair) for name, pair in self.bounds.items()}
         try:
-            return TUNERS.get(self.tuner)(**options)
+            return found(**options)
         except TypeError as error:
             what = str(error).partition(") ")[2] or str(error)
             raise ArgumentError(f"tuner '{self.tuner}': {what}; see its options") from None
@@ -304,16 +310,27 @@ def _group_numbers(groups: Any, count: int) -> Ints:
     """Return groups as numbers, in the order of their first rows."""
     if groups is None:
         return np.zeros(count, np.int64)
+    shape = np.shape(groups)
+    if len(shape) != 1 and shape[1:] != (1,):
+        raise ArgumentError(f"groups has the shape {shape}; give one group a row")
     values = column_or_1d(groups).tolist()
     if len(values) != count:
         raise ArgumentError(f"X has {count} rows and groups {len(values)}; give one group a row")
     seen: dict[Any, int] = {}
     found = np.empty(count, np.int64)
     for k, value in enumerate(values):
-        if value is None or value != value:  # noqa: PLR0124  (NaN)
+        if _is_missing(value):
             raise ArgumentError(f"the group of row {k} is missing; fill the gaps")
         found[k] = seen.setdefault(value, len(seen))
     return found
+
+
+def _is_missing(value: Any) -> bool:
+    """Tell None, NaN, and pandas' NA and NaT, which are not equal to themselves, from groups."""
+    try:
+        return value is None or not bool(value == value)  # noqa: PLR0124
+    except TypeError:  # NA is neither equal nor not
+        return True
 
 
 def _features(rows: Any, names: tuple[str, ...]) -> Features:
