@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import subprocess
@@ -224,6 +225,18 @@ class TestMLflow:
             result = fit(MLflowCallback("http://127.0.0.1:9"))
         assert len(told) == 1
         assert result.weights
+
+    @pytest.mark.parametrize(("own", "held"), [(None, "3"), ("9", "9")])
+    def test_patience_with_a_server_is_short_unless_the_user_has_more(self, own, held, monkeypatch):
+        variable = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+        monkeypatch.delenv(variable, raising=False)
+        if own is not None:
+            monkeypatch.setenv(variable, own)
+        seen = []
+        tracker = MLflowCallback("http://127.0.0.1:9")
+        tracker._open = lambda settings, key: seen.append(os.environ[variable])
+        tracker.begun({}, None)
+        assert (seen, os.environ.get(variable)) == ([held], own)
 
     @pytest.mark.parametrize(
         ("text", "is_uri"),

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tunesmith.errors import shortened
 from tunesmith.integrations.tracking import Tracker, as_json, folder_of, mended, scores_of
@@ -48,6 +48,11 @@ class MLflowCallback(Tracker):
 
     name = "mlflow"
     package = "mlflow"
+    # A server that does not answer holds the run up for seconds, not for minutes as by default.
+    environment: ClassVar[Mapping[str, str]] = {
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3",
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    }
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import logging
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -46,6 +47,8 @@ class Tracker(Callback):
     #: The tracker's name, which is its extra too, and the package that it needs.
     name: ClassVar[str]
     package: ClassVar[str]
+    #: Variables that hold while it is called, unless the user has set them.
+    environment: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, weights: int = 100) -> None:
         if weights < 0:
@@ -63,7 +66,7 @@ class Tracker(Callback):
 
     def begun(self, settings: Mapping[str, Any], key: str | None) -> None:
         """Open a run, or go on with one."""
-        with quiet():
+        with quiet(self.environment):
             texts = {name: as_text(value) for name, value in settings.items()}
             self._open({name: text for name, text in texts.items() if text}, key)
 
@@ -73,17 +76,17 @@ class Tracker(Callback):
         if step.weights is not None:
             for name, value in largest(step.weights, self.weights).items():
                 figures[f"weights/{self._mended(name)}"] = value
-        with quiet():
+        with quiet(self.environment):
             self._log(step.number, figures)
 
     def ended(self, result: TuneResult) -> None:
         """Log the result, and close the run."""
-        with quiet():
+        with quiet(self.environment):
             self._finish(result)
 
     def failed(self, error: BaseException) -> None:
         """Close the run, which has no result."""
-        with quiet():
+        with quiet(self.environment):
             self._abandon(error)
 
     def _mended(self, name: str) -> str:
@@ -120,16 +123,20 @@ USUAL = {"mlflow": "URI_OR_FOLDER", "tensorboard": "FOLDER", "wandb": "PROJECT"}
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet(environment: Mapping[str, str]) -> Iterator[None]:
     """Keep a tracker's own warnings and notes from the user, who can do nothing about them."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
+    own = [name for name in environment if name not in os.environ]
+    os.environ.update({name: environment[name] for name in own})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(before)
+        for name in own:
+            os.environ.pop(name, None)
 
 
 def figure_name(name: str) -> str:
