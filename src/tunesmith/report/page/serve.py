@@ -129,7 +129,8 @@ class Follower:
             # What is costly stays from an earlier round until there is time for it.
             view = replace(view, surfaces=old.surfaces, maps=old.maps, sentences=old.sentences)
         words = "running" if view.summary.is_running else "ended"
-        more = "surfaces and sentences follow" if old is None else "surfaces are a step behind"
+        has_some = old is not None and old.surfaces is not None
+        more = "surfaces are a step behind" if has_some else "surfaces and sentences follow"
         self._publish(view, f"{words}; {more}", view.summary.is_running)
         if old is None or not view.summary.is_running:
             self._rested = 0.0
@@ -210,6 +211,8 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # A browser opens several connections at once; one that waits in vain asks again after seconds.
+    request_queue_size = 64
 
     def __init__(self, follower: Follower, port: int = 0) -> None:
         self.follower = follower
