@@ -82,6 +82,7 @@ def hiero_run(files, tuner, work_dir=None):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 @pytest.mark.parametrize(
     "tuner",
     [MIRA(epochs=2, rate=0.5, learners=3), AROW(epochs=2, learners=2, parallel="async")],
@@ -131,6 +132,7 @@ def test_learners_have_the_model_that_others_decode_with(files):
             assert left.tobytes() == right.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_a_live_run_goes_on_with_another_engine(files, processes, tmp_path):
     def run(epochs):
         tuner = MIRA(epochs=epochs, rate=0.5, learners=2)

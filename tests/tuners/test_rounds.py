@@ -58,6 +58,7 @@ def test_the_start_is_kept_where_every_round_is_worse():
     assert not Walk().never_worse
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_a_held_out_set_picks_the_round():
     result = Walk(pick="dev").fit(BAD, {"f0": -5.0}, dev=GOOD)
     assert weight(result) == 1.0
