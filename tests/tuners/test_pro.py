@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import warnings
@@ -310,6 +311,18 @@ def test_the_columns_of_table_1_are_printed(monsters):
         assert [float(cell) for cell in cells] == pytest.approx(
             [entry[key] for key in keys], abs=0.051
         )
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_rows_of_a_loop_have_its_rounds(monsters, iterations):
+    result = fitted(monsters[FEW], PLAIN, iterations=iterations)
+    history = [{**entry, "loop_round": k} for k in (0, 1) for entry in result.history]
+    lines = str(dataclasses.replace(result, history=history)).split("\n")
+    at = next(k for k, line in enumerate(lines) if line.startswith("pairs: averages"))
+    rows = [line.strip("│").split("│") for line in lines[at + 4 : at + 4 + 2 * iterations]]
+    wanted = [[k, n] for k in (0, 1) for n in range(1, iterations + 1)]
+    numbers = 1 if iterations == 1 else 2  # those of the tuner are left out where all are 1
+    assert [[int(c) for c in r[:numbers]] for r in rows] == [each[:numbers] for each in wanted]
 
 
 # Bad input.

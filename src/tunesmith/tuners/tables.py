@@ -121,9 +121,11 @@ def _setting(value: float | str) -> str:
 def pairs_table(result: TuneResult, rounds: list[dict[str, Any]]) -> Table:
     """Lay out what a ranker learnt from, as Table 1 of "A tale about PRO and monsters" does."""
     score = "BLEU+1" if result.metric.partition(":")[0] == "bleu" else "score"
+    in_loop = any("loop_round" in entry for entry in rounds)
     columns = {
         "run": "run",
-        "round": "round",
+        "loop_round": "round",
+        "round": "its round" if in_loop else "round",
         "pairs_per_sentence": "pairs a sentence",
         "positive_length": "length pos",
         "negative_length": "neg",
@@ -135,6 +137,10 @@ def pairs_table(result: TuneResult, rounds: list[dict[str, Any]]) -> Table:
     title = "pairs: averages over positives and negatives"
     table = Table(title=title, title_justify="left", title_style="bold")
     known = [key for key in columns if any(key in entry for entry in shown)]
+    if in_loop and len({entry.get("round") for entry in shown}) == 1:
+        known = [
+            key for key in known if key != "round"
+        ]  # the tuner has one round in each of the loop's
     for key in known:
         table.add_column(columns[key], justify="right")
     for entry in shown:
