@@ -78,6 +78,10 @@ def test_the_head():
     assert ("restarts", "20") in found.settings
     assert ("seed", "7") in found.settings
     assert "no new candidates" in found.notes[0]
+    assert len(found.notes) == 1
+    alone = summary_of(record_of({**RESULT, "dev": None}))
+    assert "held-out set would tell" in alone.notes[1]
+    assert (found.called, found.scores[2].called) == ("BLEU (order=4)", "chrF")
 
 
 def test_a_record_with_nothing_in_it_is_shown():

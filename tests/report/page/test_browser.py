@@ -147,6 +147,14 @@ def test_sets_that_are_not_looked_at_between_are_dotted(page):
     assert not window.run("return !!document.getElementById('lengths')")
 
 
+def test_all_charts_are_printed(page):
+    window = page()
+    window.wait("document.querySelector('.chart').drawn === true")
+    assert not window.run(f"return {DRAWN}")
+    window.tell("Page.printToPDF", {})
+    assert window.run(f"return {DRAWN}")
+
+
 def test_names_from_the_right_leave_the_sentence_as_it_is(page):
     view = sample()
     curve = dataclasses.replace(view.surfaces.curves[0], feature="\u05d0\u05d1\u202b\u05d2")

@@ -126,9 +126,6 @@ def summary_of(record: RunRecord) -> Summary:
     """Return the head of the page."""
     result = record.result
     metric = _asked(result) or record.metric.name
-    notes = [text for text in (result.get("stopped"), result.get("reason")) if text]
-    if result.get("stopped"):
-        notes[0] = f"Why the loop ended: {notes[0]}."
     path = os.fspath(record.path).rstrip("/") or "/"
     return Summary(
         title=os.path.basename(os.path.abspath(path)),
@@ -142,9 +139,23 @@ def summary_of(record: RunRecord) -> Summary:
         data=tuple({key: str(value) for key, value in one.items()} for one in result["data"])
         if result.get("data")
         else (),
-        notes=tuple(map(str, notes)),
+        notes=tuple(_notes(record)),
         called=metric_name(metric),
     )
+
+
+def _notes(record: RunRecord) -> Iterator[str]:
+    """Yield what else is to be known: why it ended, what was chosen, what nobody knows."""
+    result = record.result
+    if result.get("stopped"):
+        yield f"Why the loop ended: {result['stopped']}."
+    if result.get("reason"):
+        yield str(result["reason"])
+    if not record.is_running and not any(result.get(which) for which in ("dev", "test")):
+        yield (
+            "The tuning set alone was scored: whether this holds for other sentences, a held-out "
+            "set would tell."
+        )
 
 
 def _asked(result: Mapping[str, Any]) -> str | None:

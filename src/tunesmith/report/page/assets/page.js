@@ -86,6 +86,7 @@ function turn() {
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 matchMedia("(max-width: 599px)").addEventListener("change", redraw);
+addEventListener("beforeprint", () => { for (const one of charts) if (!one.drawn) draw(one); });
 addEventListener("DOMContentLoaded", () => { for (const one of charts) { shownCharts.unobserve(one); shownCharts.observe(one); } });
 
 function state(word, cls) {

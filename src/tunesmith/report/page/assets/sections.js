@@ -71,7 +71,8 @@ function rounds(view) {
 function chosenRow(r, word) {
   if (r.chosen == null) return {};
   const { line, annotation } = upright(r.chosen, word);
-  return { shapes: [line], annotations: [annotation] };
+  const isLate = r.chosen > 0.7 * (r.names.length - 1); // the word would leave the chart
+  return { shapes: [line], annotations: [{ ...annotation, xanchor: isLate ? "right" : "left" }] };
 }
 
 // Independent runs, of which this is one.
