@@ -224,6 +224,17 @@ def test_localhost_is_answered(server):
     assert ask(server, Host=f"localhost:{server.port}")[0].status == 200
 
 
+def test_a_fault_of_its_own_is_told_and_ends_nothing(server, monkeypatch):
+    heard = []
+    monkeypatch.setattr(server.follower, "_say", heard.append)
+    monkeypatch.setattr(server.follower, "page", lambda: 1 // 0)
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask(server, path="/")
+    assert ask(server)[0].status == 200
+    assert len(heard) == 1
+    assert "ZeroDivisionError" in heard[0]
+
+
 def test_it_listens_on_loopback_alone(server):
     assert server.server_address[0] == "127.0.0.1"
     assert server.socket.getsockname()[0] == "127.0.0.1"

@@ -44,7 +44,6 @@ def require() -> None:
     _plotly()
 
 
-@cache
 def policy(live: bool) -> str:
     """Return what the page may do: run its own scripts, and no more; live, ask its server."""
     scripts = " ".join(f"'sha256-{_digest(text)}'" for text in (_script(), _plotly()))
@@ -94,6 +93,7 @@ def _finite(value: Any) -> Any:
     return [_finite(held) for held in value] if isinstance(value, list | tuple) else value
 
 
+@cache
 def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 

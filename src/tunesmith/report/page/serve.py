@@ -85,6 +85,11 @@ class Follower:
     def _absent(self) -> str:
         return f"{self.path} is not there yet; the page waits for it"
 
+    def say(self, words: str) -> None:
+        """Tell whoever has started it."""
+        if self._say is not None:
+            self._say(words)
+
     def answer(self) -> tuple[bytes, str]:
         """Return the JSON that the page is told, and its tag."""
         with self._lock:
@@ -159,8 +164,8 @@ class Follower:
     def _tell(self, words: str) -> None:
         """Say why there is nothing new, on the page and beside it."""
         self._publish(self._view, words, True)
-        if self._say is not None and words != self._said:
-            self._say(words)
+        if words != self._said:
+            self.say(words)
         self._said = words
 
     def _publish(self, view: View | None, words: str, is_running: bool) -> None:
@@ -234,8 +239,10 @@ class Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that is closed while it is answered: it is no fault."""
-        if not isinstance(sys.exc_info()[1], OSError):
-            super().handle_error(request, client_address)
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            told = one_line(f"{type(error).__name__}: {error}")
+            self.follower.say(f"a browser got no answer ({told})")
 
 
 class _Handler(BaseHTTPRequestHandler):
