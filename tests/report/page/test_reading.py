@@ -23,7 +23,7 @@ from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.inference.asking import score_at
 from tunesmith.loop import state
 from tunesmith.loop.loop import Loop
-from tunesmith.report.page.assemble import Options, view_of
+from tunesmith.report.page.assemble import Options, summary_of, view_of
 from tunesmith.report.page.reading import Given, SetFiles, read_run
 from tunesmith.report.page.run_folder import is_held
 from tunesmith.tuners.mira import MIRA
@@ -75,7 +75,7 @@ def test_a_finished_run(done):
     before = snapshot(folder)
     record = read_run(folder)
     assert snapshot(folder) == before  # nothing is written, not even a lock
-    assert not record.is_running
+    assert summary_of(record).state == "ended"
     assert record.missing == ()
     assert record.result == json.loads((folder / "result.json").read_text())
     assert dict(record.weights) == dict(result.weights)
@@ -128,12 +128,14 @@ def test_who_holds_the_folder_is_known(done, tmp_path):
     (folder / "result.json").unlink()
     record = read_run(folder)
     assert not record.is_running
+    assert summary_of(record).state == "interrupted"
     assert any("nobody seems to work on it" in text for text in record.missing)
     with open(folder / state.LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         assert is_held(folder) is True
         record = read_run(folder)
     assert record.is_running
+    assert summary_of(record).state == "running"
     assert record.missing == ()
 
 

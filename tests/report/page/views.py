@@ -131,6 +131,7 @@ def sample(text: str = "", running: bool = False) -> v.View:
         metric="bleu",
         higher_is_better=True,
         is_running=running,
+        state="running" if running else "ended",
         scores=(
             v.SetScores("tune", "bleu", 25.0, 28.2, 35.1, False, 0.99, 0.98),
             v.SetScores("dev", "bleu", 24.0, 26.4, length_ratio=0.97),

@@ -141,6 +141,7 @@ def summary_of(record: RunRecord) -> Summary:
         else (),
         notes=tuple(_notes(record)),
         called=metric_name(metric),
+        state="running" if record.is_running else "ended" if record.is_whole else "interrupted",
     )
 
 

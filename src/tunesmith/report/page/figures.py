@@ -75,7 +75,8 @@ def write_figures(
 
 def pictures_of(view: View) -> Iterator[Picture]:
     """Return the pictures that there are: a section without numbers has none."""
-    metric, higher = view.summary.metric, view.summary.higher_is_better
+    metric = view.summary.called or view.summary.metric
+    higher = view.summary.higher_is_better
     rounds = view.rounds
     if rounds is not None and rounds.series:
         draw = partial(figures_rounds.scores, rounds=rounds, metric=metric, higher=higher)

@@ -56,6 +56,8 @@ class RunRecord:
         Those whose candidates could be read.
     missing
         What cannot be shown, and what to do about it: a sentence each.
+    is_whole
+        Whether it came to its own end; false of one that goes on, or was interrupted.
     """
 
     path: str
@@ -66,3 +68,4 @@ class RunRecord:
     weights: Weights
     sets: dict[Which, RunSet]
     missing: tuple[str, ...] = ()
+    is_whole: bool = True

@@ -61,6 +61,7 @@ def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
         weights,
         sets,
         tuple(run.missing),
+        is_ended,
     )
 
 

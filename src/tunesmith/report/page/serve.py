@@ -133,7 +133,7 @@ class Follower:
         if old is not None:
             # What is costly stays from an earlier round until there is time for it.
             view = replace(view, surfaces=old.surfaces, maps=old.maps, sentences=old.sentences)
-        words = "running" if view.summary.is_running else "ended"
+        words = view.summary.state
         has_some = old is not None and old.surfaces is not None
         more = "surfaces are a step behind" if has_some else "surfaces and sentences follow"
         self._publish(view, f"{words}; {more}", view.summary.is_running)
@@ -144,7 +144,7 @@ class Follower:
         begin = time.monotonic()
         view = self._costly = self._making.full()
         self._rested = time.monotonic() + REST * (time.monotonic() - begin)
-        words = "running" if view.summary.is_running else "ended"
+        words = view.summary.state
         self._publish(view, words, view.summary.is_running)
 
     def _try(self, make: Callable[[], None]) -> None:

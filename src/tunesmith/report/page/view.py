@@ -81,6 +81,8 @@ class Summary:
         What else is to be known: why the loop ended, why a setting was chosen.
     called
         The metric as a person reads it.
+    state
+        ``running``, ``ended`` or ``interrupted``.
     """
 
     title: str
@@ -94,6 +96,7 @@ class Summary:
     data: tuple[dict[str, str], ...]
     notes: tuple[str, ...] = ()
     called: str = ""
+    state: str = "ended"
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ function take(answer) {
 function status() {
   const words = document.getElementById("waiting-words");
   if (words) words.textContent = visible(told.words || "The run has nothing to show yet.");
-  state(told.words && view ? visible(told.words) : told.running ? "running" : "ended", told.running ? "running" : "");
+  state(told.words && view ? visible(told.words) : view ? view.summary.state : told.running ? "running" : "ended", told.running ? "running" : "");
 }
 
 const given = JSON.parse(document.getElementById("view").textContent);

@@ -12,7 +12,7 @@ function head(view) {
   const others = s.scores.filter((one) => one.metric !== s.metric);
   return el("section", { id: "head", "aria-labelledby": "head-title" },
     el("h1", { id: "head-title" }, brief(s.title)),
-    el("p", {}, el("span", { class: "badge", id: "state" }, s.is_running ? "running" : "ended"),
+    el("p", {}, el("span", { class: "badge", id: "state" }, s.state),
       el("span", { class: "badge" }, short(s.tuner)),
       el("span", { class: "badge" }, short(called(s)), s.higher_is_better ? ", higher is better" : ", lower is better")),
     el("div", { class: "cards" }, main.map((one) => card(one, s.higher_is_better))),
