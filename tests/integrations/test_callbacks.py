@@ -256,11 +256,12 @@ class TestMLflow:
 class TestWandb:
     @pytest.fixture(autouse=True)
     def quiet(self, monkeypatch):
-        monkeypatch.setenv("WANDB_MODE", "offline")
         monkeypatch.setenv("WANDB_SILENT", "true")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of wandb's own imports
-            import wandb  # noqa: F401
+            import wandb
+        wandb.setup()  # it looks at the environment once in a process
+        monkeypatch.setenv("WANDB_MODE", "offline")
 
     def records(self, folder):
         """Return what is in the file of an offline run, which wandb's own process writes."""
@@ -317,7 +318,8 @@ class TestWandb:
     def test_a_run_that_is_begun_is_logged_to_and_stays_open(self, tmp_path):
         import wandb
 
-        run = wandb.init(project="mine", dir=tmp_path, settings=wandb.Settings(console="off"))
+        quiet = wandb.Settings(console="off")
+        run = wandb.init(project="mine", mode="offline", dir=tmp_path, settings=quiet)
         try:
             run.log({"own": 1.0})
             result = fit(WandbCallback())

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ class WandbCallback(Tracker):
             self._run = wandb.run
         else:
             # Standard output is the result's: nothing is caught or added there.
-            own = {"settings": wandb.Settings(console="off"), **self.options}
+            own = {"settings": wandb.Settings(console="off"), **_mode(), **self.options}
             if key is not None:
                 own = {"id": key, "resume": "allow", **own}
             self._run = wandb.init(project=self.project, **own)
@@ -90,3 +91,9 @@ class WandbCallback(Tracker):
         run, self._run = self._run, None
         if self._is_ours:
             run.finish(exit_code=code)
+
+
+def _mode() -> dict[str, str]:
+    """Return what the environment says now: wandb itself looks at it once in a process."""
+    mode = os.environ.get("WANDB_MODE")
+    return {"mode": mode} if mode in {"online", "offline", "disabled"} else {}
