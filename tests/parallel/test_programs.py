@@ -296,6 +296,7 @@ def test_paths_of_strengths_are_made_apart_for_each_length():
     assert settings_of(engine) == [3]
 
 
+@pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_warnings_of_settings_are_told(processes):
     vectors = np.random.default_rng(1).normal(size=(6, 3, 2)).tolist()
     texts = [f"a {k} b" for k in range(18)]
