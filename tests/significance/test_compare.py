@@ -271,3 +271,16 @@ class TestSmall:
     def test_wrong_systems(self, systems: dict[str, Any], message: str) -> None:
         with pytest.raises(ts.TunesmithError, match=message):
             compare(systems, references=[["x"]])
+
+
+def test_a_sentence_of_bleu_has_the_score_that_a_page_shows(
+    found: ts.Comparison, outputs: dict[str, list[list[str]]], test_references: list[str]
+) -> None:
+    single = ts.SentenceBLEU()
+    for one in list(found.rankings[0].sentences())[:20]:
+        g = one.sentence - 1
+        own = [
+            float(single.score(single.stats(run[g], [test_references[g]])))
+            for run in outputs["mert"]
+        ]
+        assert one.score_a == pytest.approx(sum(own) / 3, abs=1e-6)

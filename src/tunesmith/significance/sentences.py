@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
+from tunesmith.metrics.alone import scores_alone
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.bleu import BLEU
 from tunesmith.significance.systems import System
 
 
@@ -92,26 +92,13 @@ def rank_sentences(
     name
         What the metric is called.
     """
-    single = single_metric(metric)
-    a, b = (_scores(single, stats) for stats in (stats_a, stats_b))
+    a, b = (_scores(metric, stats) for stats in (stats_a, stats_b))
     order = np.argsort(-np.abs(b.mean(axis=1) - a.mean(axis=1)), kind="stable")
     return Ranking(name, first.name, second.name, a, b, tuple(order.tolist()), first, second)
 
 
-def single_metric(metric: Metric) -> Metric:
-    """Return how one sentence is scored: by the metric itself, or by a BLEU of sentences.
-
-    BLEU of a single sentence is 0 without a match of four words. One match more for each order
-    above the first (Lin and Och 2004) tells sentences apart.
-    """
-    if type(metric) is BLEU:
-        return replace(metric, smoothing="add-k", smoothing_value=1.0)
-    return metric
-
-
 def _scores(metric: Metric, stats: Stats) -> Floats:
-    with np.errstate(all="ignore"):  # it is looked at below
-        scores: Floats = np.asarray(metric.score(stats), np.float64)
+    scores = scores_alone(metric, stats)
     if not np.isfinite(scores).all():
         raise TunesmithError(
             f"{metric.name} of a single sentence is not finite; do not ask for sentences"

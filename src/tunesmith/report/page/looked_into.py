@@ -11,28 +11,17 @@ from scipy.sparse import csr_array
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
-from tunesmith.metrics.base import Metric
-from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.sentence_bleu import SentenceBLEU
+from tunesmith.metrics.alone import scores_alone
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.differences import cut
 from tunesmith.report.page.record import RunRecord, RunSet
 from tunesmith.report.page.view import CandidateView
-from tunesmith.report.page.words import metric_name
 
 #: Candidates of a sentence, and how many of them are the first under either weights and the
 #: best by the metric.
 MOST, FIRST, BEST = 8, 3, 2
 #: Features that are told apart.
 MOST_FEATURES = 20
-#: What a scorer of sentences takes over from BLEU.
-TEXT_OPTIONS = (
-    "order",
-    "tokenize",
-    "lowercase",
-    "reference_length",
-    "reference_length_scale",
-)
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
     rows = np.array([row for one in taken for row in one.rows], np.int64)
     bases = np.array([one.base for one in taken for _ in one.rows], np.int64)
     features, shares = contributions(part.candidates.features, tuned, rows, bases)
-    _, alone = scores_alone(record.metric, part.stats[rows])
+    alone = finite(scores_alone(record.metric, part.stats[rows]))
     views = iter(
         CandidateView(
             cut(part.candidates.text(row)),
@@ -113,17 +102,9 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
     return Looked(features, tuple(tuple(next(views) for _ in one.rows) for one in taken))
 
 
-def scores_alone(metric: Metric, stats: Stats) -> tuple[str, list[float | None]]:
-    """Return what single sentences are worth, on the customary scale, and what that is called.
-
-    BLEU of a single sentence is 0 without a match of four words: it has a stand-in, BLEU+1.
-    """
-    if isinstance(metric, BLEU):
-        scorer = SentenceBLEU(**{option: getattr(metric, option) for option in TEXT_OPTIONS})
-        return "sentence BLEU+1", [float(s) for s in 100.0 * scorer.sentence_scores(stats)]
-    with np.errstate(all="ignore"):  # a reference may be empty
-        scores = np.asarray(metric.score(stats), np.float64)
-    return metric_name(metric.name), [float(s) if np.isfinite(s) else None for s in scores]
+def finite(scores: Floats) -> list[float | None]:
+    """Return scores of sentences, with None where there is none."""
+    return [float(score) if np.isfinite(score) else None for score in scores]
 
 
 def contributions(

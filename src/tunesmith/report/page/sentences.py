@@ -8,12 +8,14 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
+from tunesmith.metrics.alone import alone, scores_alone
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.differences import cut, differences
-from tunesmith.report.page.looked_into import Looked, look_into, scores_alone
+from tunesmith.report.page.looked_into import Looked, finite, look_into
 from tunesmith.report.page.record import RunRecord, RunSet
 from tunesmith.report.page.view import Sentences, SentenceView
+from tunesmith.report.page.words import metric_name
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,12 @@ def most_changed(changes: Changes, most: int) -> Ints:
 
 
 def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences:
-    changes = changes_of(held, record.metric)
+    metric = record.metric
+    changes = changes_of(held, metric)
     groups = most_changed(changes, most)
-    name, before = scores_alone(record.metric, changes.before[groups])
-    _, after = scores_alone(record.metric, changes.after[groups])
+    before, after = (
+        finite(scores_alone(metric, stats[groups])) for stats in (changes.before, changes.after)
+    )
     looked = look_into(record, held, groups, changes.after)
     shown = [
         _shown(held, int(group), before[k], after[k], float(changes.influence[group]), looked, k)
@@ -95,7 +99,7 @@ def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences
         better=int((changes.influence > 0).sum()),
         worse=int((changes.influence < 0).sum()),
         features=looked.features,
-        score_name=name,
+        score_name=metric_name(metric.name) if alone(metric) is metric else "sentence BLEU+1",
         shown=tuple(shown),
     )
 
