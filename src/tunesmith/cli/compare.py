@@ -259,13 +259,10 @@ def _tuned_for(path: str) -> str | None:
 
 def _warn_of_tuning_set(given: list[tuple[str, list[str]]], pool: Pool) -> None:
     """Warn of systems that are compared on what they were tuned on."""
-    from tunesmith.cli.tune_inputs import digests_of, earlier
+    from tunesmith.cli.tune_inputs import is_tuned_on
 
-    # References alone may be those of other candidates.
-    read = {file.sha256 for file in pool.files if file.format not in {"text", "scores"}}
     for name, paths in given:
-        results = [result for path in paths if (result := earlier(path)) is not None]
-        if read and any(read <= digests_of(result, "tune") for result in results):
+        if any(is_tuned_on(path, pool.files) for path in paths):
             warnings.warn(
                 f"'{name}' was tuned on the set that systems are compared on: its scores say "
                 "little of other sentences; give another set",

@@ -54,6 +54,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score an output, or the best candidates under given weights."""
+    from tunesmith.cli.tune_inputs import is_tuned_on
     from tunesmith.inference.asking import oracle_at, winners
     from tunesmith.io.read import read_hypotheses
     from tunesmith.io.weights import read_weights
@@ -92,7 +93,8 @@ def run(
             lists = read_candidates(candidates, references, format_name, scores, [measure])
             tuning = TuningSet(lists, measure)
             session.note(f"{lists!r}")
-        _note_tuning_set(session, weights, tuning)
+        if is_tuned_on(weights, tuning.files):
+            session.say("note: this is the set that the weights were tuned on")
         with names_of(weights):
             values = held.matched(tuning.names, strict)
         chosen = winners(tuning, values)
@@ -105,18 +107,6 @@ def run(
         print_json(found)
     else:
         typer.echo(_line(found))
-
-
-def _note_tuning_set(session: Session, weights: str, tuning: Tunable) -> None:
-    """Say so if weights are evaluated on what they were tuned on."""
-    from tunesmith.cli.tune_inputs import digests_of, earlier
-
-    result = earlier(weights) if weights != "-" else None
-    tuned_on = digests_of(result, "tune") if result else set()
-    # References alone may be those of other candidates.
-    read = {file.sha256 for file in tuning.files if file.format not in {"text", "scores"}}
-    if read and read <= tuned_on:
-        session.say("note: this is the set that the weights were tuned on")
 
 
 def _figures(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tunesmith.cli.app import Session
+    from tunesmith.data.candidates import FileDigest
     from tunesmith.tuners.result import TuneResult
 
 #: The options of a set that name files.
@@ -52,6 +53,14 @@ def digests_of(result: dict[str, Any], which: str) -> set[str]:
     if not isinstance(inputs, dict) or not isinstance(inputs.get(which), dict):
         return set()
     return digests(paths_of(inputs[which]), result.get("data") or ())
+
+
+def is_tuned_on(path: str, files: Iterable[FileDigest]) -> bool:
+    """Tell whether a weights file is a result that was tuned on a set, by the set's files."""
+    result = earlier(path) if path != "-" else None
+    # References alone may be those of other candidates.
+    read = {file.sha256 for file in files if file.format not in {"text", "scores"}}
+    return bool(read) and result is not None and read <= digests_of(result, "tune")
 
 
 def digests(paths: Iterable[str], data: Iterable[dict[str, Any]]) -> set[str]:
