@@ -41,7 +41,7 @@ from tunesmith.registry import file_of
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
 from tunesmith.tuners.beside import scores_of_outputs
-from tunesmith.tuners.guards import guard_scores, overlap_of_texts, told_overlap, unguarded
+from tunesmith.tuners.guards import CALLED, guard_scores, overlap_of_texts, told_overlap, unguarded
 from tunesmith.tuners.result import OtherScores, Scores, TuneResult
 
 T = TypeVar("T")
@@ -167,11 +167,10 @@ class Run:
 
     def guard(self) -> None:
         """Warn of sets that overlap."""
-        named = {"tune": "tuning set", "dev": "held-out set", "test": "test set"}
         with self._warnings():
             for one, other in itertools.combinations(self.sets, 2):
                 found = overlap_of_texts(self.sets[one].pairs, self.sets[other].pairs)
-                text = told_overlap(found, named[other], named[one])
+                text = told_overlap(found, CALLED[other], CALLED[one])
                 if text is not None:
                     warnings.warn(text, stacklevel=2)
 

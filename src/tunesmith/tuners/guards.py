@@ -33,6 +33,9 @@ SHARE, MANY = 0.1, 5
 #: A score with so few values is a judgement or a count; models give numbers of all kinds.
 FEW_VALUES = 10
 
+#: The sets, as messages call them.
+CALLED = {"tune": "tuning set", "dev": "held-out set", "test": "test set"}
+
 _is_on: ContextVar[bool] = ContextVar("guards", default=True)
 
 
@@ -66,8 +69,8 @@ def guard(
     """
     if not _is_on.get() or (dev is None and test is None):
         return
-    named = {"tuning set": tuning, "held-out set": dev, "test set": test}
-    sets = [(name, held) for name, held in named.items() if held is not None]
+    every = zip(CALLED.values(), (tuning, dev, test), strict=True)
+    sets = [(name, held) for name, held in every if held is not None]
     for k, (name, held) in enumerate(sets):
         for before, other in sets[:k]:
             text = told_overlap(overlap(other, held), name, before)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.columns import with_columns
@@ -23,9 +23,10 @@ from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.record import RunSet, Which
+from tunesmith.tuners import guards
 
 #: The sets, as sentences call them.
-CALLED: dict[Which, str] = {"tune": "tuning set", "dev": "held-out set", "test": "test set"}
+CALLED = cast("dict[Which, str]", guards.CALLED)
 #: Derivations of a forest that are shown, under the weights before and after.
 DERIVATIONS = 50
 #: Scores that differ by less, relative to them, are the same.
