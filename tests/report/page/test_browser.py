@@ -368,7 +368,7 @@ def test_a_live_page_follows_its_run(window, tmp_path):
             choose(window, "#surface select", "WordPenalty0")
             old = views[-1]
             rounds = dataclasses.replace(old.rounds, unit="epoch")
-            summary = dataclasses.replace(old.summary, is_running=False, state="ended")
+            summary = dataclasses.replace(old.summary, state="ended")
             views.append(dataclasses.replace(old, rounds=rounds, summary=summary))
             (run / "round-2.json").write_text("{}")
             follower.look()

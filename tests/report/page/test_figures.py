@@ -44,7 +44,7 @@ HOSTILE = [
 
 
 def summary(metric="bleu", higher=True):
-    return Summary("run", "mert", metric, higher, False, (), "signature", (), ())
+    return Summary("run", "mert", metric, higher, "ended", (), "signature", (), ())
 
 
 def empty(**more):

@@ -88,7 +88,7 @@ def test_a_run_that_is_not_there_is_waited_for(tmp_path, maker):
     assert maker.made == []
     (tmp_path / "later").mkdir()
     follower.look()
-    assert told(follower)["view"]["summary"]["is_running"] is True
+    assert told(follower)["view"]["summary"]["state"] == "running"
 
 
 def test_views_are_made_when_files_have_changed(run, maker):

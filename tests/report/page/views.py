@@ -130,7 +130,6 @@ def sample(text: str = "", running: bool = False) -> v.View:
         tuner=f"pro{text}",
         metric="bleu",
         higher_is_better=True,
-        is_running=running,
         state="running" if running else "ended",
         scores=(
             v.SetScores("tune", "bleu", 25.0, 28.2, 35.1, False, 0.99, 0.98),

@@ -132,7 +132,7 @@ def summary_of(record: RunRecord) -> Summary:
         tuner=str(result.get("tuner", "")),
         metric=metric,
         higher_is_better=record.metric.higher_is_better,
-        is_running=record.is_running,
+        state="running" if record.is_running else "ended" if record.is_whole else "interrupted",
         scores=tuple(_scores(result, metric)),
         signature=str(result.get("signature", "")),
         settings=tuple(_settings(result)),
@@ -141,7 +141,6 @@ def summary_of(record: RunRecord) -> Summary:
         else (),
         notes=tuple(_notes(record)),
         called=metric_name(metric),
-        state="running" if record.is_running else "ended" if record.is_whole else "interrupted",
     )
 
 

@@ -67,8 +67,8 @@ class Summary:
         Which run it is.
     tuner, metric, higher_is_better
         What was done.
-    is_running
-        Whether more is to come.
+    state
+        ``running``, ``ended`` or ``interrupted``.
     scores
         A row for each set and metric.
     signature
@@ -81,22 +81,24 @@ class Summary:
         What else is to be known: why the loop ended, why a setting was chosen.
     called
         The metric as a person reads it.
-    state
-        ``running``, ``ended`` or ``interrupted``.
     """
 
     title: str
     tuner: str
     metric: str
     higher_is_better: bool
-    is_running: bool
+    state: str
     scores: tuple[SetScores, ...]
     signature: str
     settings: tuple[tuple[str, str], ...]
     data: tuple[dict[str, str], ...]
     notes: tuple[str, ...] = ()
     called: str = ""
-    state: str = "ended"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether more is to come."""
+        return self.state == "running"
 
 
 @dataclass(frozen=True)
