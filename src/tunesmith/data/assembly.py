@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_to
 from tunesmith.data.candidates import CandidateSet, GroupId, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features, Gap
@@ -222,7 +223,7 @@ def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:
 def _scatter(source: Floats, at: Ints, target: Floats) -> None:
     n = source.shape[0]
     if n > 0 and at[n - 1] - at[0] == n - 1 and (at[1:] > at[:-1]).all():
-        target[at[0] : at[0] + n] = source
+        copy_to(target, at[0], source)
         return
     for i in range(n):
         target[at[i]] = source[i]

@@ -13,6 +13,7 @@ from scipy.sparse import csc_array
 from tunesmith.arrays import Floats, Ids, Number
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, pieces_of, thread_count
+from tunesmith.sorting import first_not_below
 
 #: Candidates whose running sums stay in the first-level cache.
 BLOCK = 1024
@@ -119,9 +120,9 @@ def _add_columns(
         if w != 0.0:
             first, last = start[d], start[d + 1]
             if begin > 0:
-                first += np.searchsorted(rows[first:last], begin)
+                first = first_not_below(rows, first, last, begin)
             if end < scores.shape[0]:
-                last = first + np.searchsorted(rows[first:last], end)
+                last = first_not_below(rows, first, last, end)
             for k in range(first, last):
                 scores[rows[k]] += w * data[k]
 

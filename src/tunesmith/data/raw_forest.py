@@ -230,8 +230,7 @@ def _order(
     kept = np.zeros(edges, np.bool_)
     # Hyperedges by the nodes that they use, and by the node that they make.
     use_start, uses = _by_node(nodes, tail_start, tails)
-    into = np.argsort(heads, kind="mergesort")
-    into_start = np.searchsorted(heads[into], np.arange(nodes + 1))
+    into_start, into = _by_node(nodes, np.arange(edges + 1), heads)
     # What can be made at all: hyperedges all of whose tails can.
     missing = tail_start[1:] - tail_start[:-1]
     made = np.zeros(nodes, np.bool_)

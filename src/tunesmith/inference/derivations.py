@@ -12,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_to
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 from tunesmith.parallel.engine import map_over
+from tunesmith.sorting import sorted_copy
 
 #: A derivation has at most so many hyperedges, a text so many words. Real ones have hundreds; a
 #: forest that uses a node twice may have derivations that grow with the power of its depth.
@@ -149,7 +151,7 @@ def best_of_block(arrays: ForestArrays, first: int, last: int, weights: Floats) 
             start[s - first + 1] = -1
             break
         found = grown(found, count + edges.shape[0])
-        found[count : count + edges.shape[0]] = edges
+        copy_to(found, count, edges)
         count += edges.shape[0]
         start[s - first + 1] = count
     return start, found[:count]
@@ -267,7 +269,7 @@ def spell_all(arrays: ForestArrays, forest: Ints, starts: Ints, edges: Ids) -> t
             start[i + 1] = -1
             break
         found = grown(found, count + words.shape[0])
-        found[count : count + words.shape[0]] = words
+        copy_to(found, count, words)
         count += words.shape[0]
         start[i + 1] = count
     return start, found[:count]
@@ -298,7 +300,7 @@ def add_features(
                 sums[feature] += arrays.feature_values[k]
         features = grown(features, count + there)
         values = grown_floats(values, count + there)
-        for feature in np.sort(own[:there]):
+        for feature in sorted_copy(own[:there]):
             if sums[feature] != 0.0:
                 features[count] = feature
                 values[count] = sums[feature]
@@ -315,7 +317,7 @@ def grown(array: Ids, room: int) -> Ids:
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]), np.int32)
-    larger[: array.shape[0]] = array
+    copy_to(larger, 0, array)
     return larger
 
 
@@ -325,7 +327,7 @@ def grown_floats(array: Floats, room: int) -> Floats:
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]))
-    larger[: array.shape[0]] = array
+    copy_to(larger, 0, array)
     return larger
 
 
@@ -335,5 +337,5 @@ def grown_offsets(array: Ints, room: int) -> Ints:
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]), np.int64)
-    larger[: array.shape[0]] = array
+    copy_to(larger, 0, array)
     return larger

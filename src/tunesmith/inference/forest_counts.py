@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.data.candidates import References, Texts
 from tunesmith.data.forests import Block, ForestArrays, Forests, cut
 from tunesmith.data.memory import budget
@@ -204,7 +205,7 @@ def replaced_words(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -
             else:
                 lo, hi = part_start[words[k]], part_start[words[k] + 1]
                 found = grown(found, count + hi - lo)
-                found[count : count + hi - lo] = parts[lo:hi]
+                copy_to(found, count, parts[lo:hi])
                 count += hi - lo
         start[e + 1] = count
     return start, found[:count]

@@ -9,6 +9,7 @@ from tunesmith.bits import STEP, spread_bits
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import grown, spell
 from tunesmith.kernels import inlined, kernel
+from tunesmith.sorting import sorted_copy
 
 
 @kernel
@@ -35,7 +36,7 @@ def describe(
             sums[feature] += entries[k]
     features, values = np.empty(count, np.int32), np.empty(count)
     there = 0
-    for feature in np.sort(own[:count]):
+    for feature in sorted_copy(own[:count]):
         if sums[feature] != 0.0:
             features[there] = feature
             values[there] = sums[feature]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids
+from tunesmith.copying import copy_to
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import LONGEST, grown
 from tunesmith.kernels import kernel
@@ -99,7 +100,7 @@ def _best_edges(
                 at[j] = j
                 now[j] = -factor * j
             if has_tail:
-                now[:] = value[arrays.tails[arrays.tail_start[e]]]
+                copy_to(now, 0, value[arrays.tails[arrays.tail_start[e]]])
             lo, hi = arrays.word_start[e], arrays.word_start[e + 1]
             for k in range(lo, hi):
                 word = arrays.words[k] if kind == TAIL_FIRST else arrays.words[hi - 1 - (k - lo)]

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_rows, copy_to
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.inference.derivations import (
     Derivations,
@@ -110,11 +111,11 @@ def envelopes_of_block(
         counts[s - first] = count
         if lines + count > table.shape[0]:
             larger = np.empty((2 * (lines + count), 3))
-            larger[:lines] = table[:lines]
+            copy_rows(larger, 0, table[:lines])
             table = larger
         start, edges = grown_offsets(start, lines + count + 1), grown(edges, used + size)
-        table[lines : lines + count] = rows
-        edges[used : used + size] = found
+        copy_rows(table, lines, rows)
+        copy_to(edges, used, found)
         for i in range(count):
             start[lines + i + 1] = offsets[i + 1] + used if offsets[i + 1] >= 0 else -1
         lines, used = lines + count, used + size
@@ -211,7 +212,7 @@ def _noted(gaps: Gaps, place: int, edges: Ids, used: int, own: Ids) -> tuple[Ids
     """Write a derivation after those that were found."""
     after = used + own.shape[0]
     edges = grown(edges, after)
-    edges[used:after] = own
+    copy_to(edges, used, own)
     gaps.span[place, 0], gaps.span[place, 1] = used, after
     return edges, after
 
@@ -270,5 +271,5 @@ def _written(rows: Floats, spans: Ints, edges: Ids) -> tuple[Floats, Ints, Ids]:
         if end == begin:
             start[i + 1] = -1
             return rows[: i + 1], start[: i + 2], found[: start[i]]
-        found[start[i] : start[i + 1]] = edges[begin:end]
+        copy_to(found, start[i], edges[begin:end])
     return rows, start, found

@@ -29,6 +29,7 @@ from tunesmith.inference.derivations import edge_scores
 from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, sharpened
 from tunesmith.kernels import kernel
 from tunesmith.parallel.engine import current_engine, map_over
+from tunesmith.sorting import sorted_copy
 
 #: Hyperedges of one piece of work, about; fixed, so that sums do not depend on who works.
 PIECE = 1 << 15
@@ -156,7 +157,7 @@ def combine_edges(
                 own[there] = feature
                 there += 1
             sums[feature] += factor * values[k]
-    features = np.sort(own[:there])
+    features = sorted_copy(own[:there])
     features = features[sums[features] != 0.0]
     return features, sums[features]
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_rows, copy_to
 from tunesmith.data.forests import ForestArrays
 from tunesmith.kernels import inlined, kernel
 
@@ -189,8 +190,9 @@ def between(
         count += 1
     gaps.listed[b] = count
     gaps.listed[new] = count
-    gaps.node[new, :count], gaps.end[new, :count] = nodes[:count], ends[:count]
-    gaps.edge[new, :kept] = edges[:kept]
+    copy_to(gaps.node[new], 0, nodes[:count])
+    copy_to(gaps.end[new], 0, ends[:count])
+    copy_to(gaps.edge[new], 0, edges[:kept])
 
 
 @inlined
@@ -254,9 +256,16 @@ def with_more_places(gaps: Gaps, place: Ints) -> tuple[Gaps, Ints]:
     """Return the same with twice as many places."""
     old = place.shape[0]
     more = room_for_places(2 * old, gaps.node.shape[1], gaps.edge.shape[1])
-    more.gamma[:old], more.span[:old], more.listed[:old] = gaps.gamma, gaps.span, gaps.listed
-    more.node[:old], more.end[:old], more.edge[:old] = gaps.node, gaps.end, gaps.edge
-    more.value[:old], more.choice[:old], more.height[:old] = gaps.value, gaps.choice, gaps.height
+    copy_to(more.gamma, 0, gaps.gamma)
+    copy_rows(more.span, 0, gaps.span)
+    copy_to(more.listed, 0, gaps.listed)
+    copy_rows(more.node, 0, gaps.node)
+    copy_rows(more.end, 0, gaps.end)
+    copy_rows(more.edge, 0, gaps.edge)
+    for i in range(old):
+        copy_rows(more.value[i], 0, gaps.value[i])
+    copy_rows(more.choice, 0, gaps.choice)
+    copy_rows(more.height, 0, gaps.height)
     places = np.arange(2 * old)
-    places[:old] = place
+    copy_to(places, 0, place)
     return more, places

@@ -10,10 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import LONGEST, grown, grown_floats
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.bleu import ADD_K, score_rows
+from tunesmith.sorting import argsort, first_not_below
 
 #: The derivation of a longer reference is not looked for.
 LONGEST_REFERENCE = 1 << 12
@@ -234,7 +236,8 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
                     count += 1
                 if now_values[i] > values[at]:
                     values[at], edges[at], links[at] = now_values[i], e - edge0, now_links[i]
-        place[keys[begin:count]] = -1
+        for at in range(begin, count):
+            place[keys[at]] = -1
         _sort_parts(keys[begin:count], values[begin:count], edges[begin:count], links[begin:count])
         part_start[n + 1] = count
     for at in range(part_start[nodes - 1], count):
@@ -286,7 +289,7 @@ def _read_tail(
     there = 0
     for i in range(now[0].shape[0]):
         begin, end = now[0][i] // size, now[0][i] % size
-        at = np.searchsorted(parts[0], end * size)
+        at = first_not_below(parts[0], 0, parts[0].shape[0], end * size)
         while at < parts[0].shape[0] and parts[0][at] < (end + 1) * size:
             key = begin * size + parts[0][at] % size
             value = now[1][i] + parts[1][at]
@@ -309,9 +312,11 @@ def _read_tail(
 
 @kernel
 def _sort_parts(keys: Ids, values: Floats, edges: Ids, links: Ids) -> None:
-    order = np.argsort(keys)
-    keys[:], values[:] = keys[order], values[order]
-    edges[:], links[:] = edges[order], links[order]
+    order = argsort(keys)
+    copy_to(keys, 0, keys[order])
+    copy_to(values, 0, values[order])
+    copy_to(edges, 0, edges[order])
+    copy_to(links, 0, links[order])
 
 
 @kernel

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.copying import copy_rows, copy_to
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import (
@@ -99,8 +100,8 @@ def kbest_of_block(
         counts[s - first] = count
         start, scores = grown_offsets(start, total + count + 1), grown_floats(scores, total + count)
         edges = grown(edges, used + found.shape[0])
-        scores[total : total + count] = own
-        edges[used : used + found.shape[0]] = found
+        copy_to(scores, total, own)
+        copy_to(edges, used, found)
         for i in range(count):
             start[total + i + 1] = offsets[i + 1] + used if offsets[i + 1] >= 0 else -1
         total, used = total + count, used + found.shape[0]
@@ -346,7 +347,7 @@ def _written(
             arity = arrays.tail_start[edge0 + e + 1] - own
             if depth + arity > stack.shape[0]:
                 larger = np.empty((2 * (depth + arity), 2), np.int64)
-                larger[:depth] = stack[:depth]
+                copy_rows(larger, 0, stack[:depth])
                 stack = larger
             # The last slot first, so that the first is on top.
             for k in range(

@@ -25,6 +25,7 @@ from tunesmith.inference.forest_inside import check_sum, expected_uses, shares, 
 from tunesmith.io.forest_temporary import made_like
 from tunesmith.kernels import kernel
 from tunesmith.parallel.engine import current_engine, map_over
+from tunesmith.sorting import kth_smallest
 
 #: Rounding of a deficit is below this share of the scores; as much more stays within a beam.
 ROUNDING = 1e-12
@@ -284,7 +285,7 @@ def _densest(
         own = keep[begin : begin + scores.shape[0]]
         most = density * _keep_best(arrays, s, choice, own)
         lost = deficits(arrays, s, scores, value)
-        bound = np.inf if most >= own.shape[0] else np.sort(lost)[int(most)]
+        bound = np.inf if most >= own.shape[0] else kth_smallest(lost, int(most))
         for e in range(own.shape[0]):
             own[e] = own[e] or lost[e] < bound or bound == np.inf
     return -1, keep

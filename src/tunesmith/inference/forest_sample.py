@@ -13,6 +13,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.bits import STEP, spread_bits
+from tunesmith.copying import copy_to
 from tunesmith.data.forests import Block, ForestArrays, Forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.derivations import (
@@ -108,7 +109,7 @@ def _draw_block(
                 start[row] = -1
                 return -1, start, found[:0]
             found = grown(found, count + edges.shape[0])
-            found[count : count + edges.shape[0]] = edges
+            copy_to(found, count, edges)
             count += edges.shape[0]
             start[row] = count
     return -1, start, found[:count]

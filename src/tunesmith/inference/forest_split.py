@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.copying import copy_rows
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays
 from tunesmith.data.rows import gathered
@@ -319,5 +320,5 @@ def _grown_rows(array: Ids, room: int) -> Ids:
     if room <= array.shape[0]:
         return array
     larger = np.empty((max(room, 2 * array.shape[0]), array.shape[1]), np.int32)
-    larger[: array.shape[0]] = array
+    copy_rows(larger, 0, array)
     return larger

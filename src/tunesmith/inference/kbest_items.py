@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.copying import copy_rows
 from tunesmith.inference.derivations import grown, grown_floats
 from tunesmith.inference.string_hash import PRIME
 from tunesmith.kernels import inlined, kernel
@@ -135,11 +136,10 @@ def with_room_for(items: Items, count: int, parts: int) -> Items:
     """Return the same with room for so many items and parts."""
     score, link, part, text = items.score, items.link, grown(items.part, parts), items.text
     if count > score.shape[0]:
-        held = score.shape[0]
         score = grown_floats(score, count)
         link = np.empty((score.shape[0], 7), np.int64)
-        link[:held] = items.link
+        copy_rows(link, 0, items.link)
         if text.shape[0] > 0:
             text = np.empty((score.shape[0], 2), np.int64)
-            text[:held] = items.text
+            copy_rows(text, 0, items.text)
     return Items(score, link, part, text, items.seen)

@@ -13,6 +13,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
+from tunesmith.sorting import argsort, kth_smallest
 
 #: Groups whose best candidates are found in one piece of work.
 PIECE = 64
@@ -101,7 +102,7 @@ def best_of_each(scores: Floats, start: Ints, groups: Ints, count: int, rows: In
         size = min(count, hi - lo)
         chosen = np.empty(size, np.int64)
         # What is worse than the last that is taken is not sorted.
-        last = np.partition(own, size - 1)[size - 1]
+        last = kth_smallest(own, size - 1)
         left = size
         for i in range(own.shape[0]):
             left -= own[i] < last
@@ -111,7 +112,7 @@ def best_of_each(scores: Floats, start: Ints, groups: Ints, count: int, rows: In
                 left -= own[i] == last
                 chosen[filled] = i
                 filled += 1
-        order = np.argsort(own[chosen], kind="mergesort")  # stable
+        order = argsort(own[chosen])
         for k in range(size):
             rows[done + k] = lo + chosen[order[k]]
         done += size

@@ -24,6 +24,7 @@ from tunesmith.search.penalised import (
     bounded,
     turns_at,
 )
+from tunesmith.sorting import argsort
 
 #: What is left of a weight is rounding if it is less than this share of it.
 LEFT_OVER = 1e-12
@@ -181,7 +182,7 @@ def _lengths(moving: Floats, slope: Floats, still: float) -> tuple[Floats, Float
     """Return where weights change their signs, and p and q of L = p + qt between these."""
     size = slope.shape[0]
     turns = -moving / slope
-    order = np.argsort(turns)
+    order = argsort(turns)
     p, q = np.empty(size + 1), np.empty(size + 1)
     # Left of all turns a component has the sign of −slope; each turn adds twice itself.
     p[0], q[0] = still, 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
     FEASIBLE,
@@ -17,6 +18,7 @@ from tunesmith.search.active_set import (
     reset,
 )
 from tunesmith.search.problem import NEAR
+from tunesmith.sorting import argsort, sorted_copy
 
 
 @kernel
@@ -33,8 +35,7 @@ def kept(ahead: Floats, room: int) -> Ints:
     """Return which of the points are within the beam: so many, those that are most ahead."""
     if ahead.shape[0] <= room:
         return np.arange(ahead.shape[0])
-    order = np.argsort(-ahead, kind="mergesort")[:room]
-    return np.sort(order)
+    return sorted_copy(argsort(-ahead)[:room])
 
 
 @kernel
@@ -80,7 +81,7 @@ def examine_rows(
         for d in range(size):
             square += row[d] * row[d]
         if square >= NEAR * NEAR:
-            block[:, listed] = row
+            copy_to(block[:, listed], 0, row)
             which[listed] = others[i]
             listed += 1
     reset(vector, goal, basis, count)
@@ -94,7 +95,7 @@ def examine_rows(
         least = np.argmin(gaps[:listed])
         if gaps[least] >= HOLDS:
             return FEASIBLE
-        row[:] = block[:, least]
+        copy_to(row, 0, block[:, least])
         other = which[least]
         changes = add_row(
             row, chosen[owner[other]], other, vector, goal, basis, factor, forces, rows, count, left

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import FEASIBLE, INFEASIBLE, UNDECIDED, reset
 from tunesmith.search.extreme import Lists, examine
@@ -171,7 +172,7 @@ def _examine_child(
     """Test the cone of a node in which one more group chooses; the state is the spare one."""
     depth = tree.numbers[ROOT] + level
     order = np.empty(depth + 1, np.int64)
-    order[:depth] = tree.groups[:depth]
+    copy_to(order, 0, tree.groups[:depth])
     order[depth] = group
     _copy_state(tree, level, tree.vectors.shape[0] - 1)
     tree.chosen[group] = point
@@ -197,10 +198,10 @@ def _remember(
     )
     if 0 <= total < tree.numbers[BEST]:
         tree.numbers[BEST] = total
-        tree.best[:] = witness
+        copy_to(tree.best, 0, witness)
     slot = tree.numbers[SLOT]
     tree.numbers[SLOT] = (slot + 1) % POOL
-    tree.pool[slot] = witness
+    copy_to(tree.pool[slot], 0, witness)
     for group in range(winners.shape[0]):
         tree.wins[group, slot] = winners[group]
     inside = 1
@@ -396,7 +397,7 @@ def dive(lists: Lists, tree: Tree, most: int) -> tuple[int, int]:
             _rule_out(tree, level, point, blame)
         elif root + level + 1 == tree.chosen.shape[0]:
             tree.numbers[BEST] = tree.lost[level] + lists.loss[point]
-            tree.best[:] = witness
+            copy_to(tree.best, 0, witness)
         else:
             _descend(lists, tree, level, group, point)
             level += 1

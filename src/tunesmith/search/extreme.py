@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
+from tunesmith.copying import copy_to
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
@@ -253,7 +254,7 @@ def examine(
         accuse(owner, forces, rows, count, blame)
     if found != FEASIBLE:
         return found
-    witness[:] = vector
+    copy_to(witness, 0, vector)
     if cosine <= 0.0 or _product(vector, aim) >= cosine * _length(vector):
         return FEASIBLE
     return _within_cosine(
@@ -314,7 +315,7 @@ def _within_cosine(
     or there is none. It goes on from a copy of the cone's state.
     """
     if margin_of(points, start, kin, order, chosen, aim, scores) >= tolerance:
-        witness[:] = aim
+        copy_to(witness, 0, aim)
         return FEASIBLE
     size = aim.shape[0]
     nowhere = np.zeros(size)

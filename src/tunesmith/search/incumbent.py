@@ -19,6 +19,7 @@ from tunesmith.search.active_set import best_other, rival, scores_in
 from tunesmith.search.found import Limits
 from tunesmith.search.line import NARROW
 from tunesmith.search.problem import Problem
+from tunesmith.sorting import argsort
 
 #: Starts, and directions tried from each before it counts as an optimum.
 STARTS, PATIENCE = 12, 40
@@ -134,7 +135,7 @@ def _best_step(
     at: Floats, left: Ints, right: Ints, count: int, loss: Ints, first: int, now: int
 ) -> tuple[float, int]:
     """Return the middle of the widest interval of least loss, and that loss."""
-    order = np.argsort(at[:count])
+    order = argsort(at[:count])
     least, widest, step = now, 0.0, 0.0
     total = first
     for k in range(count + 1):

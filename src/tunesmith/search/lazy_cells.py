@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
     FEASIBLE,
@@ -380,13 +381,15 @@ def test_cells(
             verdicts[c] = INFEASIBLE
             continue
         if _shows(lists, work, left, m, right, n, rights, row):
-            witness[:] = left.vectors[m]
+            copy_to(witness, 0, left.vectors[m])
             work.numbers[SHOWN] += 1
-            found.rows[c], found.counts[c] = left.rows[m], left.counts[m]
+            copy_to(found.rows[c], 0, left.rows[m])
+            found.counts[c] = left.counts[m]
         elif _shows(lists, work, right, n, left, m, lefts, row):
-            witness[:] = right.vectors[n]
+            copy_to(witness, 0, right.vectors[n])
             work.numbers[SHOWN] += 1
-            found.rows[c], found.counts[c] = right.rows[n], right.counts[n]
+            copy_to(found.rows[c], 0, right.rows[n])
+            found.counts[c] = right.counts[n]
         else:
             verdicts[c] = _test(lists, work, order, left, m, right, n, row)
             if verdicts[c] != FEASIBLE:
@@ -395,10 +398,11 @@ def test_cells(
             for value in witness:
                 square += value * value
             witness /= np.sqrt(square)
-            found.rows[c], found.counts[c] = work.rows[: witness.shape[0]], work.active[0]
+            copy_to(found.rows[c], 0, work.rows[: witness.shape[0]])
+            found.counts[c] = work.active[0]
         verdicts[c] = FEASIBLE
-        found.vectors[c] = witness
+        copy_to(found.vectors[c], 0, witness)
         lost = _elsewhere(lists, work, lo, hi, found.loss[c], witness)
         if lost < work.numbers[LEAST]:
             work.numbers[LEAST] = lost
-            work.best[:] = witness
+            copy_to(work.best, 0, witness)

@@ -17,6 +17,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
+from tunesmith.sorting import argsort
 
 #: Rounding of points, relative to the sizes of the numbers that they were made from.
 ROUNDING = 1e-13
@@ -182,7 +183,7 @@ def _farthest(points: Floats, chosen: Flags, directions: Floats) -> Ints:
 def distinct(points: Floats, same: float) -> Ints:
     """Return the points that are not the same as one before them."""
     count = points.shape[0]
-    order = np.argsort(points[:, 0])
+    order = argsort(points[:, 0].copy())
     first = np.ones(count, np.bool_)
     for r in range(count):
         i = order[r]
@@ -208,7 +209,7 @@ def _arcs(
     circle of it. Most pairs lose all of it to one of a few far points, which are asked first.
     """
     count = points.shape[0]
-    likely = np.argsort(-(points[:, 0] ** 2 + points[:, 1] ** 2 + points[:, 2] ** 2))
+    likely = argsort(-(points[:, 0] ** 2 + points[:, 1] ** 2 + points[:, 2] ** 2))
     found = 0
     normal, first, second = np.empty(3), np.empty(3), np.empty(3)
     for i in range(count):

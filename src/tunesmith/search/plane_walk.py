@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import Metric
 from tunesmith.search.plane_arcs import Arcs
+from tunesmith.sorting import argsort
 
 #: Intervals for whose statistics there is room at once.
 ROOM = 1 << 15
@@ -157,15 +159,15 @@ def _walk(
             for d in range(3):
                 begin[d] = middle[arc, d] + (side - 0.5) * radius * normal[arc, d]
             _project(points, begin, along[arc], scores, slopes)
-            total[:] = always
+            copy_to(total, 0, always)
             events = _envelopes(scores, slopes, start, end, stats, total, at, left, right, stack)
-            order = np.argsort(at[:events])
+            order = argsort(at[:events])
             here = -end
             for e in range(events + 1):
                 there = at[order[e]] if e < events else end
                 if there - here > radius:
                     step = 0.5 * (here + there)
-                    totals[count] = total
+                    copy_to(totals[count], 0, total)
                     widths[count] = there - here
                     for d in range(3):
                         middles[count, d] = begin[d] + step * along[arc, d]

@@ -8,6 +8,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Number
 from tunesmith.bits import STEP, spread_bits
+from tunesmith.copying import copy_rows
 from tunesmith.decoders.hiero.tables import Singles
 from tunesmith.inference.derivations import grown, grown_floats
 from tunesmith.kernels import inlined, kernel
@@ -76,7 +77,7 @@ def with_entries(queue: Queue, room: int) -> Queue:
     if room <= queue.rows.shape[0]:
         return queue
     rows = np.empty((2 * room, queue.rows.shape[1]), np.int32)
-    rows[: queue.rows.shape[0]] = queue.rows
+    copy_rows(rows, 0, queue.rows)
     return Queue(rows, grown_floats(queue.priorities, 2 * room), grown(queue.heap, 2 * room))
 
 
@@ -89,8 +90,9 @@ def with_rows(evaluated: Evaluated, room: int) -> Evaluated:
     probabilities = np.empty((2 * room, evaluated.probabilities.shape[1]))
     ints = np.empty((2 * room, evaluated.ints.shape[1]), np.int32)
     floats = np.empty((2 * room, evaluated.floats.shape[1]), np.float32)
-    probabilities[:before] = evaluated.probabilities
-    ints[:before], floats[:before] = evaluated.ints, evaluated.floats
+    copy_rows(probabilities, 0, evaluated.probabilities)
+    copy_rows(ints, 0, evaluated.ints)
+    copy_rows(floats, 0, evaluated.floats)
     return Evaluated(grown_floats(evaluated.values, 2 * room), probabilities, ints, floats)
 
 

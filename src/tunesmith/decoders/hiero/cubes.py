@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_rows, copy_to
 from tunesmith.decoders.hiero.cube_queue import (
     BUNDLE,
     NONE,
@@ -36,6 +37,7 @@ from tunesmith.decoders.hiero.sentence_rules import SentenceRules
 from tunesmith.decoders.hiero.tables import ModelArrays, Singles
 from tunesmith.inference.derivations import grown, grown_floats, grown_offsets
 from tunesmith.kernels import kernel
+from tunesmith.sorting import argsort
 
 #: As a rule of a hyperedge: the goal's, which says what its tail says.
 GOAL = -1
@@ -195,7 +197,7 @@ def searched(
             value = evaluated.values[queue.rows[entry, PLACE]]
             _succeed(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
         first[v + 1] = used[NODES]
-        by_score = np.argsort(-nodes.scores[first[v] : used[NODES]], kind="mergesort")
+        by_score = argsort(-nodes.scores[first[v] : used[NODES]])
         for k in range(by_score.shape[0]):
             nodes.order[first[v] + k] = first[v] + by_score[k]
     return _finished(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
@@ -296,7 +298,7 @@ def _evaluate(
 def _next_rule(entry: int, guess: float, queue: Queue, used: Ints) -> None:
     """Let the next rule of an entry's option wait."""
     row = queue.rows[used[ENTRIES]]
-    row[:] = queue.rows[entry]
+    copy_to(row, 0, queue.rows[entry])
     row[RULE] += 1
     row[PLACE] = NONE
     _wait(guess, queue, used)
@@ -366,7 +368,7 @@ def _succeed(
         if place + 1 >= first[tails[k] + 1]:
             continue
         row = queue.rows[used[ENTRIES]]
-        row[:] = queue.rows[entry]
+        copy_to(row, 0, queue.rows[entry])
         row[RANKS + k] += 1
         row[PLACE] = NONE
         if tails.shape[0] == 1 or is_new(queue.rows, used[ENTRIES], seen):
@@ -429,7 +431,7 @@ def _ranked(option_start: Ints, guesses: Floats) -> Ids:
         if hi - lo == 1:
             ranked[lo] = lo
             continue
-        by_guess = np.argsort(-guesses[lo:hi], kind="mergesort")
+        by_guess = argsort(-guesses[lo:hi])
         for k in range(hi - lo):
             ranked[lo + k] = lo + by_guess[k]
     return ranked
@@ -483,7 +485,7 @@ def _more_edges(edges: Edges, room: int, tails: int) -> Edges:
     """Return hyperedges with room for so many, and for so many tails, at least."""
     before = edges.probabilities.shape[0]
     probabilities = np.empty((max(room, before), edges.probabilities.shape[1]))
-    probabilities[:before] = edges.probabilities
+    copy_rows(probabilities, 0, edges.probabilities)
     return Edges(
         grown(edges.heads, room),
         grown(edges.rules, room),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
 from tunesmith.bits import spread_bits
+from tunesmith.copying import copy_to
 from tunesmith.data.candidates import FileDigest
 from tunesmith.decoders.hiero.arpa import MAX_ORDER, ArpaReader
 from tunesmith.decoders.hiero.lm_tables import build, joined, model_arrays
@@ -369,7 +370,7 @@ def _score_lines(models: ModelArrays, start: Ints, words: Ids, sums: Floats, cou
     lengths = np.zeros(longest + 1, np.int64)
     for line in range(start.shape[0] - 1):
         n = start[line + 1] - start[line]
-        sentence[:n] = words[start[line] : start[line + 1]]
+        copy_to(sentence, 0, words[start[line] : start[line + 1]])
         sentence[n] = models.ends[0]
         _score(models, sentence[: n + 1], True, log10, lengths)
         for k in range(n + 1):

@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.decoders.hiero.grammar import Grammar
 from tunesmith.decoders.hiero.rule_trie import with_features
 from tunesmith.decoders.hiero.store import frozen
@@ -24,6 +25,7 @@ from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.io.utf8 import check_utf8
 from tunesmith.kernels import kernel
+from tunesmith.sorting import sorted_copy
 
 #: What stands for words that are not frequent, and for none.
 UNKNOWN, NONE = "UNK", "NULL"
@@ -215,7 +217,7 @@ def _fire(
                 if used == before:
                     codes[used] = _UNALIGNED * width + column
                     used += 1
-            codes[first:used] = np.sort(codes[first:used])
+            copy_to(codes, first, sorted_copy(codes[first:used]))
             last = first
             for k in range(first, used):
                 if k > first and codes[k] == codes[last - 1]:

@@ -26,6 +26,7 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Number
 from tunesmith.bits import spread_bits
+from tunesmith.copying import copy_to
 from tunesmith.decoders.hiero.tables import (
     EMPTY,
     EXTENDS_LEFT,
@@ -137,8 +138,8 @@ def add_phrase(
     used: Number = said  # words of the context that still matter
     change = 0.0
     if said == 0 and ints[COMPLETE] == 0:  # nothing is said yet
-        ints[:] = other_ints
-        floats[:] = other_floats
+        copy_to(ints, 0, other_ints)
+        copy_to(floats, 0, other_floats)
         return change
 
     entries, layout, most = models.entries, models.layout, models.orders[m] - 1

@@ -13,9 +13,11 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.bits import spread_bits
+from tunesmith.copying import copy_rows
 from tunesmith.decoders.hiero.tables import GrammarArrays
 from tunesmith.inference.derivations import grown, grown_offsets
 from tunesmith.kernels import inlined, kernel
+from tunesmith.sorting import argsort
 
 # Columns of a dotted rule: its node in the trie; the dotted rule that it goes on from, or -1; the
 # vertex that filled the last nonterminal, or -1 if the last symbol is a word; which part of the
@@ -250,7 +252,7 @@ def _with_item(
 @kernel
 def _doubled(rows: Ids) -> Ids:
     larger = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
-    larger[: rows.shape[0]] = rows
+    copy_rows(larger, 0, rows)
     return larger
 
 
@@ -481,7 +483,7 @@ def _bundle(
         grown(made.tails, tails),
     )
     v = first
-    for k in np.argsort(ranks, kind="mergesort"):
+    for k in argsort(ranks):
         option, item = complete[k, 0], complete[k, 1]
         while made.categories[v] != options.heads[option]:
             v += 1

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number, Words
 from tunesmith.bits import spread_bits
+from tunesmith.copying import copy_to
 from tunesmith.decoders.hiero.store import frozen
 from tunesmith.decoders.hiero.tables import GrammarArrays
 from tunesmith.kernels import inlined, kernel
+from tunesmith.sorting import argsort
 
 #: A place of the hash table where nothing is; no node has so high a number.
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -224,8 +226,9 @@ def sort_features(start: Ints, ids: Ids, values: Floats) -> None:
     for rule in range(start.shape[0] - 1):
         own, of = ids[start[rule] : start[rule + 1]], values[start[rule] : start[rule + 1]]
         if own.shape[0] > FEW:
-            order = np.argsort(own)
-            own[:], of[:] = own[order], of[order]
+            order = argsort(own)
+            copy_to(own, 0, own[order])
+            copy_to(of, 0, of[order])
             continue
         for k in range(1, own.shape[0]):
             name, value = own[k], of[k]

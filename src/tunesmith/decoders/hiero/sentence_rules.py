@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.decoders.hiero.lm_states import add_word, begin, clear
 from tunesmith.decoders.hiero.parse import Parse
 from tunesmith.decoders.hiero.tables import GrammarArrays, ModelArrays
@@ -127,7 +128,7 @@ def rules_of(
             else:
                 lo, hi = grammar.target_start[rule], grammar.target_start[rule + 1]
                 targets = grown(targets, at + hi - lo)
-                targets[at : at + hi - lo] = grammar.targets[lo:hi]
+                copy_to(targets, at, grammar.targets[lo:hi])
                 target_start[r + 1] = at + hi - lo
             side = targets[at : target_start[r + 1]]
             lo, hi = 0, 0

@@ -12,6 +12,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids, Ints, Words
 from tunesmith.decoders.hiero.training.extract import BITS, PairArrays, Shape
 from tunesmith.kernels import kernel
+from tunesmith.sorting import first_not_below
 
 
 class WordTable(NamedTuple):
@@ -95,7 +96,7 @@ def lexical_weights(rows: Ids, shape: Shape, table: WordTable, weights: Floats) 
                 continue
             i, j = bit // shape.target, bit % shape.target
             key = (np.uint64(row[i]) << np.uint64(32)) | np.uint64(row[shape.source + j])
-            at = np.searchsorted(table.keys, key)
+            at = first_not_below(table.keys, 0, table.keys.shape[0], key)
             sums[j, 0] += table.target_given_source[at]
             sums[i, 1] += table.source_given_target[at]
             counts[j, 0] += 1

@@ -37,6 +37,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
+from tunesmith.sorting import argsort
 
 #: Sentence pairs that one thread takes at a time, and after how many progress is shown.
 PAIRS, SHOWN = 500, 16_000
@@ -284,7 +285,7 @@ def _rank(
             shares = np.empty(marked.shape[0], np.int64)
             for k in range(marked.shape[0]):
                 shares[k] = -counts[marked[k], 0]
-            order = np.argsort(shares, kind="mergesort")
+            order = argsort(shares)
             for k in range(keep_best, order.shape[0]):
                 flags[marked[order[k]]] = False
         first = last

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.copying import copy_to
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 
@@ -200,7 +201,7 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
         swapped = not swapped
         size *= 2
     if swapped:
-        order[:] = other
+        copy_to(order, 0, other)
 
 
 @kernel

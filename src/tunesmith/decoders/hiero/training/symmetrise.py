@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.copying import copy_rows
 from tunesmith.decoders.hiero.training.links import Links
 from tunesmith.errors import UnknownNameError
 from tunesmith.kernels import inlined, kernel
@@ -105,7 +106,7 @@ def _grid(kind: int, direct: Ids, inverse: Ids, grid: Flags) -> None:
         if inverse[f] >= 0:
             both[inverse[f], f] = True
     if kind == UNION:
-        grid[:] = both
+        copy_rows(grid, 0, both)
     elif kind >= GROW_DIAG:
         targets, sources = np.zeros(direct.shape[0], np.bool_), np.zeros(inverse.shape[0], np.bool_)
         for e in range(direct.shape[0]):

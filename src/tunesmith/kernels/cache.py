@@ -1,0 +1,224 @@
+"""Machine code of kernels, kept in the user's cache folder.
+
+In the place of numba's own cache, which writes into the installed package, knows nothing of
+changes in other files, and whose index two processes can damage. Here each kernel and signature
+has a file of its own, whose name and contents say what it was made of: the digest of the kernel
+and of all that it calls, the types of its arguments, the versions of Python, numba, llvmlite and
+numpy, the processor, and the settings of the compiler. A file that was made of anything else, or
+that is not whole, is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+import platform
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core import config, types
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from tunesmith._version import __version__
+from tunesmith.kernels.fingerprint import fingerprint
+
+#: Names another folder for compiled kernels.
+VARIABLE = "TUNESMITH_CACHE_DIR"
+SUFFIX = ".kernel"
+_MAGIC = b"tunesmith kernel 1\n"
+_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+
+
+class KernelCache(_Cache):  # type: ignore[misc]
+    """The compiled versions of one kernel; what numba asks in the place of its own cache."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._function = function
+        self._fingerprint = ""
+        self._is_enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of all kernels."""
+        return str(cache_folder())
+
+    def enable(self) -> None:
+        """Load and save from here on."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Neither load nor save from here on."""
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Forget all versions of this kernel."""
+        for path in current_folder().glob(f"{self._stem()}-*{SUFFIX}"):
+            path.unlink(missing_ok=True)
+
+    def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
+        """Return the version for a signature; None if it must be compiled."""
+        target_context.refresh()
+        if not self._is_enabled:
+            return None
+        key = self._key(sig, target_context.codegen())
+        payload = _read(self._path(key), key)
+        if payload is None:
+            return None
+        reduced = pickle.loads(payload)
+        return CompileResult._rebuild(target_context, *reduced)
+
+    def save_overload(self, sig: Any, data: CompileResult) -> None:
+        """Keep a version that was just compiled, if the folder can be written."""
+        # What points into the memory of this process means nothing to another.
+        if not self._is_enabled or data.lifted or data.library.has_dynamic_globals:
+            return
+        if not is_writable():
+            return
+        key = self._key(sig, data.codegen)
+        _write(self._path(key), key, dumps(data._reduce()))
+
+    def _key(self, sig: Any, codegen: Any) -> str:
+        """Return everything that the machine code depends on."""
+        if not self._fingerprint:
+            self._fingerprint = fingerprint(self._function)
+        arguments = getattr(sig, "args", sig)
+        described = ", ".join(map(_type_name, arguments))
+        where = " ".join(map(str, codegen.magic_tuple()))
+        return f"{self._stem()}({described})\n{self._fingerprint}\n{compiler()}\n{where}\n"
+
+    def _stem(self) -> str:
+        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        return re.sub(r"[^\w.]", "_", name.removeprefix("tunesmith."))
+
+    def _path(self, key: str) -> Path:
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return current_folder() / f"{self._stem()}-{digest[:20]}{SUFFIX}"
+
+
+def cache_folder() -> Path:
+    """Return the folder in which everything is kept that can be made again."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("tunesmith", appauthor=False))
+
+
+def current_folder() -> Path:
+    """Return the folder of the kernels of this version, for this processor and these libraries."""
+    return cache_folder() / "kernels" / _folder_name()
+
+
+@cache
+def compiler() -> str:
+    """Describe what turns kernels into machine code."""
+    python = f"{platform.python_implementation()} {sys.version_info[:3]} {sys.abiflags}"
+    settings = " ".join(f"{name}={getattr(config, name, None)}" for name in _SETTINGS)
+    return (
+        f"tunesmith {__version__}, {python}, numba {numba.__version__}, "
+        f"llvmlite {llvmlite.__version__}, numpy {np.__version__}, {settings}"
+    )
+
+
+@cache
+def _folder_name() -> str:
+    from llvmlite.binding import get_host_cpu_features, get_host_cpu_name
+
+    processor = config.CPU_NAME or get_host_cpu_name()
+    features = config.CPU_FEATURES or get_host_cpu_features().flatten()
+    digest = hashlib.sha256(f"{compiler()} {processor} {features}".encode()).hexdigest()
+    return re.sub(r"[^\w.-]", "_", f"{__version__}-{processor}-{digest[:12]}")
+
+
+@cache
+def is_writable() -> bool:
+    """Tell whether kernels can be kept: in a folder that is ours, and that only we can write.
+
+    Whoever can write a file here has it run by us.
+    """
+    folder = current_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.TemporaryFile(dir=folder):
+            return _is_ours(folder)
+    except OSError:
+        return False
+
+
+def clear() -> tuple[int, int]:
+    """Remove all compiled kernels, of all versions; return how many there were, and their bytes."""
+    folder = cache_folder() / "kernels"
+    sizes = [path.stat().st_size for path in folder.rglob(f"*{SUFFIX}")]
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+    with contextlib.suppress(OSError):  # something else is in it
+        folder.parent.rmdir()
+    is_writable.cache_clear()
+    return len(sizes), sum(sizes)
+
+
+@cache
+def _is_ours(folder: Path) -> bool:
+    if not hasattr(os, "getuid"):
+        return True
+    about = folder.stat()
+    others = stat.S_IWGRP | stat.S_IWOTH
+    return about.st_uid == os.getuid() and not about.st_mode & others
+
+
+def _read(path: Path, key: str) -> bytes | None:
+    """Return the contents of a file if it is whole and was made of just this."""
+    try:
+        data = path.read_bytes()
+        if not _is_ours(path.parent):
+            return None
+    except OSError:
+        return None
+    begin = len(_MAGIC) + 32
+    body = data[begin:]
+    if data[:begin] != _MAGIC + hashlib.sha256(body).digest():
+        return None
+    head = key.encode() + b"\0"
+    return body[len(head) :] if body.startswith(head) else None
+
+
+def _write(path: Path, key: str, payload: bytes) -> None:
+    """Write a file whole or not at all; whoever comes last wins, with the same code."""
+    body = key.encode() + b"\0" + payload
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+        os.replace(temporary, path)
+    except OSError:  # a full disk, say: it is compiled again next time
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def _type_name(of: types.Type) -> str:
+    """Name a type; numba's own names say nothing of the module of a class."""
+    if isinstance(of, types.BaseNamedTuple):
+        inner = ", ".join(map(_type_name, of.types))
+        owner = of.instance_class
+        return f"{owner.__module__}.{owner.__qualname__}{owner._fields}({inner})"
+    if isinstance(of, types.BaseTuple):
+        return f"({', '.join(map(_type_name, of.types))})"
+    return str(of)
