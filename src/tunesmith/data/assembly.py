@@ -9,7 +9,6 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.copying import copy_to
 from tunesmith.data.candidates import CandidateSet, GroupId, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features, Gap
@@ -221,11 +220,7 @@ def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:
 
 @kernel
 def _scatter(source: Floats, at: Ints, target: Floats) -> None:
-    n = source.shape[0]
-    if n > 0 and at[n - 1] - at[0] == n - 1 and (at[1:] > at[:-1]).all():
-        copy_to(target, at[0], source)
-        return
-    for i in range(n):
+    for i in range(source.shape[0]):
         target[at[i]] = source[i]
 
 

@@ -88,9 +88,11 @@ def add_rows(dense: Floats, weights: Floats, scores: Floats, begin: int, end: in
     some = np.empty(weights.shape[1], np.int64)
     count = 0
     for d in range(weights.shape[1]):
-        if np.any(weights[:, d] != 0.0):
-            some[count] = d
-            count += 1
+        for v in range(weights.shape[0]):
+            if weights[v, d] != 0.0:
+                some[count] = d
+                count += 1
+                break
     fours = count - count % 4
     for lo in range(begin, end, BLOCK):
         hi = min(lo + BLOCK, end)

@@ -249,14 +249,15 @@ def _added(rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints) -> t
     """Add a line on the right, and where its derivation stands."""
     if lines == rows.shape[0]:
         more_rows, more_spans = np.empty((2 * lines, 3)), np.empty((2 * lines, 2), np.int64)
-        more_rows[:lines], more_spans[:lines] = rows, spans
+        copy_rows(more_rows, 0, rows)
+        copy_rows(more_spans, 0, spans)
         rows, spans = more_rows, more_spans
     rows[lines, 0] = -np.inf
     if lines > 0:
         last = rows[lines - 1]
         rows[lines, 0] = crossing(last[1], last[2], line[0], line[1])
     rows[lines, 1], rows[lines, 2] = line[0], line[1]
-    spans[lines] = span
+    spans[lines, 0], spans[lines, 1] = span[0], span[1]
     return rows, spans
 
 
@@ -264,7 +265,10 @@ def _added(rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints) -> t
 def _written(rows: Floats, spans: Ints, edges: Ids) -> tuple[Floats, Ints, Ids]:
     """Return lines with their derivations in the same order."""
     start = np.zeros(spans.shape[0] + 1, np.int64)
-    found = np.empty((spans[:, 1] - spans[:, 0]).sum(), np.int32)
+    size = 0
+    for i in range(spans.shape[0]):
+        size += spans[i, 1] - spans[i, 0]
+    found = np.empty(size, np.int32)
     for i in range(spans.shape[0]):
         begin, end = spans[i]
         start[i + 1] = start[i] + end - begin

@@ -118,10 +118,13 @@ def at_end(
             steepest = max(steep, steepest)
         now[n, 0], now[n, 1], choice[n] = best_score, best_slope, best
     gaps.gamma[place] = sign * np.inf
-    gaps.value[place], gaps.choice[place] = now[:-1], choice
     gaps.listed[place] = choice.shape[0]
-    gaps.node[place], gaps.edge[place] = np.arange(choice.shape[0]), np.arange(scores.shape[0])
-    gaps.end[place] = edge_start[1:] - edge0
+    copy_rows(gaps.value[place], 0, now[:-1])
+    for n in range(choice.shape[0]):
+        gaps.choice[place, n], gaps.node[place, n] = choice[n], n
+        gaps.end[place, n] = edge_start[n + 1] - edge0
+    for e in range(scores.shape[0]):
+        gaps.edge[place, e] = e
 
 
 @kernel

@@ -66,7 +66,7 @@ def read_edges(data: bytes, begin: int, interner: Interner) -> tuple[EdgeArrays,
         np.empty(most, np.int32),
     )
     # The NUL at the end stops every loop.
-    array = np.frombuffer(bytearray(data + b"\0"), np.uint8)
+    array = np.frombuffer(data + b"\0", np.uint8)
     scratch = np.empty(len(data), np.uint8)
     while True:
         status, end, count = _read_edges(array, begin, room, scratch, *interner.tables)

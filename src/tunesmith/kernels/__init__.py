@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 
 from tunesmith.kernels.cache import KernelCache
@@ -47,4 +48,24 @@ def _compile(function: F, inline: str) -> F:
     if isinstance(dispatcher, CPUDispatcher):  # with NUMBA_DISABLE_JIT the function itself
         # What ``cache=True`` does, with our own cache in the place of numba's.
         dispatcher._cache = KernelCache(function)
+        dispatcher.get_call_template = _with_plain_types(dispatcher.get_call_template)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def _with_plain_types(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Let calls from other kernels that differ in the types of numbers alone use one version.
+
+    numba would compile a kernel once more for each constant that it is called with, and for
+    numbers of 32 bits beside those of 64.
+    """
+
+    def find_template(arguments: Any, keywords: Any) -> Any:
+        plain = tuple(map(_plain_type, arguments))
+        return find(plain, {name: _plain_type(one) for name, one in keywords.items()})
+
+    return find_template
+
+
+def _plain_type(of: types.Type) -> types.Type:
+    of = types.unliteral(of)
+    return types.int64 if isinstance(of, types.Integer) and of.signed else of
