@@ -12,8 +12,13 @@ Show = Callable[[str, float, float | None, str], None]
 #: Called with a line, and whether it is a detail that only some want to know.
 Tell = Callable[[str, bool], None]
 
+#: Called with how many kernels were compiled so far, and whether one is being compiled now.
+Compiling = Callable[[int, bool], None]
+
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+# Kernels are compiled in whatever thread needs them first: not a variable of one context.
+_compiling: Compiling | None = None
 
 
 def show_with(show: Show | None) -> None:
@@ -80,3 +85,15 @@ def tell(line: str, is_detail: bool = True) -> None:
     listener = _tell.get()
     if listener is not None:
         listener(line, is_detail)
+
+
+def tell_of_compiling(listener: Compiling | None) -> None:
+    """Have a function told whenever the compiler begins or ends with a kernel."""
+    global _compiling  # noqa: PLW0603
+    _compiling = listener
+
+
+def compiling(compiled: int, is_busy: bool) -> None:
+    """Tell how many kernels were compiled so far, and whether one is being compiled now."""
+    if _compiling is not None:
+        _compiling(compiled, is_busy)

@@ -234,7 +234,8 @@ def build(arguments: Sequence[str]) -> typer.Typer:
             has_engine = name in engine_options.COMMANDS
             if has_engine:
                 function = engine_options.with_engine(function)
-            app.command(name, cls=Sectioned if has_engine else None)(_framed(function))
+            framed = _framed(function, arguments)
+            app.command(name, cls=Sectioned if has_engine else None)(framed)
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app
@@ -275,7 +276,7 @@ def _placeholder() -> None:
     """Stand in the help for a command that is not asked for."""
 
 
-def _framed(function: Callable[..., None]) -> Callable[..., None]:
+def _framed(function: Callable[..., None], arguments: Sequence[str]) -> Callable[..., None]:
     """Give a command the options that all share; ``session`` is passed to it."""
 
     def framed(
@@ -287,7 +288,7 @@ def _framed(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         session = Session(quiet, verbose)
         try:
-            with _ended_kindly(), _session(session, threads):
+            with _ended_kindly(), _session(session, threads, arguments):
                 function(session=session, **options)
                 sys.stdout.flush()
         except KeyboardInterrupt:
@@ -333,19 +334,24 @@ def _ended_kindly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _session(session: Session, threads: int | None) -> Iterator[None]:
+def _session(session: Session, threads: int | None, arguments: Sequence[str]) -> Iterator[None]:
+    from tunesmith.cli.compiling import CompilingBar, expected_kernels
     from tunesmith.parallel import local
-    from tunesmith.progress import show_with, tell_with
+    from tunesmith.progress import show_with, tell_of_compiling, tell_with
 
     with warnings.catch_warnings(), local.threads(threads), _progress_bar(session) as show:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = session.warn
         show_with(show)
+        # Where nobody waits at a terminal, output does not depend on what is compiled already.
+        say = session.note if show is None else session.say
+        tell_of_compiling(CompilingBar(say, show, expected_kernels(arguments)))
         tell_with(lambda line, is_detail: session.note(line) if is_detail else session.say(line))
         try:
             yield
         finally:
             show_with(None)
+            tell_of_compiling(None)
             tell_with(None)
 
 

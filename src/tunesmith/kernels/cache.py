@@ -20,6 +20,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import warnings
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -45,6 +46,9 @@ _SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO
 
 class KernelCache(_Cache):  # type: ignore[misc]
     """The compiled versions of one kernel; what numba asks in the place of its own cache."""
+
+    #: How many kernels this process has loaded.
+    loaded = 0
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
@@ -78,8 +82,9 @@ class KernelCache(_Cache):  # type: ignore[misc]
         payload = _read(self._path(key), key)
         if payload is None:
             return None
-        reduced = pickle.loads(payload)
-        return CompileResult._rebuild(target_context, *reduced)
+        loaded = CompileResult._rebuild(target_context, *pickle.loads(payload))
+        KernelCache.loaded += 1
+        return loaded
 
     def save_overload(self, sig: Any, data: CompileResult) -> None:
         """Keep a version that was just compiled, if the folder can be written."""
@@ -87,6 +92,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if not self._is_enabled or data.lifted or data.library.has_dynamic_globals:
             return
         if not is_writable():
+            _warn()
             return
         key = self._key(sig, data.codegen)
         _write(self._path(key), key, dumps(data._reduce()))
@@ -158,6 +164,15 @@ def is_writable() -> bool:
             return _is_ours(folder)
     except OSError:
         return False
+
+
+@cache
+def _warn() -> None:
+    message = (
+        f"{cache_folder()}: compiled kernels cannot be kept there, so that every command compiles "
+        f"them again; set {VARIABLE} to a folder of yours"
+    )
+    warnings.warn(message, stacklevel=2)
 
 
 def clear() -> tuple[int, int]:

@@ -1,20 +1,21 @@
-"""How long compiling kernels took, and who is told when it begins."""
+"""How long kernels take to compile, so that no step counts it as its own."""
 
 from __future__ import annotations
 
+import gc
+import logging
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from numba.core import event
 
-#: Called with the number of our kernels that this process has compiled so far, and with
-#: whether compiling has just paused: True when the outermost kernel is done.
-Listener = Callable[[int, bool], None]
+from tunesmith import progress
+
+OURS = __name__.partition(".")[0]
 
 
-class _Compiler(event.Listener):  # type: ignore[misc]
+class _Watch(event.Listener):  # type: ignore[misc]
     """Adds up the time during which any kernel is compiled; numba compiles one at a time."""
 
     def __init__(self) -> None:
@@ -22,50 +23,55 @@ class _Compiler(event.Listener):  # type: ignore[misc]
         self._depth = 0
         self._begin = 0.0
         self._seconds = 0.0
+        self._collects = False
         self.compiled = 0
-        self.listener: Listener | None = None
 
     def on_start(self, event: Any) -> None:
+        """Take the time when the outermost kernel begins to be compiled."""
         with self._lock:
-            if self._depth == 0:
-                self._begin = time.perf_counter()
             self._depth += 1
-        if self.listener is not None:
-            self.listener(self.compiled, False)
+            is_first = self._depth == 1
+            if is_first:
+                self._begin = time.perf_counter()
+                # The compiler makes millions of objects that live until it ends.
+                self._collects = gc.isenabled()
+                gc.disable()
+        if is_first:
+            if not self.compiled:
+                logging.getLogger(__name__).info("compiling kernels, once per installation")
+            progress.compiling(self.compiled, True)
 
     def on_end(self, event: Any) -> None:
+        """Add the time when the outermost kernel is compiled."""
+        module = event.data["dispatcher"].py_func.__module__ or ""
         with self._lock:
+            self.compiled += module.partition(".")[0] == OURS
             self._depth -= 1
-            is_done = self._depth == 0
-            if is_done:
+            is_busy = self._depth > 0
+            if not is_busy:
                 self._seconds += time.perf_counter() - self._begin
-            module = event.data["dispatcher"].py_func.__module__ or ""
-            self.compiled += module.partition(".")[0] == "tunesmith"
-        if self.listener is not None:
-            self.listener(self.compiled, is_done)
+                if self._collects:
+                    gc.enable()
+        progress.compiling(self.compiled, is_busy)
 
     def seconds(self) -> float:
+        """Return the time so far, that of a kernel in work included."""
         with self._lock:
             running = time.perf_counter() - self._begin if self._depth else 0.0
             return self._seconds + running
 
 
-_compiler = _Compiler()
+_watch = _Watch()
 
 
 def watch_compiler() -> None:
     """Begin to measure; called once, before the first kernel is compiled."""
-    event.register("numba:compile", _compiler)
-
-
-def tell_of_compiling(listener: Listener | None) -> None:
-    """Have a function told whenever a kernel begins or ends to be compiled, in whatever thread."""
-    _compiler.listener = listener
+    event.register("numba:compile", _watch)
 
 
 def compiled_kernels() -> int:
     """Return how many of our kernels this process has compiled."""
-    return _compiler.compiled
+    return _watch.compiled
 
 
 def working_seconds() -> float:
@@ -73,4 +79,4 @@ def working_seconds() -> float:
 
     Differences of it are what a step took, whether or not it was the first of its kind.
     """
-    return time.perf_counter() - _compiler.seconds()
+    return time.perf_counter() - _watch.seconds()

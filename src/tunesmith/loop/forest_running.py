@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -13,6 +12,7 @@ from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, check_decoded, check_forests
 from tunesmith.inference.asking import oracle_at
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_forests
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
@@ -151,7 +151,7 @@ class LiveRun(ForestRun):
         self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
     ) -> dict[str, Any]:
         """Go over all sentences once."""
-        begun = time.perf_counter()
+        begun = working_seconds()
         number = len(rounds) - 1
         learning = self._learner(rounds)
         try:
@@ -173,7 +173,7 @@ class LiveRun(ForestRun):
             "history": [{**score, "round": number + 1, **done.entry}],
             "certificate": None,
             "line_searches": 0,
-            "loop_seconds": time.perf_counter() - begun,
+            "loop_seconds": working_seconds() - begun,
             "memory": learning.memory(),
         }
 

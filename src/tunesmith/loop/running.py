@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from tunesmith.decoders.base import (
     disobedient,
 )
 from tunesmith.errors import TunesmithError
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.records import damaged
@@ -222,10 +222,10 @@ class Run:
 
         def timed(make: Callable[[Path | None], T]) -> Callable[[Path | None], T]:
             def decode(folder: Path | None) -> T:
-                begun = time.perf_counter()
+                begun = working_seconds()
                 with self._warnings() as said:
                     found = make(folder)
-                seconds = time.perf_counter() - begun
+                seconds = working_seconds() - begun
                 note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
                 # Before the candidates: once they are there, nobody decodes again.
                 state.record(f"{step}-decoding", lambda: note)
@@ -291,7 +291,7 @@ class Run:
         self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
     ) -> dict[str, Any]:
         """Return what tuning comes to, as JSON; ``said`` is what has been warned of meanwhile."""
-        begun = time.perf_counter()
+        begun = working_seconds()
         start = rounds[-1].weights
         tuner = self.tuner.after([one.weights for one in rounds])
         dev = self.lists["dev"].merged if self.dev_chooses else None
@@ -303,7 +303,7 @@ class Run:
                 np.random.default_rng([self.seed, len(rounds) - 1]),
                 **self.fit_options,
             )
-        return {**found.to_dict(), "loop_seconds": time.perf_counter() - begun}
+        return {**found.to_dict(), "loop_seconds": working_seconds() - begun}
 
     @contextmanager
     def _warnings(self) -> Iterator[list[warnings.WarningMessage]]:

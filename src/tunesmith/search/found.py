@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from tunesmith.arrays import Floats
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.progress import progress
 from tunesmith.search.problem import Problem
 
@@ -22,18 +22,18 @@ class Limits:
         At most so much time, so many tested choices, so much memory for what is still open;
         None is no limit.
     begun
-        When the time began, by ``time.perf_counter``.
+        When the time began, by :func:`~tunesmith.kernels.compiling.working_seconds`.
     """
 
     seconds: float | None = None
     tests: int | None = None
     megabytes: float | None = None
-    begun: float = field(default_factory=time.perf_counter)
+    begun: float = field(default_factory=working_seconds)
 
     @property
     def passed(self) -> float:
         """Seconds since the beginning."""
-        return time.perf_counter() - self.begun
+        return working_seconds() - self.begun
 
     @property
     def left(self) -> float:

@@ -14,7 +14,6 @@ without a change of any winner. Others are rounding, and no weights of few digit
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +23,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
 from tunesmith.search.plane_arcs import Arcs, divide
@@ -163,7 +163,8 @@ def search_slice(
     tolerance
         The radius τ of the smallest region that counts.
     until
-        When to stop, by ``time.perf_counter``, with the best found so far.
+        When to stop, by :func:`~tunesmith.kernels.compiling.working_seconds`, with the best
+        found so far.
     """
     return _Search(hypotheses, where, tolerance).run(until)
 
@@ -187,7 +188,7 @@ class _Search:
             return PlaneFound(only, 1.0, True, 0, 0, 0)
         found: list[Stretches] = []
         size = ROUND * thread_count()
-        while len(found) < len(self.pieces) and time.perf_counter() < until:
+        while len(found) < len(self.pieces) and working_seconds() < until:
             found += map_pieces(self._walk, self.pieces[len(found) : len(found) + size])
             progress("regions", len(found), len(self.pieces))
         point, radius = self._judge(found)

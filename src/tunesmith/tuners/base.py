@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.asking import hypotheses_of, oracle_at
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
@@ -201,7 +201,7 @@ class Tuner(ABC):
         seed, runs, combine, normalise = (
             about[name] for name in ("seed", "runs", "combine", "normalise")
         )
-        begun = time.perf_counter()
+        begun = working_seconds()
         with _recorded() as said:
             others = [one.metric for one in beside]
             guard(tuning, held_out.dev, held_out.test, others, len(self.settings()))
@@ -212,7 +212,7 @@ class Tuner(ABC):
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
             with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
                 stages = run_all(ready, task, generator, runs)
-        seconds = time.perf_counter() - begun
+        seconds = working_seconds() - begun
         with _recorded() as said_last:
             found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
         best = ready.choose(found, tuning.metric)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
@@ -68,7 +68,7 @@ class Plane(Tuner):
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Search everywhere; the start itself is a choice too."""
-        begun = time.perf_counter()
+        begun = working_seconds()
         until = np.inf if self.time_limit is None else begun + self.time_limit
         hypotheses = ListHypotheses(tuning)
         spread = hypotheses.spread()
@@ -85,7 +85,7 @@ class Plane(Tuner):
         history = [_entry(first, None, 0)]
         if best is not first:
             history.append(_entry(best, "plane", found.lines) | {"radius": found.radius})
-        seconds = time.perf_counter() - begun
+        seconds = working_seconds() - begun
         certificate = _certificate(tuning, best, found, seconds)
         if varied:
             a, b = (hypotheses.names[d] for d in varied)

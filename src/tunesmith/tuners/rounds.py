@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from tunesmith.arrays import Floats
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.asking import total_at, usual_lists, winners
 from tunesmith.inference.lists import best
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
@@ -241,9 +241,9 @@ def _learnt_apart(
     rng: np.random.Generator,
 ) -> list[Outcome]:
     """Learn with one setting, in another process."""
-    begun = time.perf_counter()
+    begun = working_seconds()
     found = tuner._learnt(tuning, setting, begin, rng)
-    taken = time.perf_counter() - begun
+    taken = working_seconds() - begun
     # All rounds of a setting come at once, with the first of them.
     return [replace(one, seconds=0.0 if k else taken) for k, one in enumerate(found)]
 

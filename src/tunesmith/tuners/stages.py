@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
 from tunesmith.inference.sharing import works_elsewhere
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
@@ -222,15 +222,15 @@ def run_all(
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
-        begun = time.perf_counter()
+        begun = working_seconds()
         outcomes = (
             algorithm.stages(task.tuning, task.first, own) if ended is None else ended[number]
         )
         for k, outcome in enumerate(outcomes):
             found[k].append(outcome)
-            taken = time.perf_counter() - begun
+            taken = working_seconds() - begun
             seconds[k] += taken if outcome.seconds is None else outcome.seconds
-            begun = time.perf_counter()
+            begun = working_seconds()
             if len(settings) > 1:
                 progress("settings", k + 1, len(settings))
     if runs > 1:
@@ -248,9 +248,9 @@ def _run_apart(
 def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Let an algorithm run to its end, and say what each outcome took."""
     found = []
-    begun = time.perf_counter()
+    begun = working_seconds()
     for outcome in outcomes:
-        now = time.perf_counter()
+        now = working_seconds()
         taken = now - begun if outcome.seconds is None else outcome.seconds
         found.append(replace(outcome, seconds=taken))
         begun = now
