@@ -198,8 +198,8 @@ def _is_ours(folder: Path) -> bool:
     return about.st_uid == os.getuid() and not about.st_mode & others
 
 
-def _read(path: Path, key: str) -> bytes | None:
-    """Return the contents of a file if it is whole and was made of just this."""
+def read_entry(path: Path) -> tuple[str, bytes] | None:
+    """Return what a file was made of, and its contents; None unless it is whole and ours."""
     try:
         data = path.read_bytes()
         if not _is_ours(path.parent):
@@ -210,8 +210,13 @@ def _read(path: Path, key: str) -> bytes | None:
     body = data[begin:]
     if data[:begin] != _MAGIC + hashlib.sha256(body).digest():
         return None
-    head = key.encode() + b"\0"
-    return body[len(head) :] if body.startswith(head) else None
+    key, _, payload = body.partition(b"\0")
+    return key.decode(), payload
+
+
+def _read(path: Path, key: str) -> bytes | None:
+    entry = read_entry(path)
+    return entry[1] if entry is not None and entry[0] == key else None
 
 
 def _write(path: Path, key: str, payload: bytes) -> None:

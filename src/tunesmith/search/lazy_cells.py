@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
-from tunesmith.copying import copy_to
+from tunesmith.copying import copy_rows, copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.active_set import (
     FEASIBLE,
@@ -383,12 +383,12 @@ def test_cells(
         if _shows(lists, work, left, m, right, n, rights, row):
             copy_to(witness, 0, left.vectors[m])
             work.numbers[SHOWN] += 1
-            copy_to(found.rows[c], 0, left.rows[m])
+            copy_rows(found.rows[c], 0, left.rows[m])
             found.counts[c] = left.counts[m]
         elif _shows(lists, work, right, n, left, m, lefts, row):
             copy_to(witness, 0, right.vectors[n])
             work.numbers[SHOWN] += 1
-            copy_to(found.rows[c], 0, right.rows[n])
+            copy_rows(found.rows[c], 0, right.rows[n])
             found.counts[c] = right.counts[n]
         else:
             verdicts[c] = _test(lists, work, order, left, m, right, n, row)
@@ -398,7 +398,7 @@ def test_cells(
             for value in witness:
                 square += value * value
             witness /= np.sqrt(square)
-            copy_to(found.rows[c], 0, work.rows[: witness.shape[0]])
+            copy_rows(found.rows[c], 0, work.rows[: witness.shape[0]])
             found.counts[c] = work.active[0]
         verdicts[c] = FEASIBLE
         copy_to(found.vectors[c], 0, witness)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tunesmith.arrays import Ints
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.extreme import Lists
 
@@ -63,7 +64,7 @@ def insert(conflicts: Conflicts, members: Ints, first: int) -> None:
         if fewest < 0 or conflicts.watched[point - first] < conflicts.watched[fewest]:
             fewest = point - first
     place = conflicts.place[0] % conflicts.sets.shape[0]
-    conflicts.sets[place] = members
+    copy_to(conflicts.sets[place], 0, members)
     conflicts.place[0] += 1
     watch = conflicts.watch[fewest]
     conflicts.watched[fewest] += 1

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
+from tunesmith.copying import copy_to
 from tunesmith.kernels import kernel
 from tunesmith.search.plane_arcs import frame
 
@@ -88,7 +89,7 @@ def _walls(points: Floats, start: Ints, half: Floats, inside: Floats) -> Floats:
                 walls[count] /= np.sqrt(length)
                 count += 1
     if half[0] ** 2 + half[1] ** 2 + half[2] ** 2 > 0.0:
-        walls[count] = half
+        copy_to(walls[count], 0, half)
         count += 1
     return walls[:count]
 

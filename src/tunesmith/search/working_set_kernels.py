@@ -7,6 +7,7 @@ difference names are *places*, and vectors have one number a place, not one a fe
 from __future__ import annotations
 
 from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.copying import copy_to
 from tunesmith.inference.examples import write_difference
 from tunesmith.kernels import kernel
 
@@ -228,7 +229,8 @@ def write_received(
             source += 1
             count += 1
     set_starts[counts.shape[0]] = count
-    places[:first], entries[:first] = features, values
+    copy_to(places, 0, features)
+    copy_to(entries, 0, values)
     found: int = find_places(
         0, first, weights, rates, 0, places, place_of, known, before, known_rates
     )

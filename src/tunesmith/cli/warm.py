@@ -1,0 +1,192 @@
+"""Small runs of all commands, so that whatever they need is compiled."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import resources
+from pathlib import Path
+
+from tunesmith.cli.app import DONE, main
+from tunesmith.progress import progress, shown
+
+SENTENCES = 6
+CANDIDATES = 8
+PAIRS = 40
+
+FORMATS = ("cdec", "joshua", "travatar", "marian", "jsonl", "csv", "tsv", "arrow", "parquet")
+FOREST_FORMATS = ("arrow", "cdec-forest", "joshua-hypergraph", "moses-hypergraph")
+METRICS = ("bleu", "sentence-bleu", "ter", "chrf", "chrf++", "wer", "cer", "sum(bleu,-0.5*ter)")
+
+FEW = "--keep LM0 --keep WordPenalty0 --keep Distortion0"
+
+#: Tuners with their variants, and whether they work on forests too.
+TUNERS: tuple[tuple[str, bool], ...] = (
+    ("mert --restarts 1", True),
+    ("mert --restarts 0 --directions gradient", True),
+    ("mert --restarts 0 --directions powell --smoothing mean", False),
+    ("mert --restarts 0 --directions random --smoothing min", False),
+    ("mert --restarts 0 --penalty l2-normalized --strength 0.01", False),
+    ("mert --restarts 0 --penalty l0 --strength 0.01", False),
+    ("mert --restarts 0 --metric ter", True),
+    ("pro", True),
+    ("pro --learn hinge", False),
+    ("batch-mira --passes 2", True),
+    ("ramp --iterations 1 --passes 1", True),
+    ("min-risk --epochs 2 --steps 3", True),
+    ("min-risk --method online --epochs 1", True),
+    ("mira --epochs 1", True),
+    ("mira --epochs 1 --learners 2 --parallel async", True),
+    ("mira --epochs 1 --objective document", True),
+    ("mira --epochs 1 --metric wer", True),
+    ("arow --epochs 1", True),
+    ("sgd --epochs 1 --reference bold", True),
+    ("perceptron --epochs 1 --reference local", True),
+    (f"lp-mert {FEW} --metric sentence-bleu --test-limit 50", False),
+    (f"lp-mert {FEW} --metric sentence-bleu --search lazy --test-limit 50", False),
+    (f"lp-mert {FEW} --metric sentence-bleu --search beam --beam 20", False),
+    (f"plane {FEW} --metric sentence-bleu", False),
+)
+
+SPARSE = (
+    "mert --restarts 1",
+    "mert --restarts 0 --directions gradient",
+    "pro",
+    "mira --epochs 1",
+    "batch-mira --passes 2",
+    "min-risk --epochs 1 --steps 3",
+)
+
+
+def warm_up() -> list[str]:
+    """Run all commands on a few sentences; return those that failed, which should be none."""
+    show, failed = shown(), []
+    with tempfile.TemporaryDirectory(prefix="tunesmith-warm-") as folder, _within(Path(folder)):
+        _write_samples()
+        jobs = list(_jobs())
+        for number, job in enumerate(jobs):
+            show("compiling kernels", number, len(jobs), job.split(" --")[0])
+            code, told = _run(job)
+            if code != DONE and "pip install" not in told:  # an extra that is not installed
+                failed.append(f"{job}: {told}")
+        progress("compiling kernels", len(jobs), len(jobs))
+    return failed
+
+
+def _jobs() -> Iterator[str]:
+    """Yield command lines in the order in which they must run."""
+    lists = "--candidates small.nbest --references small.ref"
+    chosen = "--references small.ref --weights weights"
+    weighed = f"--candidates small.nbest {chosen}"
+    yield from (f"evaluate {weighed} --metric {metric}" for metric in METRICS)
+    for name in FORMATS:
+        yield f"convert --candidates small.nbest --references small.ref --to {name} --out as.{name}"
+        yield f"evaluate --candidates as.{name} --format {name} {chosen}"
+    yield "rerank --candidates small.nbest --weights weights --nbest --out best"
+    yield "synth --sentences 5 --candidates 4 --features 6 --out made"
+    yield from (f"tune {lists} --start weights --tuner {tuner}" for tuner, _ in TUNERS)
+    sparse = "--candidates sparse.cdec --references small.ref"
+    yield from (f"tune {sparse} --tuner {tuner}" for tuner in SPARSE)
+    yield f"surface {weighed} --feature LM0 --out surface.html"
+    yield f"certify {weighed} --metric sentence-bleu --time-limit 0.1"
+    yield f"surface {weighed} --plane LM0,WordPenalty0 --time-limit 0.1 --out map.png"
+    yield f"tune {lists} --start weights --restarts 0 --out tuned.json"
+    yield "report tuned.json --out page.html"
+    few = "--resamples 20 --randomizations 20"
+    yield f"compare {lists} --system a=weights --system b=tuned.json {few}"
+    yield f"compare --references text --system a=text --system b=source {few} --metric ter"
+    train = "train --source source --target text --alignment links --order 3"
+    yield f"{train} --out model --text"
+    yield "decode --model model --input small.source --nbest 5 --to cdec --out decoded.nbest"
+    yield "decode --model model --input small.source --forest decoded.jsonl --to cdec-forest"
+    yield "decode --model model --input small.source --lexical 5 --out decoded.text"
+    forests = "--forests decoded.jsonl --references small.text"
+    for name in FOREST_FORMATS:
+        yield f"convert --forests decoded.jsonl --to {name} --out forests.{name}"
+        yield f"evaluate --forests forests.{name} --format {name} --references small.text"
+    weights = "--weights forest.weights"
+    yield f"tune {forests} --restarts 0 --out forest.weights"
+    yield from (f"evaluate {forests} {weights} --metric {metric}" for metric in METRICS)
+    yield f"rerank --forests decoded.jsonl {weights} --nbest --list-size 3 --out best"
+    yield f"evaluate {forests} {weights} --prune density:5"
+    for how in ("rerank", "linear", "kbest"):
+        yield f"tune {forests} --tuner mira --epochs 1 --forest-search {how}"
+    yield from (
+        f"tune {forests} --tuner {tuner}" for tuner, is_for_forests in TUNERS if is_for_forests
+    )
+
+
+def _write_samples() -> None:
+    """Write a few sentences of the bundled lists, and text to train a small model on."""
+    bundled = resources.files("tunesmith") / "bundled"
+    with gzip.open(io.BytesIO((bundled / "tune.nbest.gz").read_bytes()), "rt") as file:
+        kept: dict[str, list[str]] = {}
+        for line in file:
+            number = line.split(" ", 1)[0]
+            if int(number) >= SENTENCES:
+                break
+            kept.setdefault(number, []).append(line)
+    lines = [line for group in kept.values() for line in group[:CANDIDATES]]
+    target = (bundled / "tune.ref").read_text("utf-8").splitlines()[:PAIRS]
+    source = (bundled / "tune.src").read_text("utf-8").splitlines()[:PAIRS]
+    links = [
+        " ".join(f"{i}-{min(i, len(there.split()) - 1)}" for i in range(len(here.split())))
+        for here, there in zip(source, target, strict=True)
+    ]
+    write = _writer()
+    write("small.nbest", "".join(lines))
+    # Features that few candidates have are stored in another way.
+    bars = [line.split(" ||| ") for line in lines]
+    write(
+        "sparse.cdec",
+        _joined(
+            [f"{name} ||| {text} ||| LM={len(text)} {_rare(text)} ||| 0" for name, text, *_ in bars]
+        ),
+    )
+    write("small.ref", _joined(target[:SENTENCES]))
+    write("weights", (bundled / "weights.initial").read_text("utf-8"))
+    write("source", _joined(source))
+    write("text", _joined(target))
+    write("links", _joined(links))
+    short = [k for k in range(PAIRS) if 2 <= len(source[k].split()) <= 8][:4]
+    write("small.source", _joined([source[k] for k in short]))
+    write("small.text", _joined([target[k] for k in short]))
+
+
+def _rare(text: str) -> str:
+    return " ".join(f"{word}=1" for word in sorted(set(text.split()))[:2] if "=" not in word)
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _writer() -> Callable[[str, str], int]:
+    return lambda name, text: Path(name).write_text(text, "utf-8")
+
+
+def _run(job: str) -> tuple[int, str]:
+    """Run a command in this process; return its exit code and what it said last."""
+    said = io.StringIO()
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(said),
+        warnings.catch_warnings(),
+    ):
+        code = main([*job.split(), "--quiet"])
+    return code, said.getvalue().strip().rpartition("\n")[2]
+
+
+@contextlib.contextmanager
+def _within(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
