@@ -21,7 +21,12 @@ class CopyEngine(Engine):
         self.pieces = 0
 
     def map(
-        self, work: Callable[..., Any], data: Any, pieces: Sequence[Any], *common: Any
+        self,
+        work: Callable[..., Any],
+        data: Any,
+        pieces: Sequence[Any],
+        *common: Any,
+        made: object = None,
     ) -> list[Any]:
         held = next((copy for one, copy in self.sent if one is data), None)
         if held is None:

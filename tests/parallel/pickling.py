@@ -22,16 +22,16 @@ class PicklingEngine(Engine):
         self.workers = workers
         self.maps = []
 
-    def map(self, work, data, pieces, *common):
+    def map(self, work, data, pieces, *common, made=None):
         """Send data, pieces and results as bytes."""
         self.maps.append((work.__name__, len(pieces)))
         held = packed((work, data, common)).block()
-        found = []
+        found = {} if made is None else made
         with working_on(None), threads(1):
-            for piece in pieces:
+            for number, piece in enumerate(pieces):
                 own, copy, about = unpacked(held)
-                found.append(_sent(own(copy, _sent(piece), *about)))
-        return found
+                found[number] = _sent(own(copy, _sent(piece), *about))
+        return list(found.values())
 
     def actors(self, make, data, seeds):
         """Nobody asks for them."""

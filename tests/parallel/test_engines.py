@@ -58,8 +58,10 @@ def answers(actors, count):
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 300])
 def test_results_come_in_the_order_of_the_pieces(engine, count):
     data = np.arange(5.0)
-    found = engine.map(engine_work.added, data, range(count), 0.5, 0.25)
+    made = {}
+    found = engine.map(engine_work.added, data, range(count), 0.5, 0.25, made=made)
     assert found == [10.0 + k + 0.75 for k in range(count)]
+    assert made == dict(enumerate(found))
 
 
 def test_the_engine_in_force_does_what_is_shared_out(engine):

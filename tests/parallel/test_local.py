@@ -124,3 +124,43 @@ def test_pieces_cover_everything_once():
 def test_no_threads_is_an_error():
     with pytest.raises(UsageError, match="threads is 0"), threads(0):
         pass
+
+
+def test_results_are_there_before_the_last() -> None:
+    for count in (1, 2):
+        made: dict[int, int] = {}
+
+        def work(piece: int, made: dict[int, int] = made) -> int:
+            if piece == 3:
+                while len(made) < 3:
+                    time.sleep(0.001)
+                raise KeyError(piece)
+            return piece * piece
+
+        with threads(count), pytest.raises(KeyError):
+            map_pieces(work, range(4), made)
+        assert made == {0: 0, 1: 1, 2: 4}
+
+
+def test_pieces_of_pieces_end_when_nobody_waits_for_them() -> None:
+    begun = threading.Event()
+    ended: list[BaseException] = []
+
+    def long(_: int) -> None:
+        begun.set()
+        try:
+            while True:  # until it is told
+                map_pieces(lambda piece: time.sleep(0.001), [0])
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    def work(piece: int) -> None:
+        if piece == 0:
+            begun.wait()
+            raise KeyError(piece)
+        map_pieces(long, [0])
+
+    with threads(2), pytest.raises(KeyError):
+        map_pieces(work, [0, 1])
+    assert len(ended) == 1

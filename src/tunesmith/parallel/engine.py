@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -82,7 +82,12 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, work: Callable[..., R], data: Any, pieces: Sequence[Any], *common: Any
+        self,
+        work: Callable[..., R],
+        data: Any,
+        pieces: Sequence[Any],
+        *common: Any,
+        made: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Return ``[work(data, piece, *common) for piece in pieces]``.
 
@@ -96,6 +101,9 @@ class Engine(ABC):
             What differs from call to call.
         common
             What is the same for all, and small: weights.
+        made
+            Is given each result as it comes, by the number of its piece: what there is if an
+            interrupt comes.
         """
 
     @abstractmethod
@@ -140,6 +148,12 @@ def working_on(engine: Engine | None) -> Iterator[None]:
         _engine.reset(token)
 
 
-def map_over(data: Any, work: Callable[..., R], pieces: Sequence[Any], *common: Any) -> list[R]:
+def map_over(
+    data: Any,
+    work: Callable[..., R],
+    pieces: Sequence[Any],
+    *common: Any,
+    made: MutableMapping[int, R] | None = None,
+) -> list[R]:
     """Return ``[work(data, piece, *common) for piece in pieces]``, by whoever works."""
-    return current_engine().map(work, data, pieces, *common)
+    return current_engine().map(work, data, pieces, *common, made=made)

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -40,18 +40,31 @@ if hasattr(os, "register_at_fork"):
 class _Share:
     """The threads that pieces have among them: more for each when fewer are left."""
 
-    def __init__(self, total: int, runs: int) -> None:
-        self._total, self._left = total, runs
+    def __init__(self, total: int, runs: int, above: _Share | None) -> None:
+        self._total, self._left, self._above = total, runs, above
         self._lock = threading.Lock()
+        self._stop = threading.Event()
 
     def done(self) -> None:
         """Give back the threads of a run."""
         with self._lock:
             self._left -= 1
 
+    def stop(self) -> None:
+        """Have pieces, and pieces of pieces, end as soon as they can: nobody waits for them."""
+        self._stop.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop.is_set() or (self._above is not None and self._above.is_stopped)
+
     @property
     def of_one(self) -> int:
         return max(1, self._total // max(1, self._left))
+
+
+class _Stopped(BaseException):
+    """Ends a piece of work that nobody waits for."""
 
 
 _threads: ContextVar[int | _Share | None] = ContextVar("threads", default=None)
@@ -114,25 +127,50 @@ def threads_of_piece(count: int) -> Iterator[None]:
         _threads.reset(token)
 
 
-def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
+def end_if_unwanted() -> None:
+    """End the piece of work that this is within if an error or an interrupt has stopped it.
+
+    For long pieces, between two steps; :func:`map_pieces` does so itself for pieces of pieces.
+    """
+    held = _threads.get()
+    if isinstance(held, _Share) and held.is_stopped:
+        raise _Stopped
+
+
+def map_pieces(
+    work: Callable[[T], R], pieces: Sequence[T], made: MutableMapping[int, R] | None = None
+) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
     Calls within a piece share out the threads that are left over. An error or an interrupt
-    stops pieces that have not begun.
+    stops pieces that have not begun, and those that have where they call this.
+
+    Parameters
+    ----------
+    made
+        Is given each result as it comes, by the number of its piece: what there is if an
+        interrupt comes.
     """
+    made = {} if made is None else made
+
+    def do(number: int) -> R:
+        end_if_unwanted()
+        made[number] = found = work(pieces[number])
+        return found
+
     total = thread_count()
     count = min(total, len(pieces))
     if count <= 1:
-        return [work(piece) for piece in pieces]
-    stop = threading.Event()
+        return [do(number) for number in range(len(pieces))]
     size = max(1, len(pieces) // (RUNS * count))
     runs = range(0, len(pieces), size)
-    share = _Share(total, len(runs))
+    above = _threads.get()
+    share = _Share(total, len(runs), above if isinstance(above, _Share) else None)
 
     def run(first: int) -> list[R]:
         _threads.set(share)
         try:
-            return [work(piece) for piece in pieces[first : first + size] if not stop.is_set()]
+            return [do(number) for number in range(first, min(first + size, len(pieces)))]
         finally:
             share.done()
 
@@ -141,7 +179,7 @@ def map_pieces(work: Callable[[T], R], pieces: Sequence[T]) -> list[R]:
             futures = [pool.submit(run, first) for first in runs]
             return [result for future in futures for result in future.result()]
         except BaseException:
-            stop.set()
+            share.stop()
             raise
 
 

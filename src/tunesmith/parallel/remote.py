@@ -24,7 +24,7 @@ import warnings
 import weakref
 from abc import abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from tunesmith.errors import TunesmithError, UsageError
@@ -108,13 +108,18 @@ class RemoteEngine(Engine):
         """Let go of what the engine has besides workers and blocks."""
 
     def map(
-        self, work: Callable[..., R], data: Any, pieces: Sequence[Any], *common: Any
+        self,
+        work: Callable[..., R],
+        data: Any,
+        pieces: Sequence[Any],
+        *common: Any,
+        made: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Give pieces to workers as they become free."""
         if not len(pieces):
             return []
         with self._in_turn():
-            return RemoteMap(self, work, data, pieces, common).results()
+            return RemoteMap(self, work, data, pieces, common, made).results()
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Make each actor where it lives: one worker after the other."""

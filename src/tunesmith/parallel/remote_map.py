@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,7 @@ class RemoteMap:
         data: Any,
         pieces: Sequence[Any],
         common: tuple[Any, ...],
+        made: MutableMapping[int, Any] | None = None,
     ) -> None:
         self.warned: set[tuple[type[Warning], str]] = set()
         self._engine = engine
@@ -52,6 +53,7 @@ class RemoteMap:
         self._to_do = deque(range(len(pieces)))
         self._open = set(range(len(pieces)))  # not yet answered, and wanted
         self._results: list[Any] = [None] * len(pieces)
+        self._made = {} if made is None else made
         self._strikes: Counter[int] = Counter()
         self._failed: tuple[int, BaseException] | None = None
         self._runs: dict[Request, _Run] = {}
@@ -102,7 +104,7 @@ class RemoteMap:
         self._size = min(self._longest, max(1, fitting))
         for piece, result in zip(run.pieces, results, strict=False):
             if piece in self._open:
-                self._results[piece] = result
+                self._results[piece] = self._made[piece] = result
                 self._open.discard(piece)
         if outcome.error is None:
             self._again(run.pieces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -26,11 +26,16 @@ class ThreadEngine(Engine):
         return thread_count()
 
     def map(
-        self, work: Callable[..., R], data: Any, pieces: Sequence[Any], *common: Any
+        self,
+        work: Callable[..., R],
+        data: Any,
+        pieces: Sequence[Any],
+        *common: Any,
+        made: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Share pieces out among the threads in force."""
         with working_on(None):
-            return map_pieces(partial(_applied, work, data, common), pieces)
+            return map_pieces(partial(_applied, work, data, common), pieces, made)
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Make the objects here."""

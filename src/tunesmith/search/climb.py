@@ -14,7 +14,7 @@ from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
 from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
 from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.local import end_if_unwanted, pieces_of
 from tunesmith.registry import Registry
 from tunesmith.search.line import Step, search
 from tunesmith.search.penalised import Penalty, penalised_search
@@ -116,6 +116,7 @@ class Climb:
 
     def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
         """Search several lines through a point, on all cores."""
+        end_if_unwanted()
         self.searches += len(directions)
         about = self.space, self.smoothing, self.penalty
         if len(directions) == 1:  # forests share out the search itself
