@@ -18,6 +18,7 @@ ROOMS = [
     "kernels",
     "bits",
     "progress",
+    "interruption",
     "randomness",
     "registry",
     "parallel",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tunesmith.decoders.thot import ThotDecoder
     from tunesmith.errors import FormatError, TunesmithError
     from tunesmith.inference.rerank import rerank
+    from tunesmith.interruption import interruptible
     from tunesmith.io.frames import from_arrays, from_frame
     from tunesmith.io.read import read
     from tunesmith.io.read_forests import read_forests
@@ -129,6 +130,7 @@ _HOME = {
     "error_surface": "report.surface",
     "from_arrays": "io.frames",
     "from_frame": "io.frames",
+    "interruptible": "interruption",
     "merge": "data.merge",
     "metric_map": "report.map",
     "read": "io.read",
@@ -202,6 +204,7 @@ __all__ = [  # noqa: RUF022  (classes, then functions)
     "error_surface",
     "from_arrays",
     "from_frame",
+    "interruptible",
     "merge",
     "metric_map",
     "read",

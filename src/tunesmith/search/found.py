@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tunesmith.arrays import Floats
+from tunesmith.interruption import is_asked
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.progress import progress
 from tunesmith.search.problem import Problem
@@ -37,7 +38,9 @@ class Limits:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; infinite without a limit."""
+        """Seconds that are left: none after an interruption, and infinite without a limit."""
+        if is_asked():
+            return 0.0
         return float("inf") if self.seconds is None else self.seconds - self.passed
 
 

@@ -15,15 +15,18 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.asking import oracle_at
 from tunesmith.inference.lists import best as best_of
+from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.tuners.base import TUNERS, Outcome, Tuner
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.beside import Beside, HeldOut, scores_on
 from tunesmith.tuners.guards import unguarded
 from tunesmith.tuners.listening import Callback, settings_of, telling
 from tunesmith.tuners.mert import MERT
@@ -78,6 +81,7 @@ class Auto(Remembering):
 
     never_worse = False
     runs_apart = False  # a race notes who failed
+    settings_are = "contenders"
 
     def settings(self) -> list[dict[str, Any]]:
         """Return the contenders; before there are data, what would be tried on many features."""
@@ -192,6 +196,7 @@ class Auto(Remembering):
         """Return what is best, or about as good and nearer to the references in length."""
         failed = self._race.failed
         fine = [one for one in found if one.stage.setting["tuner"] not in failed]
+        fine = fine or list(found)  # an interruption came before anybody else was done
         return fine[_choice([one.entry(False) for one in fine], metric)]
 
     def fit(
@@ -251,16 +256,49 @@ class Auto(Remembering):
         if first.path is None:  # nobody to choose from
             return run(tuning, None)
         chosen = next(entry["tuner"] for entry in first.path if entry["chosen"])
-        with _said_once(first.warnings):
-            result = run(tuning, None, chosen)
+        reason = f"{first.reason}; dev: {count} groups held out"
+        result = None
+        try:
+            with _said_once(first.warnings):
+                result = None if first.interrupted else run(tuning, None, chosen)
+        except Interruption:
+            if not returns_so_far():
+                raise
+        if result is None or result.interrupted:
+            before = dataclasses.replace(_on_all(first, tuning, about), reason=reason)
+            sign = 1.0 if tuning.metric.higher_is_better else -1.0
+            if result is None or sign * result.score < sign * before.score:
+                return before
         return dataclasses.replace(
             result,
             path=first.path,
             signature=f"{result.signature}|chosen:{chosen}",
-            reason=f"{first.reason}; dev: {count} groups held out, then run on all",
+            reason=f"{reason}, then run on all",
             seconds=first.seconds + result.seconds,
             warnings=list(dict.fromkeys(first.warnings + result.warnings)),
         )
+
+
+def _on_all(first: TuneResult, tuning: TuningSet, about: Mapping[str, Any]) -> TuneResult:
+    """Evaluate on all groups what was found on some of them before an interruption."""
+    held_out = HeldOut(None, about.get("test"))
+    with uninterrupted(), evaluated_here(True):
+        beside = [Beside.of(one, tuning, held_out) for one in about.get("others", ())]
+        oracle_score, oracle_exact = oracle_at(tuning, first.weights.aligned(tuning.names))
+        scores = dataclasses.asdict(scores_on(tuning, first.start, first.weights))
+        others = tuple(one.scores(first.start, first.weights) for one in beside)
+    done = len(first.path or ())
+    return dataclasses.replace(
+        first,
+        **scores,
+        dev=None,
+        oracle_score=oracle_score,
+        oracle_exact=oracle_exact,
+        others=others,
+        data=tuning.files + held_out.files,
+        stopped=first.stopped or f"interrupted after {done} of {done} {Auto.settings_are}",
+        interrupted=True,
+    )
 
 
 @dataclass(frozen=True)

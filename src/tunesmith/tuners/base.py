@@ -15,13 +15,16 @@ from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.asking import hypotheses_of, oracle_at
+from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
 from tunesmith.metrics.tuning import TuningSet
+from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
+from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed, generator_of
 from tunesmith.registry import Registry, options_of
 from tunesmith.search.space import Space
@@ -54,6 +57,8 @@ class Tuner(ABC):
     is_online: ClassVar[bool] = False
     #: Whether other processes may make runs: nothing that a run notes is asked for afterwards.
     runs_apart: ClassVar[bool] = True
+    #: What its settings are called.
+    settings_are: ClassVar[str] = "settings"
 
     @abstractmethod
     def tune(self, tuning: Any, start: Floats | None, rng: np.random.Generator) -> Outcome:
@@ -165,6 +170,12 @@ class Tuner(ABC):
             Metrics to report beside the one that is tuned for.
         callbacks
             Who is told how it goes: trackers of experiments, for instance.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            It was interrupted. Within :func:`tunesmith.interruptible` it returns the best weights
+            so far instead, if there are any.
         """
         self.check(tuning)
         check_runs(runs, combine)
@@ -203,21 +214,25 @@ class Tuner(ABC):
         )
         begun = working_seconds()
         with _recorded() as said:
-            others = [one.metric for one in beside]
-            guard(tuning, held_out.dev, held_out.test, others, len(self.settings()))
+            other_metrics = [one.metric for one in beside]
+            guard(tuning, held_out.dev, held_out.test, other_metrics, len(self.settings()))
             task = self.task(tuning, start, held_out, selection, strict)
             check_normalise(normalise, task.space)
         with _recorded() as said_later:
             ready, first = self.prepared(task.tuning, task.first, generator)
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
             with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
-                stages = run_all(ready, task, generator, runs)
+                stages, stopped = run_all(ready, task, generator, runs)
         seconds = working_seconds() - begun
-        with _recorded() as said_last:
-            found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
-        best = ready.choose(found, tuning.metric)
-        with _recorded() as said_beside:
-            oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
+        has_several = len(ready.settings()) > 1
+        # All is found: an interruption that comes now has nothing left to end.
+        with uninterrupted(), evaluated_here(stopped is not None):
+            with _recorded() as said_last:
+                found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
+            best = ready.choose(found, tuning.metric)
+            with _recorded() as said_beside:
+                oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
+            others = tuple(other.scores(task.begin, best.weights) for other in beside)
         return TuneResult(
             tuner=self.name,
             metric=tuning.metric.name,
@@ -231,7 +246,7 @@ class Tuner(ABC):
             brevity_penalty=best.scores.brevity_penalty,
             sentence_bleu=best.scores.sentence_bleu,
             dev=best.dev,
-            path=None if len(found) == 1 else [one.entry(one is best) for one in found],
+            path=[one.entry(one is best) for one in found] if has_several else None,
             history=history_of(stages, tuning.metric, first),
             certificate=_within(best.certificate, task.zeros),
             line_searches=sum(stage.line_searches for stage in stages)
@@ -242,11 +257,13 @@ class Tuner(ABC):
             warnings=list(dict.fromkeys(said + said_later + said_last + said_beside)),
             data=tuning.files + held_out.files,
             signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{tuning.signature()}",
-            others=tuple(other.scores(task.begin, best.weights) for other in beside),
+            others=others,
             runs=None if runs == 1 else best.stage.entries(task),
             test=best.test,
             prior=ready.drawn_towards,
-            reason=ready.reason(best) if len(found) > 1 else None,
+            reason=ready.reason(best) if has_several else None,
+            stopped=None if stopped is None else f"interrupted after {stopped}",
+            interrupted=stopped is not None,
         )
 
     def task(
@@ -346,6 +363,17 @@ def _unusual(own: Mapping[str, object]) -> str:
     """Return the options of ``fit`` that are not as they usually are."""
     usual = {"runs": 1, "combine": "best", "normalise": "none", "keep": "", "drop": ""}
     return "".join(f"|{key}:{own[key]}" for key, value in usual.items() if own[key] != value)
+
+
+@contextlib.contextmanager
+def evaluated_here(is_interrupted: bool) -> Iterator[None]:
+    """Evaluate within the block, after an interruption in threads: workers have been ended."""
+    if not is_interrupted:
+        yield
+        return
+    progress("evaluating the best weights so far", 0, None, "Ctrl-C again ends at once")
+    with working_on(None):
+        yield
 
 
 @contextlib.contextmanager

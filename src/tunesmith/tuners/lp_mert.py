@@ -13,6 +13,7 @@ import numpy as np
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best as best_of
+from tunesmith.interruption import check, is_asked, uninterrupted
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
 from tunesmith.search.beam import beam_search
@@ -113,18 +114,22 @@ class LPMERT(Remembering):
                 choices.append(climb.weights)
                 searches = climb.line_searches
             vectors = [problem.vector(weights) for weights in choices]
-            found = self._search(problem, vectors, limits, rng, record)
+            with uninterrupted():  # it ends when it is asked to, and says what is proven
+                found = self._search(problem, vectors, limits, rng, record)
+            if not (found.tested or searches):
+                check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]
             if found.vector is not None:
                 vector = found.vector * to_size_of(vectors[0], found.vector)
                 choices.insert(0, problem.weights(vector))
         weights, score = _best_of(tuning, choices)
+        stopped = f"{found.tested} tests" if is_asked() and found is not None else None
         if self.search == "beam":
-            return Outcome(weights, record.history, searches)
+            return Outcome(weights, record.history, searches, stopped=stopped)
         proof = certificate(problem, score, found, limits.passed)
         if self._is_restricted:
             proof["within"] = f"a cosine of {self.cosine} to the starting weights"
-        return Outcome(weights, record.history, searches, proof)
+        return Outcome(weights, record.history, searches, proof, stopped=stopped)
 
     @property
     def _is_restricted(self) -> bool:

@@ -24,9 +24,11 @@ from tunesmith.inference.asking import (
     best_lists,
     hypotheses_of,
     merged_lists,
+    total_at,
 )
 from tunesmith.inference.hypotheses import Hypotheses
 from tunesmith.inference.sharing import share_out
+from tunesmith.interruption import Keeping, SoFar, check, keep, told_to, whole_or_nothing
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tunable import Tunable
@@ -42,7 +44,7 @@ from tunesmith.tuners.climbs import Climbs, End, around, climbed, size_of
 from tunesmith.tuners.constrained import Constrained
 from tunesmith.tuners.regularised import Regularised, with_length_scale
 from tunesmith.tuners.remembering import Remembering, distinct
-from tunesmith.tuners.stages import can_be_sent, made_apart, timed
+from tunesmith.tuners.stages import can_be_sent, settings_apart, timed
 
 #: Restarts, and walks after each climb, unless the user says how many; and where a line search
 #: takes long.
@@ -182,7 +184,8 @@ class MERT(Constrained, Regularised, Remembering):
             hypotheses = hypotheses_of(core)
             space = Space.of(own, begin, constraints)
             about = hypotheses, hypotheses.spread(), space, begin, None
-            outcome = self._search(*about, rng.spawn(1)[0])
+            with whole_or_nothing():  # weights of some features alone are no result
+                outcome = self._search(*about, rng.spawn(1)[0])
         ready = self.changed()
         prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
         object.__setattr__(ready, "_core_prior", prior)
@@ -214,8 +217,8 @@ class MERT(Constrained, Regularised, Remembering):
         generators = [rng] if len(paths) == 1 else rng.spawn(len(paths))
         tasks = list(zip(paths, generators, strict=True))
         if len(tasks) > 1 and can_be_sent(tuning):
-            for found in made_apart(tuning, _path_apart, tasks, self, spread, space, first):
-                yield from found
+            about = self, spread, space, first
+            yield from settings_apart(tuning, _path_apart, tasks, [*map(len, paths)], *about)
             return
         for path, own in tasks:
             yield from self._path(hypotheses, path, own, spread, space, first)
@@ -259,11 +262,27 @@ class MERT(Constrained, Regularised, Remembering):
         (own,) = rng.spawn(1)
         ends = [begin]
         lists: TuningSet | None = None
+        round_now = Keeping()
+
+        def so_far() -> SoFar | None:
+            now = round_now.so_far()
+            steps = f"{len(ends) - 1} of {self.list_rounds} rounds"
+            if now is not None and len(ends) == 1:
+                steps = now.steps
+            found = ends[:-1] if now is None else [now.outcomes[0].weights, *ends[:-1]]
+            # What counts is what the forests say.
+            gains = [float(tuning.metric.gain(total_at(tuning, end))) for end in found]
+            best = found[int(np.argmax(gains))] if found else None
+            return None if best is None else SoFar({0: Outcome(best)}, f"{steps} on lists")
+
+        keep(so_far)
         for _ in range(self.list_rounds):
+            check()
             more = best_lists(tuning, ends[0], MOST_LISTED)
             lists = more if lists is None else merged_lists(lists, more)
             about = hypotheses_of(lists), spread, space, ends[0], penalty
-            ends.insert(0, self._search(*about, own).weights)
+            with told_to(round_now):
+                ends.insert(0, self._search(*about, own).weights)
         return ends[:-1]
 
     def _search(
@@ -290,30 +309,26 @@ class MERT(Constrained, Regularised, Remembering):
         )
         restarts = self._times("restarts", hypotheses)
         ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
-        count = sum(map(len, ways))
-        best, searches, done = End(begin, -np.inf), 0, 0
-        history: list[dict[str, Any]] = []
+        made = _Climbed(ways, begin, penalty)
+        keep(made.so_far)
         for together in ways:
+            check()
+            best = made.best
             begins = [self._begin(way, best.weights) for way in together]
             # From where a far-off climb ended it is worth walking only if that is the best yet.
             floors = [best.value if way.is_far else -np.inf for way in together]
             randoms = [way.climb.rng for way in together]
             tasks = list(zip(begins, floors, randoms, strict=True))
+            ends = made.next()
             if len(tasks) == 1:  # its line searches are shared out
-                ends = [climbed(hypotheses, tasks[0], climbs)]
+                ends[0] = climbed(hypotheses, tasks[0], climbs)
             else:
-                ends = share_out(hypotheses, climbed, tasks, climbs)
-            for way, end in zip(together, ends, strict=True):
-                history += [{**way.label, **entry} for entry in end.history]
-                searches += end.searches
-                if end.value > best.value:
-                    best = end
-            done += len(together)
-            remark = f"best {score_of(tuning.metric, best.value):.2f}"
-            progress("tuning", done, count, remark)
-            if best.is_top:
+                ends.update(enumerate(share_out(hypotheses, climbed, tasks, climbs, made=ends)))
+            remark = f"best {score_of(tuning.metric, made.best.value):.2f}"
+            progress("tuning", len(made.ends), made.count, remark)
+            if made.best.is_top:
                 break
-        return Outcome(best.weights, history, searches, objective=best.value, penalty=penalty)
+        return made.outcome()
 
     def _ways(
         self,
@@ -396,6 +411,50 @@ def _ceiling(tuning: Tunable) -> float:
     if not isinstance(tuning, TuningSet) or not tuning.is_sum:
         return np.inf
     return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+
+
+class _Climbed:
+    """The climbs of a search that are complete: of those that set out together, some may be."""
+
+    def __init__(
+        self, ways: Sequence[Sequence[_Way]], begin: Floats, penalty: Penalty | None
+    ) -> None:
+        self._ways, self._begin, self._penalty = ways, begin, penalty
+        self._made: list[dict[int, End]] = []
+        self.count = sum(map(len, ways))
+
+    def next(self) -> dict[int, End]:
+        """Return where the ends of the next climbs go, by their number among them."""
+        self._made.append({})
+        return self._made[-1]
+
+    @property
+    def ends(self) -> list[tuple[_Way, End]]:
+        """All ends, in the order of the climbs."""
+        groups = zip(self._ways, self._made, strict=False)
+        return [(together[k], ends[k]) for together, ends in groups for k in sorted(ends)]
+
+    @property
+    def best(self) -> End:
+        """The best end, the first among equals; the start if there is none."""
+        best = End(self._begin, -np.inf)
+        for _, end in self.ends:
+            if end.value > best.value:
+                best = end
+        return best
+
+    def outcome(self) -> Outcome:
+        """Return what the search has come to."""
+        best, ends = self.best, self.ends
+        history = [{**way.label, **entry} for way, end in ends for entry in end.history]
+        searches = sum(end.searches for _, end in ends)
+        about: dict[str, Any] = {"objective": best.value, "penalty": self._penalty}
+        return Outcome(best.weights, history, searches, **about)
+
+    def so_far(self) -> SoFar | None:
+        """Return what an interrupted search has come to."""
+        done = len(self.ends)
+        return SoFar({0: self.outcome()}, f"{done} of {self.count} climbs") if done else None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.interruption import check, is_asked, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
 from tunesmith.metrics.tuning import TuningSet
@@ -76,7 +77,10 @@ class Plane(Tuner):
         varied = self._varied(hypotheses.names, begin * spread)
         first = hypotheses.point(begin)
         where = _slice(spread, begin, varied)
-        found = search_slice(hypotheses, where, self.tolerance, until)
+        with uninterrupted():  # it ends when it is asked to
+            found = search_slice(hypotheses, where, self.tolerance, until)
+        if found.point is None:
+            check()
         best = found.point
         if best is not None and not where.half.any():
             best = hypotheses.scaled(best, to_size_of(begin * spread, best.weights * spread))
@@ -90,7 +94,8 @@ class Plane(Tuner):
         if varied:
             a, b = (hypotheses.names[d] for d in varied)
             certificate["within"] = f"the plane of {a} and {b}"
-        return Outcome(best.weights, history, found.lines, certificate)
+        stopped = f"{found.lines} of {found.total} lines" if is_asked() else None
+        return Outcome(best.weights, history, found.lines, certificate, stopped=stopped)
 
     def _varied(self, names: tuple[str, ...], sizes: Floats) -> tuple[int, ...]:
         """Return which two weights vary; none where all of them do.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tunesmith.errors import UsageError
+from tunesmith.interruption import Interruption
 from tunesmith.tuners.result import OtherScores, TuneResult
 
 if TYPE_CHECKING:
@@ -117,18 +118,29 @@ class Replicates:
 def replicate(fit: Callable[[int], TuneResult], seed: int, count: int) -> list[TuneResult]:
     """Tune with each of so many seeds, from a first one on.
 
-    What is warned of again is said once.
+    What is warned of again is said once. An interruption leaves the runs that are complete, or
+    what the first has come to.
     """
     results: list[TuneResult] = []
     said: set[str] = set()
     for k in range(count):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            results.append(fit(seed + k))
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = fit(seed + k)
+        except Interruption:
+            if not results:
+                raise
+            return results
+        if results and result.interrupted:
+            return results
+        results.append(result)
         for one in caught:
             if str(one.message) not in said:
                 said.add(str(one.message))
                 warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        if result.interrupted:
+            break
     return results
 
 

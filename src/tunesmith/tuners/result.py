@@ -25,6 +25,11 @@ def _workers() -> int:
     return 0 if isinstance(engine, ThreadEngine) else engine.workers
 
 
+def who_works() -> dict[str, Any]:
+    """Return what a result says of who works now."""
+    return {"engine": current_engine().name, "workers": _workers()}
+
+
 @dataclass(frozen=True)
 class Scores:
     """What weights reach on one set.
@@ -121,7 +126,9 @@ class TuneResult:
         promised by the tuner, ``decode_seconds``, ``tune_seconds``, and whether it was
         ``chosen``.
     stopped
-        Why the loop ended.
+        Why a loop ended, or after which step an interruption came.
+    interrupted
+        Whether an interruption ended it early: the weights are the best that were found by then.
     inputs
         What was read, as a user named it, so that it can be read again: ``metrics``, and for each
         of ``tune``, ``dev`` and ``test`` its files; None where there was no command line.
@@ -164,6 +171,7 @@ class TuneResult:
     sentence_bleu: float | None = None
     rounds: list[dict[str, Any]] | None = None
     stopped: str | None = None
+    interrupted: bool = False
     inputs: dict[str, Any] | None = None
     test_scored: int | None = None
     replicates: dict[str, Any] | None = None

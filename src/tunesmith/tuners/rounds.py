@@ -16,6 +16,7 @@ from tunesmith.arrays import Floats
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.asking import total_at, usual_lists, winners
 from tunesmith.inference.lists import best
+from tunesmith.interruption import SoFar, check, keep
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
@@ -28,7 +29,7 @@ from tunesmith.registry import option
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.listening import note_step
 from tunesmith.tuners.remembering import Remembering
-from tunesmith.tuners.stages import Evaluated, can_be_sent, made_apart
+from tunesmith.tuners.stages import Evaluated, can_be_sent, settings_apart
 
 PICKS = ("last", "best", "dev")
 #: An output that is so many times as long as the references is told of, for so many groups.
@@ -207,8 +208,9 @@ class Rounds(Remembering):
         child = rng.spawn(1)[0]
         settings = _products(self._several())
         if len(settings) > 1 and can_be_sent(tuning):
-            for found in made_apart(tuning, _learnt_apart, settings, self, begin, child):
-                yield from found
+            numbers = [self.round_count + 1 if self.pick == "dev" else 1] * len(settings)
+            about = self, begin, child
+            yield from settings_apart(tuning, _learnt_apart, settings, numbers, *about)
             return
         for setting in settings:
             yield from self._learnt(tuning, setting, begin, child)
@@ -221,8 +223,11 @@ class Rounds(Remembering):
         one = self.changed(**single)
         (objective,) = one._objectives(tuning.metric)
         track = _Track(tuning, begin)
+        keep(lambda: track.so_far(self.pick, self.round_count))
         for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(rng)):
             track.add(done, self.round_count)
+            if len(track.points) <= self.round_count:
+                check()
         if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=3)
         found = list(track.outcomes(self.pick, self.round_count))
@@ -327,3 +332,20 @@ class _Track:
         gains = [entry["gain"] for entry in self.history]
         chosen = int(np.argmax(gains)) if pick == "best" else -1
         yield Outcome(self.points[chosen], self.history)
+
+    def so_far(self, pick: str, count: int) -> SoFar | None:
+        """Return what there is before the last round: the best of those before, and not the last.
+
+        The start is among them where it is among what is picked from.
+        """
+        done = len(self.history) - 1
+        if done < 1:
+            return None
+        points, history = self.points[: done + 1], self.history[: done + 1]
+        steps = f"{done} of {count} rounds"
+        if pick == "dev":
+            each = {k: Outcome(points[k], [history[k]]) for k in range(done + 1)}
+            return SoFar(each, steps, unfinished=False)
+        first = 0 if pick == "best" else 1
+        best = first + int(np.argmax([entry["gain"] for entry in history[first:]]))
+        return SoFar({0: Outcome(points[best], history)}, steps)

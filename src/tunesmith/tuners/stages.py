@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -15,12 +15,13 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
 from tunesmith.inference.sharing import works_elsewhere
+from tunesmith.interruption import Interruption, Keeping, SoFar, check, keep, keeping, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.metrics.tunable import Tunable
-from tunesmith.parallel.engine import map_over
+from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.progress import progress
 from tunesmith.search.penalised import Penalty
 from tunesmith.search.space import Space
@@ -50,6 +51,8 @@ class Outcome:
         What is taken off the metric, where something is.
     seconds
         What it took, where somebody else found it; None for whoever waited to measure.
+    stopped
+        After what it ended because it was interrupted, as "3 of 21 climbs"; None if it was not.
     """
 
     weights: Floats
@@ -59,6 +62,7 @@ class Outcome:
     objective: float | None = None
     penalty: Penalty | None = None
     seconds: float | None = None
+    stopped: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,11 +112,14 @@ class Stage:
         One a run.
     seconds
         What all of them took.
+    unfinished
+        Whether the last outcome is what an interrupted run has come to.
     """
 
     setting: dict[str, Any]
     outcomes: list[Outcome]
     seconds: float
+    unfinished: bool = False
 
     @property
     def line_searches(self) -> int:
@@ -129,7 +136,8 @@ class Stage:
             )
             return task.space.exact(found.weights), found
         spread = hypotheses_of(task.tuning).spread()
-        every = [outcome.weights for outcome in self.outcomes]
+        whole = self.outcomes[:-1] if self.unfinished else self.outcomes
+        every = [outcome.weights for outcome in whole]
         return middle(every, combine, spread, task.space), None
 
     def evaluated(
@@ -157,9 +165,13 @@ class Stage:
                 "run": run,
                 "score": task.score(outcome.weights),
                 "weights": dict(Weights(task.names, outcome.weights)),
+                **self._unfinished(run == len(self.outcomes) - 1),
             }
             for run, outcome in enumerate(self.outcomes)
         ]
+
+    def _unfinished(self, is_last: bool) -> dict[str, bool]:
+        return {"unfinished": True} if self.unfinished and is_last else {}
 
 
 @dataclass(frozen=True)
@@ -188,6 +200,7 @@ class Evaluated:
             "line_searches": self.stage.line_searches,
             "seconds": self.stage.seconds,
             "chosen": is_best,
+            **({"unfinished": True} if self.stage.unfinished else {}),
         }
 
 
@@ -195,6 +208,7 @@ class Algorithm(Protocol):
     """What is run: a tuner."""
 
     runs_apart: ClassVar[bool]
+    settings_are: ClassVar[str]
 
     def settings(self) -> list[dict[str, Any]]:
         """Return what is tried."""
@@ -207,35 +221,127 @@ class Algorithm(Protocol):
         ...
 
 
+class _Runs:
+    """What all runs have come to: outcomes and seconds, by the number of the setting."""
+
+    def __init__(self, settings: Sequence[dict[str, Any]]) -> None:
+        self.settings = settings
+        self.outcomes: list[list[Outcome]] = [[] for _ in settings]
+        self.seconds = [0.0 for _ in settings]
+        self.whole = 0  # runs that are complete
+        self.next = 0  # the setting that the run after them is at
+        self.begun = working_seconds()
+
+    def add(self, outcome: Outcome) -> None:
+        """Take what the run that goes on has come to, with the next setting."""
+        now = working_seconds()
+        self.outcomes[self.next].append(outcome)
+        self.seconds[self.next] += now - self.begun if outcome.seconds is None else outcome.seconds
+        self.next += 1
+        self.begun = now
+
+    def end_run(self) -> None:
+        """Have the next run begin."""
+        self.whole += 1
+        self.next = 0
+        self.begun = working_seconds()
+
+    def steps(self, runs: int, called: str, so_far: SoFar | None) -> str | None:
+        """Say what is complete, of so many runs; None if all is."""
+        count = len(self.settings)
+        if self.whole == runs or (self.whole == runs - 1 and self.next == count):
+            return self.outcomes[-1][-1].stopped
+        if self.whole:
+            return f"{self.whole} of {runs} runs"
+        if self.next or so_far is None:
+            return f"{self.next} of {count} {called}"
+        return so_far.steps
+
+    def stages(self) -> list[Stage]:
+        """Return what there is of each setting."""
+        each = zip(self.settings, self.outcomes, self.seconds, strict=True)
+        return [Stage(*one) for one in each]
+
+    def interrupted(self, so_far: SoFar | None) -> list[Stage]:
+        """Return what there is of some settings, that of the run that goes on among it."""
+        stages = self.stages()
+        for k, outcome in () if so_far is None else so_far.outcomes.items():
+            one = stages[self.next + k]
+            seconds = one.seconds + working_seconds() - self.begun
+            assert so_far is not None
+            unfinished = so_far.unfinished and bool(len(self.settings) > 1 or one.outcomes)
+            stages[self.next + k] = Stage(
+                one.setting, [*one.outcomes, outcome], seconds, unfinished
+            )
+        return [one for one in stages if one.outcomes]
+
+
 def run_all(
     algorithm: Algorithm, task: Task, generator: np.random.Generator, runs: int
-) -> list[Stage]:
-    """Run an algorithm so often, with each setting."""
+) -> tuple[list[Stage], str | None]:
+    """Run an algorithm so often, with each setting.
+
+    Returns
+    -------
+    stages
+        What each setting came to; at an interruption, as far as there is something.
+    stopped
+        After what it was interrupted; None if it was not.
+    """
     settings = algorithm.settings()
-    found: list[list[Outcome]] = [[] for _ in settings]
-    seconds = [0.0 for _ in settings]
+    found = _Runs(settings)
+    made: dict[int, list[Outcome]] = {}
+    with keeping() as kept:
+        try:
+            check()
+            _run_each(algorithm, task, generator, runs, found, made, kept)
+        except Interruption:
+            if not kept.is_wanted:
+                raise
+            for number in () if found.whole or found.next else sorted(made):
+                for outcome in made[number]:  # by another process
+                    found.add(outcome)
+                found.end_run()
+            with working_on(None):  # workers have been ended
+                so_far = kept.so_far()
+            stages = found.interrupted(so_far)
+            if not stages:
+                raise
+            return stages, found.steps(runs, algorithm.settings_are, so_far)
+    return found.stages(), None
+
+
+def _run_each(
+    algorithm: Algorithm,
+    task: Task,
+    generator: np.random.Generator,
+    runs: int,
+    found: _Runs,
+    made: dict[int, list[Outcome]],
+    kept: Keeping,
+) -> None:
+    """Make all runs; ``made`` is given those that are made elsewhere."""
+    settings = found.settings
     generators = [generator] if runs == 1 else generator.spawn(runs)
-    ended: list[list[Outcome]] | None = None
-    if algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning):
+    is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning)
+    if is_apart:
         progress("runs", 0, runs)
-        ended = made_apart(task.tuning, _run_apart, generators, algorithm, task.first)
+        made_apart(task.tuning, _run_apart, generators, algorithm, task.first, made=made)
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
-        begun = working_seconds()
-        outcomes = (
-            algorithm.stages(task.tuning, task.first, own) if ended is None else ended[number]
-        )
-        for k, outcome in enumerate(outcomes):
-            found[k].append(outcome)
-            taken = working_seconds() - begun
-            seconds[k] += taken if outcome.seconds is None else outcome.seconds
-            begun = working_seconds()
+        outcomes = made[number] if is_apart else algorithm.stages(task.tuning, task.first, own)
+        for outcome in outcomes:
+            with uninterrupted():  # what is kept, and what is found, go together
+                found.add(outcome)
+                kept.forget()
+            check()
             if len(settings) > 1:
-                progress("settings", k + 1, len(settings))
+                progress("settings", found.next, len(settings))
+        with uninterrupted():
+            found.end_run()
     if runs > 1:
         progress("runs", runs, runs)
-    return [Stage(*one) for one in zip(settings, found, seconds, strict=True)]
 
 
 def _run_apart(
@@ -263,16 +369,52 @@ def can_be_sent(tuning: Tunable) -> bool:
 
 
 def made_apart(
-    tuning: Tunable, work: Callable[..., R], pieces: Sequence[Any], *common: Any
+    tuning: Tunable,
+    work: Callable[..., R],
+    pieces: Sequence[Any],
+    *common: Any,
+    made: MutableMapping[int, R] | None = None,
 ) -> list[R]:
     """Return ``[work(tuning, piece, *common) for piece in pieces]``, by other processes.
 
-    Forests are sent by themselves, as for all inference, so that a worker has them once.
+    Forests are sent by themselves, as for all inference, so that a worker has them once. ``made``
+    is given each result as it comes, by the number of its piece.
     """
     if not isinstance(tuning, ForestTuning):
-        return map_over(tuning, work, pieces, *common)
+        return map_over(tuning, work, pieces, *common, made=made)
     about = tuning.metric, tuning.options
-    return map_over(tuning.forests, _with_forests, pieces, about, work, *common)
+    return map_over(tuning.forests, _with_forests, pieces, about, work, *common, made=made)
+
+
+def settings_apart(
+    tuning: Tunable,
+    work: Callable[..., list[Outcome]],
+    pieces: Sequence[Any],
+    numbers: Sequence[int],
+    *common: Any,
+) -> Iterator[Outcome]:
+    """Yield the outcomes of all pieces in turn, made by other processes.
+
+    Parameters
+    ----------
+    numbers
+        How many settings each piece has.
+    """
+    made: dict[int, list[Outcome]] = {}
+    first = np.cumsum([0, *numbers])
+
+    def so_far() -> SoFar | None:
+        found = {
+            int(first[piece]) + k: outcome
+            for piece, outcomes in made.items()
+            for k, outcome in enumerate(outcomes)
+        }
+        steps = f"{len(found)} of {first[-1]} settings"
+        return SoFar(dict(sorted(found.items())), steps, unfinished=False) if found else None
+
+    keep(so_far)
+    for outcomes in made_apart(tuning, work, pieces, *common, made=made):
+        yield from outcomes
 
 
 def _with_forests(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
@@ -26,7 +27,7 @@ SAME = 1e-8
 #: What a path says of each setting beside the setting itself.
 OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
-    *("line_searches", "seconds", "chosen", "failed"),
+    *("line_searches", "seconds", "chosen", "failed", "unfinished"),
 }
 
 
@@ -58,8 +59,8 @@ def loop_table(result: TuneResult) -> Table:
         table.add_row(
             str(entry["round"]),
             *([str(entry["new"])] if has_new else []),
-            *(_shown(entry[name]) for name in scores),
-            *(["" if score is None else _shown(score)] if has_new else []),
+            *(shown_score(entry[name]) for name in scores),
+            *(["" if score is None else shown_score(score)] if has_new else []),
             f"{seconds:.1f}",
             "chosen" if entry["chosen"] else "",
         )
@@ -92,15 +93,25 @@ def path_table(result: TuneResult) -> Table:
     for entry in _some(path):
         table.add_row(
             *(_setting(entry[name]) for name in settings),
-            *(_shown(entry[name]) for name in scores),
+            *(shown_score(entry[name]) for name in scores),
             *([_ratio(entry["length_ratio"])] if lengths else []),
             str(entry["nonzero"]),
             *([f"{entry['seconds']:.1f}"] if differ else []),
-            chosen if entry["chosen"] else "failed" if entry.get("failed") else "",
+            ", ".join(_about_setting(entry, chosen)),
         )
     if result.reason is not None:
         table.caption, table.caption_justify = Text(f"chosen is {result.reason}"), "left"
     return table
+
+
+def _about_setting(entry: dict[str, Any], chosen: str) -> Iterator[str]:
+    """Yield what there is to say of a setting beside its scores."""
+    if entry["chosen"]:
+        yield chosen
+    elif entry.get("failed"):
+        yield "failed"
+    if entry.get("unfinished"):
+        yield "unfinished"
 
 
 def _some(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -161,7 +172,7 @@ def _rounds_with_pairs(result: TuneResult) -> list[dict[str, Any]]:
 
 def _mean(key: str, value: float) -> str:
     if key.endswith("score"):
-        return _shown(value)
+        return shown_score(value)
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
@@ -202,18 +213,18 @@ def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = 
 def _oracle(oracle: float, exact: bool, score: float) -> str:
     """Show an oracle; one that is not exact is a bound, of an error rate from above."""
     sign = "" if exact else "≤ " if oracle < score else "≥ "
-    return f"{sign}{_shown(oracle)}"
+    return f"{sign}{shown_score(oracle)}"
 
 
-def _shown(score: float) -> str:
+def shown_score(score: float) -> str:
     """Show a score; one that is not in per cent, as a rule, with more digits."""
     return f"{score:.2f}" if abs(score) > 1 else f"{score:.4f}"
 
 
 def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
     return [
-        _shown(scores.initial_score),
-        _shown(scores.score),
+        shown_score(scores.initial_score),
+        shown_score(scores.score),
         oracle,
         _ratio(scores.length_ratio),
     ]
@@ -237,11 +248,13 @@ def weight_table(result: TuneResult) -> Table:
 
 
 def _summary(result: TuneResult) -> Text:
-    scores = ", ".join(_shown(run["score"]) for run in result.runs or ())
+    scores = ", ".join(shown_score(run["score"]) for run in result.runs or ())
     proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
     searches = f"{result.line_searches} line searches in " if result.line_searches else ""
+    stopped = f"{result.stopped}\n" if result.interrupted and not result.rounds else ""
     return _line(
-        f"{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, {_who(result)}"
+        f"{stopped}{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, "
+        + _who(result)
         + (f"\nruns: {scores}" if scores else "")
         + proof
     )
@@ -271,8 +284,8 @@ def _proof(certificate: dict[str, Any]) -> str:
         found = "nothing is proven"
     else:
         found = (
-            f"no weights{which} do better than {_shown(certificate['bound'])}: "
-            f"the gap is {_shown(certificate['gap'])}"
+            f"no weights{which} do better than {shown_score(certificate['bound'])}: "
+            f"the gap is {shown_score(certificate['gap'])}"
         )
     total = str(certificate["total"])
     # 12 and more digits are hard to read; a power stands as it is.
@@ -287,7 +300,7 @@ def certified_table(result: Certified) -> Group:
         table.add_column(column, justify="right")
     proof = result.certificate
     shown = (result.score, result.found_score, proof["bound"], proof["gap"], result.oracle_score)
-    table.add_row(*(_shown(value) for value in shown))
+    table.add_row(*(shown_score(value) for value in shown))
     text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
