@@ -12,6 +12,7 @@ from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, check_decoded, check_forests
 from tunesmith.inference.asking import oracle_at
+from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_forests
 from tunesmith.loop.inputs import Inputs
@@ -62,14 +63,16 @@ class ForestRun(Run):
                 timed(self._asking(lambda who: decoded_forests(who, weights, sentences))),
             )
             check_forests(forests, sentences, self.decoder.names)
-            held.add(forests, weights)
+            with uninterrupted():
+                held.add(forests, weights)
             return
         assert isinstance(held, Lists)
         found = state.candidates(
             step, timed(self._asking(lambda who: who.outputs(weights, sentences)))
         )
         check_decoded(found, sentences)
-        held.add(found)
+        with uninterrupted():
+            held.add(found)
 
     def _asking(self, ask: Callable[[Decoder], T]) -> Callable[[Path | None], T]:
         """Return what asks the decoder, which leaves what it leaves in a folder."""

@@ -19,6 +19,7 @@ import numpy as np
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.loop.about import keep_about
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
@@ -30,9 +31,9 @@ from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
-from tunesmith.tuners.base import Tuner
+from tunesmith.tuners.base import Tuner, evaluated_here
 from tunesmith.tuners.listening import Callback, telling
-from tunesmith.tuners.result import TuneResult
+from tunesmith.tuners.result import TuneResult, who_works
 from tunesmith.tuners.rounds import Rounds
 
 NEEDED = ("decoder", "tuner", "tune")
@@ -185,14 +186,31 @@ class Loop:
             keep_about(state, run, self.final, others)
             run.guard()
             why_stop = functools.partial(limits.why_stop, settles=tuner.settles)
-            rounds, stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop))
-            chosen = self._chosen(run, rounds, state)
+            rounds: list[LoopRound] = []
+            is_interrupted = False
+            try:
+                stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop), rounds)
+                chosen = self._chosen(self.final, run, rounds, state)
+            except Interruption:
+                if len(rounds) < 2 or not returns_so_far():  # nothing learnt has been decoded
+                    raise
+                is_interrupted = True
+                stopped = f"interrupted after {len(rounds) - 1} of {limits.rounds} rounds"
+                final = "auto" if self.final == "average" else self.final
+                chosen = self._chosen(final, run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
-            result = run.result(state, rounds, chosen, others)
-            signature = f"rounds:{limits.rounds}|final:{self.final}|{result.signature}"
-            result = dataclasses.replace(result, stopped=stopped, signature=signature)
-            state.finish(result.to_dict())
+            with uninterrupted(), evaluated_here(is_interrupted):
+                result = run.result(state, rounds, chosen, others)
+            result = dataclasses.replace(
+                result,
+                stopped=stopped,
+                interrupted=is_interrupted,
+                signature=f"rounds:{limits.rounds}|final:{self.final}|{result.signature}",
+                **who_works(),
+            )
+            if not is_interrupted:  # the run can go on from what is done
+                state.finish(result.to_dict())
             audience.ended(result)
         return result
 
@@ -264,9 +282,8 @@ class Loop:
                 return f"the score changed by {gained:.2g} only"
         return "the limit of rounds" if number >= self.rounds else None
 
-    def _chosen(self, run: Run, rounds: list[LoopRound], state: State) -> LoopRound:
+    def _chosen(self, final: str, run: Run, rounds: list[LoopRound], state: State) -> LoopRound:
         """Return whose weights are the result; an average is decoded first."""
-        final = self.final
         if final == "auto":
             final = "dev" if "dev" in run.sets else "tune"
         if final == "average":

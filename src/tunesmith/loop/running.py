@@ -25,6 +25,7 @@ from tunesmith.decoders.base import (
     disobedient,
 )
 from tunesmith.errors import TunesmithError
+from tunesmith.interruption import check, uninterrupted, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
@@ -175,12 +176,16 @@ class Run:
                     warnings.warn(text, stacklevel=2)
 
     def rounds(
-        self, state: State, most: int, why_stop: Callable[[Sequence[LoopRound]], str | None]
-    ) -> tuple[list[LoopRound], str]:
-        """Decode and tune in turn; return all rounds, and why there are no more."""
-        rounds: list[LoopRound] = []
+        self,
+        state: State,
+        most: int,
+        why_stop: Callable[[Sequence[LoopRound]], str | None],
+        rounds: list[LoopRound],
+    ) -> str:
+        """Decode and tune in turn; add all rounds as they come, and say why there are no more."""
         weights = self.begin
         while True:
+            check()
             name = f"round-{len(rounds):02d}"
             rounds.append(self.decoded(state, name, weights))
             new = "" if rounds[-1].new is None else f", {rounds[-1].new} new {self.candidates}"
@@ -189,7 +194,7 @@ class Run:
             tell(f"round {len(rounds) - 1}: {remark}")
             stopped = why_stop(rounds)
             if stopped is not None:
-                return rounds, stopped
+                return stopped
             weights = self._tuned(state, name, rounds)
 
     def decoded(self, state: State, name: str, weights: Weights) -> LoopRound:
@@ -250,7 +255,8 @@ class Run:
         check_decoded(found, sentences)
         if self._expected is None:
             self._expected = Expected.of(found, self.begin)
-        lists.add(found)
+        with uninterrupted():
+            lists.add(found)
 
     def _decoded(
         self, folder: Path | None, weights: Weights, sentences: Sequence[Sentence]
@@ -295,7 +301,8 @@ class Run:
         start = rounds[-1].weights
         tuner = self.tuner.after([one.weights for one in rounds])
         dev = self.lists["dev"].merged if self.dev_chooses else None
-        with unguarded():  # the sets were looked at before the first round
+        # The sets were looked at before the first round, and a round goes on from a whole one.
+        with unguarded(), whole_or_nothing():
             found = tuner.fit(
                 self.lists["tune"].merged,
                 start if any(start.values()) else None,
