@@ -60,7 +60,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 class _Interrupted(Exception):  # noqa: N818  (not an error)
-    """Carries Ctrl-C through typer, which would swallow it."""
+    """Carries Ctrl-C through typer, which would swallow it, and what was kept then, in words."""
 
 
 class _OutputClosed(Exception):  # noqa: N818
@@ -141,8 +141,9 @@ def _main(arguments: list[str]) -> int:
         code = build(arguments)(args=arguments, prog_name="tunesmith", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
-    except (_Interrupted, KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("tunesmith: interrupted\n")
+    except (_Interrupted, KeyboardInterrupt, typer.Abort) as error:
+        told = "; ".join(["interrupted", *map(str, error.args)])
+        sys.stderr.write(f"tunesmith: {one_line(told)}\n")
         return INTERRUPTED
     except (_OutputClosed, BrokenPipeError):
         # Whoever read our output has seen enough; nothing more can be flushed.
@@ -291,8 +292,8 @@ def _framed(function: Callable[..., None], arguments: Sequence[str]) -> Callable
             with _ended_kindly(), _session(session, threads, arguments):
                 function(session=session, **options)
                 sys.stdout.flush()
-        except KeyboardInterrupt:
-            raise _Interrupted from None
+        except KeyboardInterrupt as error:
+            raise _Interrupted(*error.args) from None
         except BrokenPipeError:
             raise _OutputClosed from None
         except EOFError as error:

@@ -36,6 +36,7 @@ from tunesmith.cli.options import (
     read_candidates,
 )
 from tunesmith.cli.tune_inputs import files_named
+from tunesmith.cli.tune_interrupted import keeping_found, tell_of_interruption
 from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
@@ -56,6 +57,7 @@ from tunesmith.cli.tune_options import (
     with_options,
 )
 from tunesmith.cli.tune_replicates import check_replicates, finish_replicates
+from tunesmith.interruption import uninterrupted
 from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
 
@@ -165,7 +167,7 @@ def run(
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
     from tunesmith.tuners.combine import check_runs
-    from tunesmith.tuners.replicates import Replicates, replicate
+    from tunesmith.tuners.replicates import replicate
 
     one_kind(candidates, forests)
     own_files = _Files(candidates, forests, references, scores)
@@ -246,12 +248,18 @@ def run(
         is_text = begun is not None and begun.format != "json"
         return begun.rewritten(found.weights) if begun and is_text else None
 
-    with names_of(start):
-        if replicates == 1:
-            finish(session, fit(seed), out, as_json, rewritten)
-            return
-        found = Replicates.of(replicate(fit, seed, replicates), measure.higher_is_better)
-    finish_replicates(session, found, out, beside, as_json, rewritten)
+    with keeping_found():
+        with names_of(start):
+            results = [fit(seed)] if replicates == 1 else replicate(fit, seed, replicates)
+        with uninterrupted():
+            if replicates == 1:
+                result = finish(session, results[0], out, as_json, rewritten)
+            else:
+                better = measure.higher_is_better
+                result = finish_replicates(
+                    session, results, replicates, better, out, beside, as_json, rewritten
+                )
+        tell_of_interruption(result, out)
 
 
 @dataclass(frozen=True)

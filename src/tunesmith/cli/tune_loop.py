@@ -21,6 +21,7 @@ from tunesmith.cli.options import (
     one_standard_input,
 )
 from tunesmith.cli.tune_inputs import files_named, shown_path
+from tunesmith.cli.tune_interrupted import keeping_found, tell_of_interruption
 from tunesmith.cli.tune_options import (
     DEFAULT,
     Drop,
@@ -41,6 +42,7 @@ from tunesmith.cli.tune_options import (
     with_options,
 )
 from tunesmith.errors import UsageError
+from tunesmith.interruption import uninterrupted
 from tunesmith.registry import Option, options_of
 from tunesmith.tuners.base import TUNERS
 
@@ -274,28 +276,27 @@ def run(
             None if path is None else _read(path, held, who, metrics, f"{which}-")
             for which, (path, held) in held_out.items()
         )
-        with names_of(start), _hint(session, work_dir):
-            result = loop.run(
-                who,
-                algorithm,
-                inputs,
-                metric=measure,
-                start=None if begun is None else begun.weights,
-                dev=dev,
-                test=test,
-                seed=seed,
-                work_dir=work_dir,
-                others=metric[1:],
-                strict=strict,
-                keep=keep,
-                drop=drop,
-                normalise=normalise,
-                forest_options=searched if is_searched else None,
-                callbacks=callbacks,
-            )
-        result = dataclasses.replace(
-            result,
-            inputs={
+        with keeping_found():
+            with names_of(start), _hint(session, work_dir):
+                result = loop.run(
+                    who,
+                    algorithm,
+                    inputs,
+                    metric=measure,
+                    start=None if begun is None else begun.weights,
+                    dev=dev,
+                    test=test,
+                    seed=seed,
+                    work_dir=work_dir,
+                    others=metric[1:],
+                    strict=strict,
+                    keep=keep,
+                    drop=drop,
+                    normalise=normalise,
+                    forest_options=searched if is_searched else None,
+                    callbacks=callbacks,
+                )
+            named = {
                 "metrics": list(metric),
                 "work_dir": None if work_dir is None else shown_path(work_dir),
                 "tune": files_named(source=source, references=references),
@@ -303,9 +304,14 @@ def run(
                     which: files_named(source=path, references=held)
                     for which, (path, held) in held_out.items()
                 },
-            },
-        )
-        finish(session, result, out, as_json, lambda found: _rewritten(begun, who, found.weights))
+            }
+            result = dataclasses.replace(result, inputs=named)
+            with uninterrupted():
+                result = finish(
+                    session, result, out, as_json, lambda one: _rewritten(begun, who, one.weights)
+                )
+            more = "" if work_dir is None else f"; the same command goes on from {work_dir}"
+            tell_of_interruption(result, out, more)
 
 
 def _read(

@@ -213,8 +213,8 @@ def finish(
     out: str | None,
     as_json: bool,
     rewritten: Callable[[TuneResult], bytes | None],
-) -> None:
-    """Write and print a result.
+) -> TuneResult:
+    """Write and print a result; return it as it was written.
 
     Parameters
     ----------
@@ -228,6 +228,7 @@ def finish(
         from rich.console import Console
 
         Console().print(result, crop=False)
+    return result
 
 
 def keep_result(

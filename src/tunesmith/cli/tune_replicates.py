@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.options import print_json
-from tunesmith.cli.tune_options import keep_result
+from tunesmith.cli.tune_options import finish, keep_result
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from tunesmith.tuners.replicates import Replicates
     from tunesmith.tuners.result import TuneResult
 
 
@@ -43,15 +42,31 @@ def numbered(out: str, number: int) -> str:
 
 def finish_replicates(
     session: Session,
-    found: Replicates,
+    results: Sequence[TuneResult],
+    count: int,
+    higher_is_better: bool,
     out: str | None,
     beside: Sequence[str],
     as_json: bool,
     rewritten: Callable[[TuneResult], bytes | None],
-) -> None:
-    """Write all runs, and the one in the middle as the result; print how they spread."""
-    for result, path in zip(found.results, beside, strict=False):
-        keep_result(session, result, path, rewritten)
+) -> TuneResult:
+    """Write all runs, and the one in the middle as the result; print how they spread.
+
+    After an interruption there are fewer than ``count``, and the first alone may be unfinished.
+    """
+    from tunesmith.tuners.replicates import Replicates
+
+    beside = beside[: len(results)]
+    for result, path in zip(results, beside, strict=False):
+        if not result.interrupted:
+            keep_result(session, result, path, rewritten)
+    stopped = f"interrupted after {len(results)} of {count} runs"
+    if len(results) == 1:
+        (only,) = results
+        if not only.interrupted:
+            only = replace(only, interrupted=True, stopped=stopped)
+        return finish(session, only, out, as_json, rewritten)
+    found = Replicates.of(results, higher_is_better)
     if found.are_same:
         session.say(
             f"note: all runs score the same; '{found.results[0].tuner}' does not depend on the "
@@ -63,12 +78,16 @@ def finish_replicates(
             "run by its test score, the test score says too much"
         )
     files: list[str | None] = [*beside] or [None] * len(found.results)
-    result = keep_result(session, found.result(files), out, rewritten)
+    middle = found.result(files)
+    if len(results) < count:
+        middle = replace(middle, interrupted=True, stopped=stopped)
+    result = keep_result(session, middle, out, rewritten)
     if as_json:
         print_json(result.to_dict())
-        return
+        return result
     from rich.console import Console
 
     held = list(found.results)
     held[found.chosen] = result
     Console().print(replace(found, results=tuple(held)), crop=False)
+    return result
