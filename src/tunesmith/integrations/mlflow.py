@@ -154,7 +154,7 @@ class MLflowCallback(Tracker):
         if result.warnings:
             client.log_text(self._run, "\n".join(result.warnings) + "\n", "warnings.txt")
         if self._is_ours:
-            client.set_terminated(self._run, "FINISHED")
+            client.set_terminated(self._run, "KILLED" if result.interrupted else "FINISHED")
 
     def _final(self, name: str) -> str:
         """Return a name whose part behind the slash may be that of a metric with options."""

@@ -147,7 +147,10 @@ def summary_of(record: RunRecord) -> Summary:
 def _notes(record: RunRecord) -> Iterator[str]:
     """Yield what else is to be known: why it ended, what was chosen, what nobody knows."""
     result = record.result
-    if result.get("stopped"):
+    if result.get("interrupted"):
+        told = result.get("stopped") or "interrupted"
+        yield f"The run was {told}: these are the best weights that it had found by then."
+    elif result.get("stopped"):
         yield f"Why the loop ended: {result['stopped']}."
     if result.get("reason"):
         yield str(result["reason"])

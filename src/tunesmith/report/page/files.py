@@ -87,9 +87,8 @@ def record_of(
     missing = () if sets else ("The candidates are not shown: they were not given.",)
     # As JSON has it: sections see the same whether a result was read or is at hand.
     found = json.loads(json.dumps(result.to_dict(), default=str))
-    return RunRecord(
-        result.tuner, False, found, metric, result.start, result.weights, sets, missing
-    )
+    about = result.tuner, False, found, metric, result.start, result.weights
+    return RunRecord(*about, sets, missing, is_whole=not result.interrupted)
 
 
 def check_ending(path: str) -> None:

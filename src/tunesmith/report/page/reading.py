@@ -46,6 +46,8 @@ def read_run(path: str | os.PathLike[str], given: Given | None = None) -> RunRec
     inputs = found.get("inputs") or {}
     metric, *others = _metrics(place, found, given)
     start, weights = _weights(place, found)
+    about = os.fspath(path), False, found, metric, start, weights
+    is_whole = not found.get("interrupted")
     missing: list[str] = []
     if found.get("rounds"):
         record = _of_loop(place, found, given)
@@ -58,10 +60,10 @@ def read_run(path: str | os.PathLike[str], given: Given | None = None) -> RunRec
         missing.append(
             f"What the decoder gave is not shown: {told}; make the report of the work directory."
         )
-        return RunRecord(os.fspath(path), False, found, metric, start, weights, {}, tuple(missing))
+        return RunRecord(*about, {}, tuple(missing), is_whole)
     reader = FileReader(found, place.parent, metric, [metric, *others], start, weights, given)
     sets, missing = reader.sets()
-    return RunRecord(os.fspath(path), False, found, metric, start, weights, sets, tuple(missing))
+    return RunRecord(*about, sets, tuple(missing), is_whole)
 
 
 def _weights(path: Path, found: Mapping[str, Any]) -> tuple[Weights, Weights]:

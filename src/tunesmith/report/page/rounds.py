@@ -17,7 +17,7 @@ SETS = {"tune": "", "dev": "dev_", "test": "test_"}
 #: What a path says of each setting beside the setting itself.
 OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
-    *("line_searches", "seconds", "chosen", "failed"),
+    *("line_searches", "seconds", "chosen", "failed", "unfinished"),
 }
 #: Units and settings that do not follow on each other.
 APART = {"run", "seed", "climb", "tuner", "objective"}
