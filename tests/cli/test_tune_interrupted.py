@@ -411,16 +411,33 @@ def test_what_other_processes_have_done_counts(
 def test_before_the_first_step_nothing_is_written(
     cli: Run, interrupt: Interrupt, lists: list[object], tmp_path: Path
 ) -> None:
-    out = tmp_path / "w.json"
+    out, start = tmp_path / "w.json", tmp_path / "start"
     out.write_text("as it was")
+    start.write_text("TM0= 1 1\nWP0= -1\n")
+    before = files_below(tmp_path)
     for tuner, options, when in (
         ("mert", ["--runs", 2], ("runs", 0)),
         ("auto", ["--contender", "mert:restarts=0"], ("contenders", 0)),
+        ("auto", ["--start", start, "--drop", "s_*"], ("contenders", 1)),  # the start is no step
     ):
         interrupt(*when)
         found = cli("tune", *lists, "--tuner", tuner, *options, "--out", out)
         assert found == Outcome(130, "", "tunesmith: interrupted\n")
-        assert files_below(tmp_path) == {"w.json": b"as it was"}
+        assert files_below(tmp_path) == before
+
+
+def test_the_report_says_so(
+    cli: Run, interrupt: Interrupt, lists: list[object], tmp_path: Path
+) -> None:
+    interrupt("tuning", 1)
+    out, page = tmp_path / "w.json", tmp_path / "page.json"
+    assert cli("tune", *lists[:4], "--restarts", 4, "--walks", 0, "--out", out).code == 130
+    interrupt("nothing", 0)
+    assert cli("report", out, "--out", page).code == 0
+    summary = json.loads(page.read_text())["summary"]
+    assert summary["state"] == "interrupted"
+    told = "The run was interrupted after 1 of 5 climbs"
+    assert any(note.startswith(told) for note in summary["notes"])
 
 
 def test_an_order_to_end_writes_nothing(

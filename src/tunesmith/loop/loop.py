@@ -209,9 +209,10 @@ class Loop:
                 signature=f"rounds:{limits.rounds}|final:{self.final}|{result.signature}",
                 **who_works(),
             )
-            if not is_interrupted:  # the run can go on from what is done
-                state.finish(result.to_dict())
-            audience.ended(result)
+            with uninterrupted():
+                if not is_interrupted:  # the run can go on from what is done
+                    state.finish(result.to_dict())
+                audience.ended(result)
         return result
 
     def kind(self, decoder: Decoder, tuner: Tuner, columns: Sequence[str] = ()) -> str:

@@ -180,7 +180,7 @@ class Auto(Remembering):
                 if not contenders.keys() - failed - {"start"}:
                     raise
                 warnings.warn(f"{name} failed: {error}", stacklevel=2)
-                yield Outcome(self.own_start(tuning) if start is None else start)
+                yield Outcome(self.own_start(tuning) if start is None else start, is_start=True)
         progress("contenders", len(contenders), len(contenders), "")
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
@@ -196,7 +196,6 @@ class Auto(Remembering):
         """Return what is best, or about as good and nearer to the references in length."""
         failed = self._race.failed
         fine = [one for one in found if one.stage.setting["tuner"] not in failed]
-        fine = fine or list(found)  # an interruption came before anybody else was done
         return fine[_choice([one.entry(False) for one in fine], metric)]
 
     def fit(
@@ -221,7 +220,8 @@ class Auto(Remembering):
         own = {"seed": seed, **{k: v for k, v in about.items() if k in ("runs", "normalise")}}
         with telling(callbacks, lambda: settings_of(self, tuning, dev, test, own)) as audience:
             result = self._raced(tuning, start, dev, rng, strict, **about)
-            audience.fitted(result)
+            with uninterrupted():
+                audience.fitted(result)
         return result
 
     def _raced(
@@ -367,7 +367,7 @@ class _Stay(Tuner):
     name = "start"
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
-        return Outcome(self.own_start(tuning) if start is None else start)
+        return Outcome(self.own_start(tuning) if start is None else start, is_start=True)
 
 
 def _choice(path: Sequence[Mapping[str, Any]], metric: Metric) -> int:

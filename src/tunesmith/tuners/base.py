@@ -193,7 +193,8 @@ class Tuner(ABC):
             result = self._fitted(
                 tuning, start, held_out, beside, generator, selection, strict, about, audience
             )
-            audience.fitted(result)
+            with uninterrupted():
+                audience.fitted(result)
         return result
 
     def _fitted(

@@ -53,6 +53,8 @@ class Outcome:
         What it took, where somebody else found it; None for whoever waited to measure.
     stopped
         After what it ended because it was interrupted, as "3 of 21 climbs"; None if it was not.
+    is_start
+        Whether nothing was done: these are the starting weights as they are.
     """
 
     weights: Floats
@@ -63,6 +65,7 @@ class Outcome:
     penalty: Penalty | None = None
     seconds: float | None = None
     stopped: str | None = None
+    is_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -305,7 +308,7 @@ def run_all(
             with working_on(None):  # workers have been ended
                 so_far = kept.so_far()
             stages = found.interrupted(so_far)
-            if not stages:
+            if all(outcome.is_start for stage in stages for outcome in stage.outcomes):
                 raise
             return stages, found.steps(runs, algorithm.settings_are, so_far)
     return found.stages(), None
