@@ -6,15 +6,25 @@ import importlib.util
 import platform
 import time
 from importlib import metadata
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from tunesmith.cli.app import OUR_FAULT, Session
 from tunesmith.cli.options import Json, print_json
+from tunesmith.errors import UsageError
 
 SCHEMA = "tunesmith.doctor/1"
-LIBRARIES = ("numpy", "scipy", "numba", "rapidfuzz", "typer", "rich", "threadpoolctl")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "rapidfuzz",
+    "typer",
+    "rich",
+    "threadpoolctl",
+    "platformdirs",
+)
 EXTRAS = {
     "matplotlib": "plot",
     "plotly": "plot",
@@ -32,11 +42,29 @@ EXTRAS = {
 }
 
 
-def run(*, session: Session, as_json: Json = False) -> None:
+def run(
+    *,
+    session: Session,
+    warm: Annotated[
+        bool,
+        typer.Option("--warm", help="Compile the kernels of all commands ahead: a minute or two."),
+    ] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Remove all compiled kernels, and do nothing else.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Check this installation: versions, cores, kernels, extras."""
+    if warm and clear:
+        raise UsageError("--warm and --clear exclude each other; give one of them")
+    if clear:
+        _clear(as_json)
+        return
     from tunesmith._version import __version__
+    from tunesmith.kernels.cache import SUFFIX, cache_folder, current_folder
     from tunesmith.parallel.local import thread_count
 
+    failed = _warmed() if warm else []
     kernels, seconds = _kernels()
     found: dict[str, Any] = {
         "schema": SCHEMA,
@@ -48,7 +76,8 @@ def run(*, session: Session, as_json: Json = False) -> None:
         "engines": _engines(),
         "libraries": {name: metadata.version(name) for name in LIBRARIES},
         "extras": {name: importlib.util.find_spec(name) is not None for name in EXTRAS},
-        "kernel_cache": _cache_folder(),
+        "kernel_cache": str(cache_folder()),
+        "kernels_compiled": len(list(current_folder().glob(f"*{SUFFIX}"))),
         "kernels_work": kernels,
         "kernel_seconds": seconds,
     }
@@ -62,10 +91,12 @@ def run(*, session: Session, as_json: Json = False) -> None:
         for name, there in found["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
             typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
-        typer.echo(f"kernel cache: {found['kernel_cache']}")
+        typer.echo(f"kernel cache: {found['kernel_cache']} ({found['kernels_compiled']} kernels)")
         state = "work" if kernels else "DO NOT WORK, please report it"
         typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
-    if not kernels:
+    for job in failed:
+        session.say(f"warning: {job}")
+    if not kernels or failed:
         raise typer.Exit(OUR_FAULT)
 
 
@@ -107,10 +138,22 @@ def _kernels() -> tuple[bool, float]:
     return right, time.perf_counter() - begun
 
 
-def _cache_folder() -> str:
-    from tunesmith.inference.envelope import winners_of
+def _warmed() -> list[str]:
+    """Compile everything, with the optimisation and the types of ordinary runs."""
+    from tunesmith.cli.warm import warm_up
 
-    cache = getattr(winners_of, "_cache", None)
-    if cache is None:
-        return "none (compilation is switched off)"
-    return str(cache.cache_path)
+    return warm_up()
+
+
+def _clear(as_json: bool) -> None:
+    """Remove the folder of compiled kernels."""
+    from tunesmith._version import __version__
+    from tunesmith.kernels.cache import cache_folder, clear
+
+    folder = str(cache_folder())
+    count, size = clear()
+    if as_json:
+        about = {"schema": SCHEMA, "signature": f"doctor|version:tunesmith-{__version__}"}
+        print_json({**about, "kernel_cache": folder, "removed": count, "bytes": size})
+        return
+    typer.echo(f"{folder}: {count} compiled kernels removed ({size / 1e6:.1f} MB)")

@@ -106,14 +106,15 @@ def _jobs() -> Iterator[str]:
     yield "decode --model model --input small.source --forest decoded.jsonl --to cdec-forest"
     yield "decode --model model --input small.source --lexical 5 --out decoded.text"
     forests = "--forests decoded.jsonl --references small.text"
+    weights = "--weights forest.weights"
+    judged = f"{weights} --references small.text"
+    yield f"tune {forests} --restarts 0 --out forest.weights"
+    yield f"tune {forests} --start forest.weights --restarts 0 --prune density:5"
     for name in FOREST_FORMATS:
         yield f"convert --forests decoded.jsonl --to {name} --out forests.{name}"
-        yield f"evaluate --forests forests.{name} --format {name} --references small.text"
-    weights = "--weights forest.weights"
-    yield f"tune {forests} --restarts 0 --out forest.weights"
+        yield f"evaluate --forests forests.{name} --format {name} {judged}"
     yield from (f"evaluate {forests} {weights} --metric {metric}" for metric in METRICS)
     yield f"rerank --forests decoded.jsonl {weights} --nbest --list-size 3 --out best"
-    yield f"evaluate {forests} {weights} --prune density:5"
     for how in ("rerank", "linear", "kbest"):
         yield f"tune {forests} --tuner mira --epochs 1 --forest-search {how}"
     yield from (

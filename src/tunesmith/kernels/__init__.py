@@ -43,8 +43,8 @@ def inlined(function: F) -> F:
 
 def _compile(function: F, inline: str) -> F:
     # Nobody passes a kernel to another as a value: the wrapper for that is not compiled.
-    options = {"nogil": True, "error_model": "numpy", "inline": inline, "no_cfunc_wrapper": True}
-    dispatcher = numba.njit(**options)(function)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(inline=inline, **options)(function)
     if isinstance(dispatcher, CPUDispatcher):  # with NUMBA_DISABLE_JIT the function itself
         # What ``cache=True`` does, with our own cache in the place of numba's.
         dispatcher._cache = KernelCache(function)
@@ -66,6 +66,6 @@ def _with_plain_types(find: Callable[..., Any]) -> Callable[..., Any]:
     return find_template
 
 
-def _plain_type(of: types.Type) -> types.Type:
+def _plain_type(of: Any) -> Any:
     of = types.unliteral(of)
     return types.int64 if isinstance(of, types.Integer) and of.signed else of

@@ -21,9 +21,9 @@ import stat
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import llvmlite
@@ -50,7 +50,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
     #: How many kernels this process has loaded.
     loaded = 0
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._fingerprint = ""
         self._is_enabled = True
@@ -233,7 +233,7 @@ def _write(path: Path, key: str, payload: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
-def _type_name(of: types.Type) -> str:
+def _type_name(of: Any) -> str:
     """Name a type; numba's own names say nothing of the module of a class."""
     if isinstance(of, types.BaseNamedTuple):
         inner = ", ".join(map(_type_name, of.types))

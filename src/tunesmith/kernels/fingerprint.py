@@ -8,6 +8,7 @@ edit to a kernel, to one that it calls in another file or to a constant, it is c
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -16,10 +17,11 @@ import numpy as np
 OURS = __name__.partition(".")[0]
 
 
-def fingerprint(function: FunctionType) -> str:
+def fingerprint(function: Callable[..., Any]) -> str:
     """Return the digest of a function and all that it uses, as hexadecimal digits."""
     digest = hashlib.sha256()
-    pending, known = [function], {id(function)}
+    pending: list[Any] = [function]
+    known = {id(function)}
     while pending:
         for text, used in _parts(pending.pop()):
             digest.update(text.encode(errors="surrogatepass") + b"\0")

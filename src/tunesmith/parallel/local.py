@@ -107,7 +107,7 @@ def threads(count: int | None) -> Iterator[None]:
 
     token = _threads.set(count)
     before = numba.get_num_threads()
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    most: int = numba.config.NUMBA_NUM_THREADS
     numba.set_num_threads(min(thread_count(), most))
     try:
         with threadpool_limits(thread_count()):

@@ -35,7 +35,8 @@ def kept(ahead: Floats, room: int) -> Ints:
     """Return which of the points are within the beam: so many, those that are most ahead."""
     if ahead.shape[0] <= room:
         return np.arange(ahead.shape[0])
-    return sorted_copy(argsort(-ahead)[:room])
+    within: Ints = sorted_copy(argsort(-ahead)[:room])
+    return within
 
 
 @kernel
