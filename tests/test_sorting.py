@@ -57,6 +57,6 @@ def test_copies(values, begin):
     copy_to(target, begin, values)
     np.testing.assert_array_equal(target, expected)
     rows = np.zeros((len(values) + 5, 3))
-    copy_rows(rows, begin, np.outer(values, [0.0, 1.0, 2.0]).astype(np.float64))
+    copy_rows(rows, begin, np.stack([values, values, values], axis=1))
     np.testing.assert_array_equal(rows[begin : begin + len(values), 1], values)
     assert not rows[:begin].any()

@@ -94,6 +94,8 @@ def main() -> None:
     numbers = dict(one.split("=") for one in sys.argv[1:] if "=" in one)
     for name, run, _ in todo:
         apart(run, numbers.get(name))
+    if "--only" in sys.argv:  # where the wrong function is called anything can happen
+        return
     sys.stdout.write(" ".join(name for name, run, right in todo if not agree(name, run(), right)))
 
 

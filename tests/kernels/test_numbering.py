@@ -32,7 +32,7 @@ def compile_apart(folder: Path, *arguments: str) -> tuple[list[str], list[Path]]
     return done.stdout.split(), sorted(folder.rglob(f"*{SUFFIX}"))
 
 
-@pytest.mark.parametrize("order", ["", "--backwards"])
+@pytest.mark.parametrize("order", ["", pytest.param("--backwards", marks=pytest.mark.slow)])
 def test_each_compiled_by_a_process_of_its_own(tmp_path: Path, order: str):
     wrong, files = compile_apart(tmp_path, order)
     assert wrong == []
@@ -40,10 +40,11 @@ def test_each_compiled_by_a_process_of_its_own(tmp_path: Path, order: str):
     assert clashes(files) == {}
 
 
+@pytest.mark.slow
 def test_what_happens_where_processes_count_alike(tmp_path: Path):
     """What the test above would find: two kernels, and another function under one symbol."""
     names = ["numba_sort", "numba_argsort"]
-    _, files = compile_apart(tmp_path / "first", *(f"{name}=1000" for name in names))
+    _, files = compile_apart(tmp_path / "first", "--only", *(f"{name}=1000" for name in names))
     # How many functions numba compiles before the inner one that both have.
     before = {
         name: min(numbers_of(path, "run_quicksort")) - 1000
@@ -52,5 +53,5 @@ def test_what_happens_where_processes_count_alike(tmp_path: Path):
         if f".{name}-" in path.name
     }
     starts = [f"{name}={5000 - before[name]}" for name in names]
-    _, files = compile_apart(tmp_path / "second", *starts)
+    _, files = compile_apart(tmp_path / "second", "--only", *starts)
     assert any("run_quicksort" in symbol for symbol in clashes(files))

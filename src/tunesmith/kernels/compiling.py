@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-from tunesmith import progress
+from tunesmith.progress import compiling
 
 OURS = __name__.partition(".")[0]
 
@@ -39,7 +39,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
         if is_first:
             if not self.compiled:
                 logging.getLogger(__name__).info("compiling kernels, once per installation")
-            progress.compiling(self.compiled, True)
+            compiling(self.compiled, True)
 
     def on_end(self, event: Any) -> None:
         """Add the time when the outermost kernel is compiled."""
@@ -52,7 +52,7 @@ class _Watch(event.Listener):  # type: ignore[misc]
                 self._seconds += time.perf_counter() - self._begin
                 if self._collects:
                     gc.enable()
-        progress.compiling(self.compiled, is_busy)
+        compiling(self.compiled, is_busy)
 
     def seconds(self) -> float:
         """Return the time so far, that of a kernel in work included."""
