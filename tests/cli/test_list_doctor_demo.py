@@ -203,6 +203,22 @@ def test_doctor_without_a_cluster_s_engine(cli: Run, monkeypatch) -> None:
     assert "threads, processes, ray (not installed)\n" in cli("doctor").out
 
 
+def test_doctor_removes_compiled_kernels(
+    cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TUNESMITH_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "kernels" / "0.0.1-other-123"
+    folder.mkdir(parents=True)
+    (folder / "a-1.kernel").write_bytes(b"12345")
+    assert cli("doctor", "--clear").out == f"{tmp_path}/cache: 1 compiled kernel removed (0.0 MB)\n"
+    assert not (tmp_path / "cache").exists()
+    found = cli("doctor", "--clear", "--json").json()
+    assert (found["removed"], found["bytes"]) == (0, 0)
+    refused = cli("doctor", "--clear", "--warm")
+    assert refused.code == 2
+    assert "exclude each other" in refused.err
+
+
 def test_doctor_without_compilation() -> None:
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     found = python("-m", "tunesmith", "doctor", "--json", env=plain)

@@ -58,7 +58,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 def forget() -> None:
-    for one in (cache.is_writable, cache._is_ours, cache._warn):
+    for one in (cache._is_writable, cache._is_ours, cache._warn):
         one.cache_clear()
 
 

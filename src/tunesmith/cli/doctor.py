@@ -156,4 +156,5 @@ def _clear(as_json: bool) -> None:
         about = {"schema": SCHEMA, "signature": f"doctor|version:tunesmith-{__version__}"}
         print_json({**about, "kernel_cache": folder, "removed": count, "bytes": size})
         return
-    typer.echo(f"{folder}: {count} compiled kernels removed ({size / 1e6:.1f} MB)")
+    kernels = "compiled kernel" if count == 1 else "compiled kernels"
+    typer.echo(f"{folder}: {count} {kernels} removed ({size / 1e6:.1f} MB)")

@@ -151,13 +151,16 @@ def _folder_name() -> str:
     return re.sub(r"[^\w.-]", "_", f"{__version__}-{processor}-{digest[:12]}")
 
 
-@cache
 def is_writable() -> bool:
     """Tell whether kernels can be kept: in a folder that is ours, and that only we can write.
 
     Whoever can write a file here has it run by us.
     """
-    folder = current_folder()
+    return _is_writable(current_folder())
+
+
+@cache
+def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryFile(dir=folder):
@@ -185,7 +188,7 @@ def clear() -> tuple[int, int]:
         shutil.rmtree(folder)
     with contextlib.suppress(OSError):  # something else is in it
         folder.parent.rmdir()
-    is_writable.cache_clear()
+    _is_writable.cache_clear()
     return len(sizes), sum(sizes)
 
 
