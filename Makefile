@@ -65,6 +65,7 @@ docs: $(VENV)/.dev
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
+	$(BIN)/python benchmarks/first_run.py
 	$(BIN)/python benchmarks/read.py
 	$(BIN)/python benchmarks/mert.py
 	$(BIN)/python benchmarks/sparse.py

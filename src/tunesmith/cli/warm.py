@@ -67,7 +67,7 @@ def warm_up() -> list[str]:
     """Run all commands on a few sentences; return those that failed, which should be none."""
     show, failed = shown(), []
     with tempfile.TemporaryDirectory(prefix="tunesmith-warm-") as folder, _within(Path(folder)):
-        _write_samples()
+        write_samples()
         jobs = list(_jobs())
         for number, job in enumerate(jobs):
             show("compiling kernels", number, len(jobs), job.split(" --")[0])
@@ -122,7 +122,7 @@ def _jobs() -> Iterator[str]:
     )
 
 
-def _write_samples() -> None:
+def write_samples() -> None:
     """Write a few sentences of the bundled lists, and text to train a small model on."""
     bundled = resources.files("tunesmith") / "bundled"
     with gzip.open(io.BytesIO((bundled / "tune.nbest.gz").read_bytes()), "rt") as file:
