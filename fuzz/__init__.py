@@ -1,0 +1,1 @@
+"""A fuzz campaign: damaged files, random command lines, faults of the system, and kills."""
