@@ -1,0 +1,1 @@
+"""Random command lines on small random sets."""
