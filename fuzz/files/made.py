@@ -100,6 +100,6 @@ def _run(arguments: list[str]) -> None:
     """Run a command that must succeed."""
     out: Any = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-        code = main(arguments)
+        code = main([*arguments, "--threads", "1"])
     if code != 0:
         raise RuntimeError(f"tunesmith {' '.join(arguments)}: {out.getvalue()}")

@@ -16,6 +16,7 @@ from fuzz.part import ACCEPTED, FOUND, REFUSED, Outcome, generator
 from fuzz.scratch import folder
 from fuzz.worker import described
 from tunesmith.errors import TunesmithError, one_line
+from tunesmith.parallel import local
 
 #: Characters of a file that a find shows.
 SHOWN = 4000
@@ -29,6 +30,7 @@ class Files:
 
     def prepare(self) -> None:
         """Make all seeds and read each as it is."""
+        local.threads(1).__enter__()  # for good
         self.seeds: list[Seed] = [*TEXT_SEEDS, *made_seeds()]
         self._drawn = list(itertools.accumulate(seed.weight for seed in self.seeds))
         self.place = folder("files")

@@ -42,6 +42,7 @@ def command_line(rng: random.Random, drawn: Drawn, place: Path) -> list[str]:
         arguments.append(name)
         if flag.metavar is not None:
             arguments.append(value_of(rng, flag, drawn))
+    arguments += ["--threads", "1"] if "--threads" not in arguments else []
     if rng.random() < 0.03 and len(arguments) > 1:
         del arguments[rng.randrange(1, len(arguments))]
     return arguments

@@ -11,6 +11,7 @@ from typing import Any
 from fuzz.programs.running import Ran, run
 from fuzz.programs.sets import Drawn
 
+ONE = ("--threads", "1")
 #: Keys of results that differ from run to run.
 OF_THE_RUN = {"seconds", "threads", "warnings"}
 
@@ -82,7 +83,7 @@ def _wrong_score(arguments: list[str], written: dict[str, Any], out: str) -> str
         return None
     data = {"--candidates", "--forests", "--references", "--scores", "--format"}
     first = arguments[arguments.index("--metric") + 1]
-    again = run(["evaluate", *_kept(arguments, data), "--metric", first, "--weights", out, "--json"])
+    again = run(["evaluate", *_kept(arguments, data), "--metric", first, "--weights", out, "--json", *ONE])
     if again.code != 0:
         return f"the weights cannot be evaluated: {again.errors.strip()[-150:]}"
     score = parsed(again.out)["score"]
@@ -116,7 +117,7 @@ def _wrong_winners(arguments: list[str], ran: Ran, drawn: Drawn) -> str | None:
     """Choose the winners of lists in plain Python; there is no other way to score them."""
     plain = ["--weights", drawn.files["weights"][0]]
     lists = {*drawn.files["candidates"], *drawn.files["jsonl"]}
-    if len(arguments) != 5 or not {arguments[2]} <= lists or arguments[3:] != plain:
+    if len(arguments) != 7 or not {arguments[2]} <= lists or arguments[3:5] != plain:
         return None
     wanted = []
     for group in drawn.groups:

@@ -13,6 +13,7 @@ from fuzz.programs.running import run, wrong_end
 from fuzz.programs.sets import Drawn, drawn_set
 from fuzz.scratch import folder
 
+ONE = ("--threads", "1")
 #: Options whose arguments show what a command worked on.
 SHOWN = 3000
 
@@ -32,7 +33,7 @@ class Programs:
             for key in ("candidates", "forests"):
                 given = [f"--{key}", drawn.files[key][0], *references]
                 for metric in ("bleu", "wer"):
-                    run(["tune", *given, "--tuner", tuner, *quick, "--metric", metric])
+                    run(["tune", *given, "--tuner", tuner, *quick, "--metric", metric, *ONE])
 
     def size(self) -> int | None:
         """Return None: there is no end."""

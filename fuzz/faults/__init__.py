@@ -1,0 +1,1 @@
+"""Faults of the system: the n-th open, write, rename, allocation ... of a command fails."""
