@@ -1,0 +1,1 @@
+"""Runs that are killed at random moments and begun again."""
