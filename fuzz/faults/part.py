@@ -7,24 +7,24 @@ import os
 import pickle
 import re
 import shutil
+import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fuzz.faults.injection import KINDS, Injector
 from fuzz.faults.jobs import JOBS, Job, put_inputs
 from fuzz.part import ACCEPTED, FOUND, Outcome
 from fuzz.programs.running import Ran, run, wrong_end
 from fuzz.scratch import folder
+from fuzz.timeless import timeless
 
-#: Calls that fail in turn at most; beyond, every seventh.
-EACH = 80
+#: About so many calls fail at most, one at a time; of more, some are left out.
+MOST = {"allocation": 24}
+USUAL = 80
 #: What a file holds that was there before.
 OLD = b"what was there before\n"
-#: Numbers that differ from run to run.
-CLOCK = re.compile(rb'("?(?:seconds|begun|ended|date|time)"?: )[-0-9.e+":TZ ]+')
 
 
 @dataclass
@@ -32,7 +32,8 @@ class Ended:
     """How a command in a child ended, and what had failed."""
 
     ran: Ran
-    fired: str
+    fired: str = ""
+    calls: int = 0
     left: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -70,19 +71,23 @@ class Faults:
         """Let the calls of a kind fail, one after the other, until none is left."""
         job, kind = self.pairs[index]
         problems: list[str] = []
-        number, tries = 1, 0
-        while True:
+        step = -(-self._calls(job, kind) // MOST.get(kind, USUAL)) or 1
+        number, tries, fired = 1 + seed % step, 0, "?"
+        while fired:
             tries += 1
             fired, problem = self.tried(job, kind, number)
             if problem is not None:
                 problems.append(f"{kind} {number} ({fired}): {problem}")
-            if not fired:
-                break
-            number += 1 if number < EACH else 7
+            number += step
         what = f"{job.name}, {kind}"
         if not problems:
             return Outcome(what, ACCEPTED, tries=tries)
         return Outcome(what, FOUND, problems[0].partition("\n")[0], "\n".join(problems), tries)
+
+    def _calls(self, job: Job, kind: str) -> int:
+        """Return how many calls of a kind a command makes if none fails."""
+        self._undisturbed(job)
+        return _in_child(job, self._fresh(job, with_old=False), (kind, sys.maxsize)).calls
 
     def tried(self, job: Job, kind: str, number: int) -> tuple[str, str | None]:
         """Let one call fail; return what failed, and what does not hold afterwards."""
@@ -92,8 +97,9 @@ class Faults:
         if threading.active_count() > 1:
             raise RuntimeError("there are other threads, forking is not safe")
         ended = _in_child(job, place, (kind, number))
-        problem = _wrong(ended, kind, before, _files(place), whole)
-        if problem is None and ended.fired:
+        after = _files(place)
+        problem = _wrong(ended, kind, before, after, whole)
+        if problem is None and ended.fired and after != before:  # or it would be as the first
             again = _in_child(job, place, None)
             problem = _wrong_afterwards(again, _files(place), whole)
         return ended.fired, problem
@@ -139,7 +145,8 @@ def _here(job: Job, place: Path, fault: tuple[str, int] | None) -> Ended:
     try:
         if injector is not None:
             injector.install()
-        return Ended(run(job.words()), "" if injector is None else injector.fired)
+        ran = run(job.words())
+        return Ended(ran) if injector is None else Ended(ran, injector.fired, injector.seen)
     finally:
         os.chdir(now)
         tempfile.tempdir = before
@@ -186,21 +193,12 @@ def _timeless(name: str, data: bytes) -> bytes:
     """Return a file without what differs from run to run."""
     if name.endswith(".json"):
         try:
-            return json.dumps(_without_clocks(json.loads(data)), sort_keys=True).encode()
+            return json.dumps(timeless(json.loads(data)), sort_keys=True).encode()
         except ValueError:
             return data
     if name.endswith((".html", ".gz", ".svg")):
         return b"" if name.endswith((".html", ".svg")) and data.rstrip().endswith(b">") else data
     return data
-
-
-def _without_clocks(value: Any) -> Any:
-    clocks = {"seconds", "warnings", "test_scored", "begun", "ended", "decoding_seconds"}
-    if isinstance(value, dict):
-        return {k: _without_clocks(v) for k, v in value.items() if k not in clocks}
-    if isinstance(value, list):
-        return [_without_clocks(one) for one in value]
-    return value
 
 
 def _wrong(

@@ -16,6 +16,7 @@ from typing import Any
 from fuzz import toy, toy_decoder
 from fuzz.programs.running import run
 from fuzz.scratch import folder
+from fuzz.timeless import timeless
 from fuzz.toy import sentences
 
 SETS = (
@@ -44,8 +45,6 @@ LOOPS: dict[str, tuple[str, ...]] = {
         *("--tuner", "batch-mira", "--passes", "2", "--tune-on", "forests"),
     ),
 }
-#: Keys of results that differ from run to run.
-OF_THE_RUN = {"seconds", "warnings", "inputs", "decoding_seconds"}
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class Loops:
     def result(self, work: Path) -> Any:
         """Return what a run came to, without what depends on the clock."""
         both = [work / "result.json", work.with_name(f"{work.name}.json")]
-        return [_timeless(json.loads(path.read_text(encoding="utf-8"))) for path in both]
+        return [timeless(json.loads(path.read_text(encoding="utf-8"))) for path in both]
 
     def left(self, work: Path) -> frozenset[str]:
         """Return the names of all files of a work directory."""
@@ -143,11 +142,3 @@ class Loops:
             for path in work.rglob("*")
             if path.is_file() and "decoder-" not in str(path)
         )
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if k not in OF_THE_RUN}
-    if isinstance(value, list):
-        return [_timeless(one) for one in value]
-    return value

@@ -10,11 +10,9 @@ from typing import Any
 
 from fuzz.programs.running import Ran, run
 from fuzz.programs.sets import Drawn
+from fuzz.timeless import timeless
 
 ONE = ("--threads", "1")
-#: Keys of results that differ from run to run.
-OF_THE_RUN = {"seconds", "threads", "warnings"}
-
 
 def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is no JSON")
@@ -99,18 +97,11 @@ def _not_the_same(arguments: list[str], written: dict[str, Any], out: str) -> st
     Path(out).unlink()
     run(arguments)
     again = parsed(Path(out).read_text(encoding="utf-8"))
-    for key in written.keys() | again.keys():
-        if key not in OF_THE_RUN and _timeless(written.get(key)) != _timeless(again.get(key)):
+    first, second = timeless(written), timeless(again)
+    for key in sorted(first.keys() | second.keys()):
+        if first.get(key) != second.get(key):
             return f"the same command gives another {key}"
     return None
-
-
-def _timeless(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _timeless(v) for k, v in value.items() if k not in OF_THE_RUN}
-    if isinstance(value, list):
-        return [_timeless(one) for one in value]
-    return value
 
 
 def _wrong_winners(arguments: list[str], ran: Ran, drawn: Drawn) -> str | None:
