@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: example-thot compare-thot example-hiero demo test lint types unit docs bench kenlm kernels clean
+.PHONY: example-thot compare-thot example-hiero demo test lint types unit docs bench fuzz kenlm kernels clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.demo: pyproject.toml
@@ -82,6 +82,13 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/parallel.py
 	$(BIN)/python benchmarks/report.py
+
+SECONDS ?= 600
+SEED    ?= 0
+WORKERS ?= $(shell nproc)
+fuzz: $(VENV)/.dev  ## damaged files, random command lines, faults, kills: make fuzz SECONDS=3600 SEED=1
+	$(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) --workers $(WORKERS) \
+		--report fuzz-out/report.md
 
 kenlm: $(VENV)/.dev  ## compile KenLM, which tests compare with; they do without where that fails
 	$(BIN)/python -c 'import kenlm' 2> /dev/null || \

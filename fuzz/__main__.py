@@ -61,9 +61,7 @@ def main() -> int:
         return replay(given.replay)
     shares = given.inputs and given.seconds is None and dict.fromkeys(given.inputs, 1.0)
     inputs = {name: int(count) for name, count in given.inputs.items()}
-    campaign = Campaign(
-        given.seed, given.seconds, given.workers, shares or given.shares, inputs
-    )
+    campaign = Campaign(given.seed, given.seconds, given.workers, shares or given.shares, inputs)
     campaign.run()
     write(campaign, given.report)
     sys.stderr.write(f"{campaign.progress()}\nfuzz: {given.report}\n")

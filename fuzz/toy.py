@@ -12,7 +12,9 @@ NAMES = ("f0", "f1", "f2")
 START = (0.1, 1.0, 1.0)
 
 
-def candidates(text: str, weights: Sequence[float], most: int) -> list[tuple[str, tuple[float, ...]]]:
+def candidates(
+    text: str, weights: Sequence[float], most: int
+) -> list[tuple[str, tuple[float, ...]]]:
     """Return the best candidates for a text, with their features."""
     found = []
     words = text.split()[:4]

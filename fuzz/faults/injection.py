@@ -40,7 +40,15 @@ FUNCTIONS = {
     "mkdir": ("mkdir",),
     "unlink": ("unlink", "remove", "rmdir"),
 }
-ALLOCATORS = ("empty", "zeros", "full", "concatenate", "empty_like", "zeros_like", "ascontiguousarray")
+ALLOCATORS = (
+    "empty",
+    "zeros",
+    "full",
+    "concatenate",
+    "empty_like",
+    "zeros_like",
+    "ascontiguousarray",
+)
 
 
 class Injector:

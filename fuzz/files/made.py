@@ -72,7 +72,10 @@ def _runs(place: Path) -> Iterator[Seed]:
         kind = "work directory, shown" if reader == "work_directory" else "work directory, resumed"
         yield Seed(kind, reader, files, weight=0.1)
     texts, references = sentences(3, 2)
-    lists = [f"{k} ||| {t} ||| f= {len(t)} g= {-k}\n{k} ||| x ||| f= 1 g= 2\n" for k, t in enumerate(texts)]
+    lists = [
+        f"{k} ||| {t} ||| f= {len(t)} g= {-k}\n{k} ||| x ||| f= 1 g= 2\n"
+        for k, t in enumerate(texts)
+    ]
     (place / "t.nbest").write_text("".join(lists))
     (place / "t.ref").write_text("\n".join(references) + "\n")
     named = ["--candidates", str(place / "t.nbest"), "--references", str(place / "t.ref")]

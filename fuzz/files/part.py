@@ -77,7 +77,9 @@ class Files:
         problem = compare(seed, files, found)
         if problem is None:
             return Outcome(seed.kind, ACCEPTED)
-        return Outcome(seed.kind, FOUND, problem.partition(":")[0], f"{problem}\n{_shown(seed, files)}")
+        return Outcome(
+            seed.kind, FOUND, problem.partition(":")[0], f"{problem}\n{_shown(seed, files)}"
+        )
 
     def _put(self, seed: Seed, files: dict[str, bytes]) -> Path:
         """Write files to a folder; where nothing else is written to it, one may stay."""

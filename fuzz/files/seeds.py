@@ -299,14 +299,21 @@ TEXT_SEEDS = (
         _several(PARALLEL),
         {"format": "parallel:per-source=2", "scores": "lm.txt nmt.txt", "references": "ref.txt"},
     ),
-    Seed("moses-data", "lists", _several({"r.features.dat": FEATURES_DAT, "r.scores.dat": SCORES_DAT})),
+    Seed(
+        "moses-data",
+        "lists",
+        _several({"r.features.dat": FEATURES_DAT, "r.scores.dat": SCORES_DAT}),
+    ),
     _lists("moses-data", FEATURES_DAT + SCORES_DAT),
     Seed("references", "lists", _several(PLAIN_REFERENCES), {"references": "ref0 ref1"}),
     _forests("cdec-forest", CDEC_FOREST, "f.jsonl"),
     _forests("cdec-json", CDEC_JSON),
     _forests("moses-hypergraph", MOSES_HYPERGRAPH),
     _forests("joshua-hypergraph", JOSHUA_HYPERGRAPH),
-    *(_forests("plf", PLF), _forests("plf", "((('a',0.5,1),),)\n", format="plf:scores=probabilities")),
+    *(
+        _forests("plf", PLF),
+        _forests("plf", "((('a',0.5,1),),)\n", format="plf:scores=probabilities"),
+    ),
     _forests("kaldi-lattice", KALDI_LATTICE),
     Seed(
         "kaldi-lattice",
@@ -325,7 +332,9 @@ TEXT_SEEDS = (
     _weights("weights yaml", "lm: 0.5\n'a b': -1  # c\nw: 1e-3\n"),
     _weights("weights yaml", "name: x\nweights:\n  lm: 0.5\n  w: -1\n"),
     Seed("grammar cdec", "grammar", _several({"grammar": RULES}), {"conventions": "cdec"}),
-    Seed("grammar joshua", "grammar", _several({"grammar": JOSHUA_RULES}), {"conventions": "joshua"}),
+    Seed(
+        "grammar joshua", "grammar", _several({"grammar": JOSHUA_RULES}), {"conventions": "joshua"}
+    ),
     Seed("arpa", "arpa", _several({"lm.arpa": ARPA})),
     Seed("joshua.config", "joshua_config", _several({"joshua.config": JOSHUA_CONFIG})),
 )

@@ -70,7 +70,9 @@ class Loops:
         for name, lines in zip(("ms", "mt"), text, strict=True):
             (self.data / name).write_text("\n".join(lines) + "\n")
         named = ["--source", f"{self.data}/ms", "--target", f"{self.data}/mt"]
-        made = run(["train", *named, "--out", f"{self.data}/model", "--order", "2", "--threads", "1"])
+        made = run(
+            ["train", *named, "--out", f"{self.data}/model", "--order", "2", "--threads", "1"]
+        )
         if made.code != 0:
             raise RuntimeError(made.errors)
         self.wanted = {name: self._undisturbed(name) for name in LOOPS}

@@ -18,7 +18,6 @@ VALUES = (
 )
 
 
-
 def changed(rng: random.Random, data: bytes) -> bytes:
     """Change one node of a file, or of one of its lines; what is no JSON is changed as text."""
     whole = _changed(rng, data)
@@ -73,7 +72,9 @@ def _changed(rng: random.Random, data: bytes) -> bytes | None:
 
 def _holders(value: Any) -> Any:
     """Yield each list or object with each of its keys."""
-    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys = (
+        value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
     for key in keys:
         yield value, key
         yield from _holders(value[key])

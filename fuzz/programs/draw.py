@@ -24,7 +24,15 @@ TUNERS: dict[str, tuple[list[str], int]] = {
     "plane": (["--time-limit", "0.2"], 2),
     "auto": (["--contender", "mert:restarts=0", "--contender", "batch-mira:passes=2"], 1),
 }
-COMMANDS = {"tune": 9, "rerank": 3, "evaluate": 4, "compare": 3, "convert": 5, "surface": 2, "certify": 2}
+COMMANDS = {
+    "tune": 9,
+    "rerank": 3,
+    "evaluate": 4,
+    "compare": 3,
+    "convert": 5,
+    "surface": 2,
+    "certify": 2,
+}
 
 
 def command_line(rng: random.Random, drawn: Drawn, place: Path) -> list[str]:
@@ -52,9 +60,7 @@ def _metric(rng: random.Random) -> list[str]:
     return ["--metric", rng.choice(METRICS)] if rng.random() < 0.6 else []
 
 
-def needed(
-    rng: random.Random, command: str, tuner: str, drawn: Drawn, place: Path
-) -> list[str]:
+def needed(rng: random.Random, command: str, tuner: str, drawn: Drawn, place: Path) -> list[str]:
     """Return a command with what it needs."""
     on_forests = rng.random() < 0.25 and tuner not in {"lp-mert", "plane", "auto"}
     lists = drawn.files["jsonl" if rng.random() < 0.4 else "candidates"][0]
@@ -82,7 +88,13 @@ def needed(
     if command == "convert":
         if rng.random() < 0.2:
             return ["convert", *weights, "--to", rng.choice(("json", "moses", "cdec", "travatar"))]
-        return ["convert", *given, *references, "--out", str(place / f"out{rng.choice(('.jsonl', '.csv', '.arrow', '.nbest'))}")]
+        return [
+            "convert",
+            *given,
+            *references,
+            "--out",
+            str(place / f"out{rng.choice(('.jsonl', '.csv', '.arrow', '.nbest'))}"),
+        ]
     lists_alone = ["--candidates", lists, *weights, *references]
     if command == "surface":
         return ["surface", *lists_alone, *_metric(rng), "--json"]

@@ -14,6 +14,7 @@ from fuzz.timeless import timeless
 
 ONE = ("--threads", "1")
 
+
 def _no_constant(text: str) -> float:
     raise ValueError(f"{text} is no JSON")
 
@@ -49,9 +50,7 @@ def wrong_result(
     return None
 
 
-def _wrong_tuning(
-    rng: random.Random, arguments: list[str], result: Any, place: Path
-) -> str | None:
+def _wrong_tuning(rng: random.Random, arguments: list[str], result: Any, place: Path) -> str | None:
     out = value_in(arguments, "--out")
     if out is None or not out.endswith(".json") or value_in(arguments, "--replicates"):
         return None
@@ -81,7 +80,9 @@ def _wrong_score(arguments: list[str], written: dict[str, Any], out: str) -> str
         return None
     data = {"--candidates", "--forests", "--references", "--scores", "--format"}
     first = arguments[arguments.index("--metric") + 1]
-    again = run(["evaluate", *_kept(arguments, data), "--metric", first, "--weights", out, "--json", *ONE])
+    again = run(
+        ["evaluate", *_kept(arguments, data), "--metric", first, "--weights", out, "--json", *ONE]
+    )
     if again.code != 0:
         return f"the weights cannot be evaluated: {again.errors.strip()[-150:]}"
     score = parsed(again.out)["score"]

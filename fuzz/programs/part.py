@@ -52,7 +52,9 @@ class Programs:
             problem = wrong_result(rng, arguments, ran, drawn, place)
         if problem is not None:
             told = f"{problem}\n{ran.errors[-2000:]}\n{_shown(arguments, drawn)}"
-            return Outcome(kind, FOUND, problem.partition(":")[0] if "differ" in problem else problem, told)
+            return Outcome(
+                kind, FOUND, problem.partition(":")[0] if "differ" in problem else problem, told
+            )
         return Outcome(kind, ACCEPTED if ran.code == 0 else REFUSED)
 
 

@@ -105,7 +105,9 @@ def forest(rng: random.Random, names: list[str], count: int) -> str:
                 feats = [part for k in range(len(names)) for part in (k, rng.choice(USUAL))]
                 edges.append({"head": head, "tails": tails, "e": side, "feats": feats})
         nodes = ["X"] * states
-        lines.append(json.dumps({"id": g, "features": names, "nodes": nodes, "edges": edges}) + "\n")
+        lines.append(
+            json.dumps({"id": g, "features": names, "nodes": nodes, "edges": edges}) + "\n"
+        )
     return "".join(lines)
 
 

@@ -9,27 +9,132 @@ from fuzz.programs.options import Flag
 from fuzz.programs.sets import Drawn
 
 METRICS = (
-    *("bleu", "sentence-bleu", "ter", "wer", "cer", "chrf", "chrf++", "bleu:order=2", "bleu:lowercase=true"),
+    *(
+        "bleu",
+        "sentence-bleu",
+        "ter",
+        "wer",
+        "cer",
+        "chrf",
+        "chrf++",
+        "bleu:order=2",
+        "bleu:lowercase=true",
+    ),
     *("bleu:smoothing=none", "bleu:smoothing=floor", "bleu:smoothing=add-k,smoothing-value=2"),
     *("bleu:reference-length=average", "bleu:reference-length=shortest", "column:m", "cost:m"),
-    *("sentence-bleu:smoothing=none", "sentence-bleu:grounded=true", "sentence-bleu:brevity=smoothed"),
-    *("sentence-bleu:unclipped=true", "sentence-bleu:smoothing=lin-och", "chrf:beta=1,word-order=1"),
-    *("chrf:whitespace=true", "chrf:eps-smoothing=true", "ter:normalized=true", "ter:no-punct=true"),
-    *("sum(0.5*bleu,0.5*chrf)", "harmonic(bleu,chrf)", "min(bleu,ter)", "sum(wer,cer)", "bleu:order=0"),
-    *("bleu:order=99", "bleu:tokenize=13a", "bleu:tokenize=x", "chrf:beta=nan", "sum()", "sum(bleu", "x"),
-    *("bleu:reference-length-scale=0.5", "bleu:reference-length-scale=-1", "column:f0", "column:", "cost:x"),
+    *(
+        "sentence-bleu:smoothing=none",
+        "sentence-bleu:grounded=true",
+        "sentence-bleu:brevity=smoothed",
+    ),
+    *(
+        "sentence-bleu:unclipped=true",
+        "sentence-bleu:smoothing=lin-och",
+        "chrf:beta=1,word-order=1",
+    ),
+    *(
+        "chrf:whitespace=true",
+        "chrf:eps-smoothing=true",
+        "ter:normalized=true",
+        "ter:no-punct=true",
+    ),
+    *(
+        "sum(0.5*bleu,0.5*chrf)",
+        "harmonic(bleu,chrf)",
+        "min(bleu,ter)",
+        "sum(wer,cer)",
+        "bleu:order=0",
+    ),
+    *(
+        "bleu:order=99",
+        "bleu:tokenize=13a",
+        "bleu:tokenize=x",
+        "chrf:beta=nan",
+        "sum()",
+        "sum(bleu",
+        "x",
+    ),
+    *(
+        "bleu:reference-length-scale=0.5",
+        "bleu:reference-length-scale=-1",
+        "column:f0",
+        "column:",
+        "cost:x",
+    ),
 )
 OBJECTIVES = (
     *("document", "metric", "sentence", "bleu+1", "unsmoothed", "grounded", "brevity-smoothed"),
-    *("scaled", "scaled-literal", "unclipped", "unclipped-scaled", "brevity-smoothed-grounded", "x"),
+    *(
+        "scaled",
+        "scaled-literal",
+        "unclipped",
+        "unclipped-scaled",
+        "brevity-smoothed-grounded",
+        "x",
+    ),
 )
-FORMATS = ("moses", "cdec", "joshua", "travatar", "marian", "jsonl", "csv", "tsv", "parquet", "arrow")
-OTHER_FORMATS = ("fairseq", "kaldi", "nemo", "parallel", "moses-data", "nemo:per-source=2", "x", "json")
-FOREST_FORMATS = ("cdec-forest", "moses-hypergraph", "joshua-hypergraph", "plf", "htk", "kaldi-lattice")
+FORMATS = (
+    "moses",
+    "cdec",
+    "joshua",
+    "travatar",
+    "marian",
+    "jsonl",
+    "csv",
+    "tsv",
+    "parquet",
+    "arrow",
+)
+OTHER_FORMATS = (
+    "fairseq",
+    "kaldi",
+    "nemo",
+    "parallel",
+    "moses-data",
+    "nemo:per-source=2",
+    "x",
+    "json",
+)
+FOREST_FORMATS = (
+    "cdec-forest",
+    "moses-hypergraph",
+    "joshua-hypergraph",
+    "plf",
+    "htk",
+    "kaldi-lattice",
+)
 WEIGHTS_FORMATS = ("json", "moses", "moses-ini", "cdec", "travatar", "yaml")
-ENDINGS = (".json", ".txt", ".nbest", ".jsonl", ".csv", ".arrow", ".parquet", ".gz", "", ".jsonl.zst")
+ENDINGS = (
+    ".json",
+    ".txt",
+    ".nbest",
+    ".jsonl",
+    ".csv",
+    ".arrow",
+    ".parquet",
+    ".gz",
+    "",
+    ".jsonl.zst",
+)
 #: What is no value of anything, or an extreme one.
-ODD = ("", " ", "x", "-1", "0", "nan", "inf", "-inf", "1e400", "1e-400", "1.5", "=", ":", ",", "\u00e9", "a=b=c")
+ODD = (
+    "",
+    " ",
+    "x",
+    "-1",
+    "0",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "1e-400",
+    "1.5",
+    "=",
+    ":",
+    ",",
+    "\u00e9",
+    "a=b=c",
+)
 INTEGERS = (0, 1, 1, 2, 2, 3, 5, 10)
 NUMBERS = ("0", "0.01", "0.1", "0.5", "1", "1", "2", "10", "100", "-1", "1e-9", "1e9")
 #: Options whose huge values must not take long.
@@ -57,7 +162,9 @@ def _name(rng: random.Random, drawn: Drawn) -> str:
 
 
 def _names(between: str) -> Choose:
-    return lambda rng, drawn: between.join(_name(rng, drawn) for _ in range(rng.choice((2, 2, 1, 3))))
+    return lambda rng, drawn: between.join(
+        _name(rng, drawn) for _ in range(rng.choice((2, 2, 1, 3)))
+    )
 
 
 def _pattern(rng: random.Random, drawn: Drawn) -> str:
@@ -103,10 +210,19 @@ BY_NAME: dict[str, Choose] = {
     "normalise": _one("none", "l1", "l2", "f0", "f1", "x"),
     "directions": _one("coordinate", "powell", "random", "gradient", "x"),
     "sample": _one("uniform", "uniform:pairs=10", "all", "x", "uniform:pairs=0"),
-    "select": _one("difference:least=0.1", "length:most=3", "outliers:of=1,deviations=1", "all", "stochastic:of=5", "x"),
+    "select": _one(
+        "difference:least=0.1",
+        "length:most=3",
+        "outliers:of=1,deviations=1",
+        "all",
+        "stochastic:of=5",
+        "x",
+    ),
     "accept": _one("greatest", "greatest:pairs=5", "random:pairs=5", "all", "greatest:pairs=0"),
     "learn": _one("logistic", "hinge", "x"),
-    "prune": _one("posterior:0.1", "beam:1", "density:3", "beam:-1", "beam:nan", "x:1", "posterior:2", "beam"),
+    "prune": _one(
+        "posterior:0.1", "beam:1", "density:3", "beam:-1", "beam:nan", "x:1", "posterior:2", "beam"
+    ),
     "memory": _one("1GiB", "100MB", "1k", "0", "-1", "x", "1e3G"),
     "engine": _one("threads", "threads", "x"),
     "threads": _one("1", "1", "0", "-1", "x"),
