@@ -47,7 +47,7 @@ class CdecWeights:
         if weights and all(name.endswith(":") for name in weights):
             raise UsageError("all names end in a colon, as keys of YAML do; write yaml or json")
         for name in weights:
-            if not name or any(c.isspace() for c in name) or name.startswith("#"):
+            if not is_token(name) or name.startswith("#"):
                 raise UsageError(f"a weight of cdec cannot be called '{name}'; write json")
             if name.endswith("="):
                 raise UsageError(f"'{name}' ends as a name of Moses does; write json")
@@ -71,6 +71,11 @@ class CdecWeights:
             yield b"\n"
         for name in new:
             yield f"{name} {weights[name]!r}\n".encode()
+
+
+def is_token(name: str) -> bool:
+    """Tell whether a name is read as it is written: white space that is not ASCII is no space."""
+    return name.encode().split() == [name.encode()]
 
 
 def is_significant(line: bytes) -> bool:

@@ -96,7 +96,7 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
         if entry is None:
             continue
         name, values = entry
-        if not name or not values or any(c.isspace() for c in name):
+        if not name or not values or name[0] == "[" or any(c.isspace() for c in name):
             shown = line.strip().decode()
             raise FormatError(path, number, f"'{shown}' is no weight", "write Name= value")
         for text in values:

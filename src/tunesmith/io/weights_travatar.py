@@ -9,7 +9,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.formats import WEIGHTS_FORMATS
 from tunesmith.io.numbers import number_error, parse_slowly
-from tunesmith.io.weights_cdec import first_line, is_significant
+from tunesmith.io.weights_cdec import first_line, is_significant, is_token
 
 _TOKEN = re.compile(rb"\S+")
 
@@ -45,7 +45,7 @@ class TravatarWeights:
     def write(self, weights: Weights, template: bytes) -> bytes:
         """Keep lines and comments as they are; features that are new come at the end."""
         for name in weights:
-            if not name or any(c.isspace() for c in name) or name.startswith("#"):
+            if not is_token(name) or name.startswith("#"):
                 raise UsageError(f"a weight of Travatar cannot be called '{name}'; write json")
         written = set()
 
