@@ -143,7 +143,12 @@ class Source:
         """Open the file a second time, as it is; None where it is compressed, or no file."""
         if self._data is not None or self.path == "-" or not os.path.isfile(self.path):
             return None
-        return None if kind_of(self._first_bytes()) else os.open(self.path, os.O_RDONLY)
+        if kind_of(self._first_bytes()):
+            return None
+        try:
+            return os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            raise self._unreadable(error) from None
 
     def read(self) -> bytes:
         """Return the whole text."""
@@ -161,9 +166,12 @@ class Source:
             return memoryview(bytearray(b"".join(self.pieces())))
         self._texts.close()
         self._begin()
-        with open(self.path, "rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-            again = os.dup(file.fileno())
+        try:
+            with open(self.path, "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+                again = os.dup(file.fileno())
+        except (OSError, ValueError) as error:  # empty by now
+            raise self._unreadable(error) from None
         # Beside whatever the reader does with the bytes: it takes a second a gigabyte.
         self._digesting = threading.Thread(target=self._take_digest, args=[again], daemon=True)
         self._digesting.start()
@@ -181,8 +189,11 @@ class Source:
             self._unread = error
 
     def _first_bytes(self) -> bytes:
-        with open(self.path, "rb") as file:
-            return file.read(LONGEST_MAGIC)
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(LONGEST_MAGIC)
+        except OSError as error:
+            raise self._unreadable(error) from None
 
     def _checked(self) -> Iterator[bytes]:
         try:
@@ -194,8 +205,8 @@ class Source:
             remedy = "copy the file again, it is truncated" if early else "copy the file again"
             raise FormatError(self.name, None, str(error), remedy) from None
 
-    def _unreadable(self, error: OSError) -> FormatError:
-        problem = (error.strerror or "it cannot be read").lower()
+    def _unreadable(self, error: Exception) -> FormatError:
+        problem = (getattr(error, "strerror", None) or "it cannot be read").lower()
         return FormatError(self.name, None, problem, "name a file that can be read")
 
     def _contents(self) -> Iterator[bytes]:
