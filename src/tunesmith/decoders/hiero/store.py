@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import tokenize
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def load_array(folder: str | os.PathLike[str], name: str, dtype: Any) -> NDArray
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(str(path), None, problem, "make the folder again") from None
-    except (ValueError, EOFError, OverflowError, TypeError):
+    except (ValueError, EOFError, OverflowError, TypeError, SyntaxError, tokenize.TokenError):
         raise FormatError(str(path), None, "it is no array", "make the folder again") from None
     if array.dtype != np.dtype(dtype):
         problem = f"its numbers are {array.dtype}, not {np.dtype(dtype)}"
