@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,17 @@ class LoopRound:
     decode_seconds: float
     tuned: dict[str, Any] | None = None
 
+    def check(self, sets: Iterable[str]) -> None:
+        """Raise an error if what was read from a file is not what is written there."""
+        for which in sets:
+            check_number(self.outputs[which]["score"], "score")
+            ratio = self.outputs[which]["length_ratio"]
+            check_number(0.0 if ratio is None else ratio, "length_ratio")
+        check_number(self.decode_seconds, "decode_seconds")
+        for name in ("new", "candidates", "decoded"):
+            value = getattr(self, name)
+            check_number(0 if value is None and name != "decoded" else value, name)
+
     @property
     def score(self) -> float:
         """That of the output on the tuning set."""
@@ -70,6 +82,34 @@ class LoopRound:
 
     def _held(self, which: str, name: str) -> float | None:
         return self.outputs[which][name] if which in self.outputs else None
+
+
+def check_number(value: object, name: str) -> None:
+    """Raise an error if a value of a file is no finite number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):  # type: ignore[arg-type]
+        raise ValueError(f"'{name}' is no number")
+
+
+def check_texts(values: object, name: str) -> None:
+    """Raise an error if a value of a file is no list of texts."""
+    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+        raise ValueError(f"'{name}' is no list of texts")
+
+
+def check_tuned(found: Mapping[str, Any]) -> None:
+    """Raise an error if the result of tuning on a round's lists is not what is written there."""
+    for name in ("score", "loop_seconds", "line_searches"):
+        if name != "score" or found[name] is not None:  # there is none while learning live
+            check_number(found[name], name)
+    check_texts(found["warnings"], "warnings")
+    if not isinstance(found["weights"], dict):
+        raise ValueError("'weights' is no object")
+    for name, value in found["weights"].items():
+        check_number(value, name)
+    history = found["history"]
+    if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
+        raise ValueError("'history' is no list of objects")
 
 
 def change(before: Weights, after: Weights) -> float:

@@ -30,7 +30,14 @@ from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.records import damaged
-from tunesmith.loop.rounds import LoopRound, Said, history_of_rounds
+from tunesmith.loop.rounds import (
+    LoopRound,
+    Said,
+    check_number,
+    check_texts,
+    check_tuned,
+    history_of_rounds,
+)
 from tunesmith.loop.state import State
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.forest_tuning import ForestOptions
@@ -218,7 +225,9 @@ class Run:
 
         texts = {which: lists.output.candidates for which, lists in self.lists.items()}
         with whole(f"{name}/scores.json"):
-            return LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+            found = LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+            found.check(self.lists)
+            return found
 
     def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
         """Decode a set, and add what it gives; return how long that took, and its warnings."""
@@ -243,6 +252,8 @@ class Run:
             self._take(state, step, which, weights, timed)
         with whole(f"{step}-decoding.json"):
             note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
+            check_number(note["seconds"], "seconds")
+            check_texts(note["warnings"], "warnings")
             self.said.note(note["warnings"])
         return note
 
@@ -290,6 +301,7 @@ class Run:
             lacking = [key for key in NEEDED if key not in found]
             if lacking:
                 raise KeyError(lacking[0])
+            check_tuned(found)
             self.said.note(found["warnings"])
             return Weights.from_dict(found["weights"])
 
