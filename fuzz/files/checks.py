@@ -78,6 +78,5 @@ def check_forests(found: Forests) -> None:
 
 def check_weights(found: Any) -> None:
     """Raise an error if a weight is no finite number."""
-    for name, value in found.items():
-        _check(isinstance(name, str) and name, "a weight has no name")
+    for value in found.values():
         _check(math.isfinite(value), "a weight is not finite")

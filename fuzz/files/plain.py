@@ -11,6 +11,7 @@ import gzip
 import lzma
 import math
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ def plain_bytes(data: bytes) -> bytes:
         if data.startswith(magic):
             try:
                 data = decompress(data)
-            except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
                 raise Unclear from error
             break
     if data.startswith(b"\x28\xb5\x2f\xfd"):
@@ -78,7 +79,10 @@ def _compare_weights(seed: Seed, files: Mapping[str, bytes], found: Any) -> str 
     reader = WEIGHTS.get(found.format)
     if reader is None:
         return None
-    wanted = reader(files[seed.first].decode())
+    text = files[seed.first].decode()
+    if re.search(r"[^\S \t\n]", text) or "==" in text:
+        raise Unclear
+    wanted = reader(text)
     read = dict(found.weights)
     if wanted != read:
         return f"other weights are read than are there: {read} and {wanted}"

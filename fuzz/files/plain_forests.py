@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzz.files.plain_text import Forbidden, Unclear, lines_of, number, once
+from fuzz.files.plain_text import Forbidden, Unclear, lines_of, number
 
 #: More derivations are not looked at.
 MOST = 200
@@ -81,7 +81,7 @@ def cdec_forest(text: str) -> dict[int | str, Forest]:
         try:
             given = json.loads(line, object_pairs_hook=_once_each)
         except ValueError as error:
-            raise Forbidden("a line is no JSON") from error
+            raise Unclear from error  # numbers as -0. are read, too
         try:
             forest = Forest(len(given["nodes"]) - 1)
             for edge in given["edges"]:
@@ -90,7 +90,7 @@ def cdec_forest(text: str) -> dict[int | str, Forest]:
                 names = [given["features"][k] for k in feats[::2]]
                 values: dict[str, float] = {}
                 for name, value in zip(names, feats[1::2], strict=True):
-                    once(values, name, float(value))
+                    values[name] = values.get(name, 0.0) + float(value)
                 split = [w for one in side for w in (one.split() if isinstance(one, str) else [one])]
                 forest.edges.setdefault(edge["head"], []).append((edge["tails"], split, values))
             found[given["id"]] = forest
@@ -116,6 +116,8 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
         for node in range(nodes):
             size = int(lines[at])
             for line in lines[at + 1 : at + 1 + size]:
+                if re.search(r"\S\|\|\||\|\|\|\S", line):
+                    raise Unclear
                 fields = re.split(r"(?:^|\s)\|\|\|(?:\s|$)", line)
                 tails: list[int] = []
                 side: list[str | int] = []
@@ -128,7 +130,7 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
                 values: dict[str, float] = {}
                 for token in fields[1].split():
                     name, _, value = token.rpartition("=")
-                    once(values, name, number(value))
+                    values[name] = values.get(name, 0.0) + number(value)
                 forest.edges.setdefault(node, []).append((tails, side, values))
             at += 1 + size
     except (ValueError, IndexError) as error:

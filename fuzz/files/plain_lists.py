@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -76,6 +77,8 @@ def bars(seed: Seed, files: Mapping[str, bytes], skipped: int = 0) -> Records:
             raise Forbidden("a line has too few fields")
         if len(fields[0]) != 1:
             raise Forbidden("a line has no id")
+        if re.search(r"[^\S \t\r]", line):
+            raise Unclear  # such white space is in names, and between words
         values = _named_values(fields[2 + skipped])
         for name, own in values.items():
             if widths.setdefault(name, len(own)) != len(own):
@@ -96,6 +99,8 @@ def _named_values(tokens: list[str]) -> dict[str, list[float]]:
     name = None
     for token in tokens:
         if "=" not in token:
+            if name is None and found:
+                raise Unclear  # after name=value
             if name is None:
                 raise Forbidden(f"'{token[:40]}' stands before any name")
             found[name].append(number(token))
@@ -146,7 +151,9 @@ def _per_source(seed: Seed, count: int) -> int:
 
 def nemo(seed: Seed, files: Mapping[str, bytes]) -> Records:
     """Read text, tab, score."""
-    lines = all_lines(files[seed.first])
+    lines = lines_of(files[seed.first])
+    if len(lines) < len(all_lines(files[seed.first])):
+        raise Unclear
     size = _per_source(seed, len(lines))
     records: Records = {}
     for k, line in enumerate(lines):

@@ -44,7 +44,7 @@ def moses(text: str) -> dict[str, float]:
         name, equals, first = tokens[0].partition("=")
         if not name or not equals:
             raise Forbidden("a line has no name")
-        if "=" in first:
+        if "=" in first or "=" in "".join(tokens[1:]):
             raise Unclear
         given = [*([first] if first else []), *tokens[1:]]
         values.setdefault(name, []).extend(number(token) for token in given)
