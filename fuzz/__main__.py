@@ -36,15 +36,18 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--inputs", type=pairs, default={}, help="at most: files=1000,kills=3")
     made.add_argument("--report", type=Path, default=Path("fuzz-out/report.md"))
     made.add_argument("--replay", metavar="PART:SEED:INDEX", help="try one input again")
+    made.add_argument("--keep", type=Path, help="with --replay of files: write it as an example")
     return made
 
 
-def replay(text: str) -> int:
+def replay(text: str, keep: Path | None) -> int:
     """Try one input in this process, and tell what became of it."""
     name, seed, index = text.split(":")
     with scratch():
         part = part_of(name)
         part.prepare()
+        if keep is not None:
+            part.keep(int(seed), int(index), keep)
         outcome = attempt(part, int(seed), int(index))
     for said in (f"{outcome.kind}: {outcome.verdict}", outcome.problem, outcome.detail):
         sys.stdout.write(f"{said}\n")
@@ -58,7 +61,7 @@ def main() -> int:
         if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
             os.environ.update(ONE_THREAD)  # read when libraries are loaded: begin again
             os.execv(sys.executable, [sys.executable, "-m", "fuzz", *sys.argv[1:]])
-        return replay(given.replay)
+        return replay(given.replay, given.keep)
     shares = given.inputs and given.seconds is None and dict.fromkeys(given.inputs, 1.0)
     inputs = {name: int(count) for name, count in given.inputs.items()}
     campaign = Campaign(given.seed, given.seconds, given.workers, shares or given.shares, inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 ACCEPTED, REFUSED, FOUND = "accepted", "refused", "found"
@@ -65,6 +66,10 @@ class Part(Protocol):
 
     def run(self, seed: int, index: int) -> Outcome:
         """Try an input."""
+        ...
+
+    def keep(self, seed: int, index: int, path: Path) -> None:
+        """Write an input as an example that tests run, if there are such examples."""
         ...
 
 

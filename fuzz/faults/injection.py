@@ -32,8 +32,8 @@ KINDS = {
 }
 #: Functions of ``os`` by kind, with the number of paths or descriptors that they begin with.
 FUNCTIONS = {
-    "open": ("open", "listdir", "scandir"),
-    "read": ("read",),
+    "open": ("open",),
+    "read": ("read", "listdir", "scandir"),
     "write": ("write", "ftruncate", "posix_fallocate"),
     "fsync": ("fsync", "fdatasync"),
     "replace": ("replace", "rename", "link"),

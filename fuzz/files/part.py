@@ -7,6 +7,7 @@ import random
 import traceback
 from pathlib import Path
 
+from fuzz.files.examples import number_of, write_example
 from fuzz.files.made import made_seeds
 from fuzz.files.plain import compare
 from fuzz.files.readers import read_seed
@@ -48,6 +49,11 @@ class Files:
         """Damage a file and read it."""
         chosen, files = self.input(generator(seed, "files", index))
         return self.tried(chosen, files)
+
+    def keep(self, seed: int, index: int, path: Path) -> None:
+        """Write an input as an example."""
+        chosen, files = self.input(generator(seed, "files", index))
+        write_example(path, number_of(chosen, self.seeds), chosen, files)
 
     def input(self, rng: random.Random) -> tuple[Seed, dict[str, bytes]]:
         """Draw a seed, and return its files with one of them damaged."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 from typing import Any
 
 from fuzz.kills.loops import LOOPS, Loops
@@ -34,6 +35,10 @@ class Kills:
     def size(self) -> int | None:
         """Return None: there is no end."""
         return None
+
+    def keep(self, seed: int, index: int, path: Path) -> None:
+        """Raise an error: what finds something becomes a test of its own."""
+        raise SystemExit("inputs of this part are not kept as files; write a test")
 
     def run(self, seed: int, index: int) -> Outcome:
         """Kill a run, and begin it again."""
