@@ -16,7 +16,7 @@ def candidates(
     text: str, weights: Sequence[float], most: int
 ) -> list[tuple[str, tuple[float, ...]]]:
     """Return the best candidates for a text, with their features."""
-    found = []
+    found: list[tuple[str, tuple[float, ...]]] = []
     words = text.split()[:4]
     for ways in itertools.product(range(3), repeat=len(words)):
         out = [w for word, way in zip(words, ways, strict=True) for w in [word] * way]

@@ -102,7 +102,7 @@ class Injector:
         for kind, names in FUNCTIONS.items():
             for name in names:
                 setattr(os, name, self._wrapped(kind, name, real[name]))
-        io.open = builtins.open = self._open  # type: ignore[assignment]
+        io.open = builtins.open = self._open
         if self.kind == "mmap":
             mmap.mmap = _mapping(self)  # type: ignore[misc, assignment]
         if self.kind == "allocation":
@@ -166,19 +166,19 @@ class _Faulty(io.FileIO):
 
     def readinto(self, buffer: Any, /) -> int:
         self.injector.hit("read", f"read {self.shown}")
-        return super().readinto(buffer)  # type: ignore[return-value]
+        return super().readinto(buffer)
 
     def read(self, size: int | None = -1, /) -> bytes:
         self.injector.hit("read", f"read {self.shown}")
-        return super().read(size)  # type: ignore[arg-type, return-value]
+        return super().read(size)
 
     def readall(self) -> bytes:
         self.injector.hit("read", f"read {self.shown}")
-        return super().readall()  # type: ignore[return-value]
+        return super().readall()
 
     def write(self, data: Any, /) -> int:
         self.injector.hit("write", f"write {self.shown}")
-        return super().write(data)  # type: ignore[return-value]
+        return super().write(data)
 
 
 _REAL_OPEN = io.open

@@ -11,11 +11,11 @@ from fuzz import toy, toy_decoder
 from fuzz.programs.sets import drawn_set
 from fuzz.toy import sentences
 
-QUICK = ("--restarts", "1", "--walks", "0")
+QUICK = "--restarts 1 --walks 0"
 LISTS = "--candidates a.nbest --references r0"
 LOOP = (
     "tune --source s --references t --dev-source ds --dev-references dt --rounds 1 "
-    f"--start w0 --work-dir work --out out.json {' '.join(QUICK)}"
+    f"--start w0 --work-dir work --out out.json {QUICK}"
 )
 
 
@@ -68,19 +68,20 @@ LATTICES = "--forests l.plf"
 JOBS = (
     Job(
         "tune",
-        f"tune {LISTS} --test-candidates d.nbest --test-references r0 --out out.json {' '.join(QUICK)}",
+        f"tune {LISTS} --test-candidates d.nbest --test-references r0 --out out.json {QUICK}",
         ("out.json",),
     ),
-    Job("tune from weights", f"tune {LISTS} --start v --out out {' '.join(QUICK)}", ("out",)),
+    Job("tune from weights", f"tune {LISTS} --start v --out out {QUICK}", ("out",)),
     Job(
         "tune on forests",
-        f"tune {FORESTS} --out out.json --list-rounds 0 {' '.join(QUICK)}",
+        f"tune {FORESTS} --out out.json --list-rounds 0 {QUICK}",
         ("out.json",),
     ),
     Job("loop", f"{LOOP} --decoder {{decoder}}", ("out.json", "work/")),
     Job(
         "loop with a program",
-        f"{LOOP} --decoder command --decoder-command {{python}}~{{toy}}~{{weights}} --decoder-weights-format moses",
+        f"{LOOP} --decoder command --decoder-command {{python}}~{{toy}}~{{weights}} "
+        "--decoder-weights-format moses",
         ("out.json", "work/"),
     ),
     Job("rerank", "rerank --candidates a.nbest --weights w.json --out out", ("out",)),
@@ -97,7 +98,8 @@ JOBS = (
     Job("evaluate", f"evaluate {LISTS} --weights w.json --json"),
     Job(
         "compare",
-        "compare --system A=h --system B=i --references r0 --resamples 20 --randomizations 20 --sentences 2 --sentences-out s.tsv --out c.json",
+        "compare --system A=h --system B=i --references r0 --resamples 20 --randomizations 20 "
+        "--sentences 2 --sentences-out s.tsv --out c.json",
         ("c.json", "s.tsv"),
     ),
     *(

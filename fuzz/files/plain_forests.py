@@ -91,7 +91,9 @@ def cdec_forest(text: str) -> dict[int | str, Forest]:
                 values: dict[str, float] = {}
                 for name, value in zip(names, feats[1::2], strict=True):
                     values[name] = values.get(name, 0.0) + float(value)
-                split = [w for one in side for w in (one.split() if isinstance(one, str) else [one])]
+                split = [
+                    w for one in side for w in (one.split() if isinstance(one, str) else [one])
+                ]
                 forest.edges.setdefault(edge["head"], []).append((edge["tails"], split, values))
             found[given["id"]] = forest
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

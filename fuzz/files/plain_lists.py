@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fuzz.files.plain_text import (
+    NUMBER,
     Forbidden,
     Unclear,
     all_lines,
@@ -185,6 +186,8 @@ def jsonl(seed: Seed, files: Mapping[str, bytes]) -> Records:
     """Read a JSON object a line."""
     records: Records = {}
     for line in lines_of(files[seed.first]):
+        if "\r" in line:
+            raise Unclear  # it may end a line, too
         found = _object(line)
         group = found.get("id")
         if isinstance(group, bool) or not isinstance(group, int | str):
@@ -254,6 +257,8 @@ def table(seed: Seed, files: Mapping[str, bytes], delimiter: str = ",") -> Recor
                 columns[name.removeprefix("metrics.")] = number(value)
             elif value in ("", "true", "false", "True", "False") or not value[-1:].isdigit():
                 raise Unclear
+            elif NUMBER.fullmatch(value) is None:
+                raise Unclear  # a column of texts is left out
             else:
                 features[name.removeprefix("features.")] = number(value)
         put(records, _cell_id(cells["id"]), record(cells.get("text", ""), features, columns))

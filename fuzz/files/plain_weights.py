@@ -43,7 +43,7 @@ def moses(text: str) -> dict[str, float]:
             continue
         name, equals, first = tokens[0].partition("=")
         if not name or not equals:
-            raise Forbidden("a line has no name")
+            raise Unclear
         if "=" in first or "=" in "".join(tokens[1:]):
             raise Unclear
         given = [*([first] if first else []), *tokens[1:]]

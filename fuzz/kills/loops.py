@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz import toy, toy_decoder
+from fuzz.forking import fork
 from fuzz.programs.running import run
 from fuzz.scratch import folder
 from fuzz.timeless import timeless
@@ -85,7 +86,8 @@ class Loops:
             if ran.code != 0:
                 raise RuntimeError(f"{name}: {ran.errors}")
             if k == 0:
-                self._in_child(lambda work=work: self._end(name, work.with_name("other")), None)
+                other = work.with_name("other")
+                self._in_child(lambda: self._end(name, other), None)
         return Undisturbed(self.result(work), self.left(work), time.perf_counter() - begun)
 
     def arguments(self, name: str, work: Path) -> list[str]:
@@ -101,7 +103,7 @@ class Loops:
 
     def _in_child(self, work: Callable[[], None], delay: float | None) -> int:
         """Do something in a child; kill it after a while, if that is given. Return its code."""
-        child = os.fork()
+        child = fork()
         if child == 0:
             try:
                 work()

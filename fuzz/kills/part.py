@@ -7,7 +7,6 @@ import json
 import random
 import subprocess
 import sys
-import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,6 @@ class Kills:
         if kind == "ray" and importlib.util.find_spec("ray") is None:
             kind = "processes"
         if kind in LOOPS:
-            if threading.active_count() > 1:
-                raise RuntimeError("there are other threads, forking is not safe")
             kills, problem = self.loops.killed(rng, kind)
         else:
             kills, problem = self._workers(rng, kind)

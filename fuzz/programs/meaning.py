@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -27,7 +28,7 @@ def parsed(text: str) -> Any:
 def value_in(arguments: list[str], name: str) -> str | None:
     """Return the last value of an option."""
     found = None
-    for flag, value in zip(arguments, arguments[1:], strict=False):
+    for flag, value in itertools.pairwise(arguments):
         if flag == name:
             found = value
     return found
@@ -70,7 +71,7 @@ def _wrong_tuning(rng: random.Random, arguments: list[str], result: Any, place: 
 
 
 def _kept(arguments: list[str], names: set[str]) -> list[str]:
-    pairs = zip(arguments, arguments[1:], strict=False)
+    pairs = itertools.pairwise(arguments)
     return [part for flag, value in pairs if flag in names for part in (flag, value)]
 
 

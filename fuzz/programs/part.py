@@ -73,7 +73,6 @@ def _shown(arguments: list[str], drawn: Drawn) -> str:
     """Return the command line and the files that it names."""
     lines = [f"tunesmith {shlex.join(arguments)}"]
     for paths in drawn.files.values():
-        for path in paths:
-            if any(path in argument for argument in arguments):
-                lines.append(f"{path}: {Path(path).read_bytes()[:SHOWN]!r}")
+        named = [path for path in paths if any(path in argument for argument in arguments)]
+        lines += [f"{path}: {Path(path).read_bytes()[:SHOWN]!r}" for path in named]
     return "\n".join(lines)

@@ -25,7 +25,7 @@ def run(arguments: list[str]) -> Ran:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
         code = main(arguments)
     out.flush()
-    return Ran(code, out.buffer.getvalue().decode("utf-8", "replace"), errors.getvalue())  # type: ignore[attr-defined]
+    return Ran(code, out.buffer.getvalue().decode("utf-8", "replace"), errors.getvalue())
 
 
 def wrong_end(ran: Ran) -> str | None:

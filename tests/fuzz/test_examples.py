@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from fuzz.faults.part import Faults
 from fuzz.files.examples import read_example
 from fuzz.files.part import Files
 from fuzz.part import FOUND
 from fuzz.scratch import scratch
+
 from tunesmith.parallel import local
 
 EXAMPLES = sorted((Path(__file__).parent / "examples").glob("*.json"))
