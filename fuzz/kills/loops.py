@@ -8,7 +8,6 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,8 +85,7 @@ class Loops:
             if ran.code != 0:
                 raise RuntimeError(f"{name}: {ran.errors}")
             if k == 0:
-                other = work.with_name("other")
-                self._in_child(lambda: self._end(name, other), None)
+                self._in_child(name, work.with_name("other"), None)
         return Undisturbed(self.result(work), self.left(work), time.perf_counter() - begun)
 
     def arguments(self, name: str, work: Path) -> list[str]:
@@ -101,12 +99,12 @@ class Loops:
             sys.stderr.write(ran.errors)
         os._exit(ran.code)
 
-    def _in_child(self, work: Callable[[], None], delay: float | None) -> int:
-        """Do something in a child; kill it after a while, if that is given. Return its code."""
+    def _in_child(self, name: str, work: Path, delay: float | None) -> int:
+        """Run a loop in a child; kill it after a while, if that is given. Return its code."""
         child = fork()
         if child == 0:
             try:
-                work()
+                self._end(name, work)
             finally:
                 os._exit(1)
         if delay is not None:
@@ -120,11 +118,11 @@ class Loops:
         wanted = self.wanted[name]
         kills = 0
         for _ in range(rng.choice((1, 1, 2, 3))):
-            code = self._in_child(lambda: self._end(name, work), rng.uniform(0, wanted.seconds))
+            code = self._in_child(name, work, rng.uniform(0, wanted.seconds))
             if code not in (-signal.SIGKILL, 0):
                 return kills, f"a run that goes on ends with exit code {code}"
             kills += code != 0
-        code = self._in_child(lambda: self._end(name, work), None)
+        code = self._in_child(name, work, None)
         if code != 0:
             return kills, f"the last run ends with exit code {code}"
         if self.result(work) != wanted.result:

@@ -35,6 +35,9 @@ class CdecWeights:
                 shown = line.strip().decode()
                 raise FormatError(name, number, f"'{shown}' is no weight", "write name value")
             feature = fields[0].decode()
+            if feature.endswith("="):
+                problem = f"'{feature}' ends as a name of Moses does"
+                raise FormatError(name, number, problem, "write name value")
             if feature in weights:
                 raise FormatError(name, number, f"'{feature}' is given twice", "give it once")
             weights[feature] = parse_slowly(fields[1])
