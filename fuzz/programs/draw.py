@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fuzz.programs.options import flags_of
 from fuzz.programs.sets import Drawn
-from fuzz.programs.values import LEFT_OUT, METRICS, value_of
+from fuzz.programs.values import LEFT_OUT, METRICS, SUMS, value_of
 
 #: Tuners, with settings that make them quick; how often each is drawn.
 TUNERS: dict[str, tuple[list[str], int]] = {
@@ -45,6 +45,8 @@ def command_line(rng: random.Random, drawn: Drawn, place: Path) -> list[str]:
     for _ in range(rng.choice((0, 0, 1, 1, 2, 3, 5))):
         flag = rng.choice(flags)
         name = rng.choice(flag.names)
+        if _does_not_go(flag.name, arguments) and rng.random() < 0.9:
+            continue
         if name in arguments and not flag.several and rng.random() < 0.9:
             continue
         arguments.append(name)
@@ -56,8 +58,36 @@ def command_line(rng: random.Random, drawn: Drawn, place: Path) -> list[str]:
     return arguments
 
 
+def _does_not_go(name: str, arguments: list[str]) -> bool:
+    """Tell whether an option is refused beside what is given."""
+    on_forests = "--forests" in arguments
+    of_lists = {"candidates", "scores", "column", "statistics"}
+    of_forests = {"forests", "prune", "forest-search", "forest-lists", "list-rounds", "list-size"}
+    if name in (of_lists if on_forests else of_forests):
+        return True
+    return name.startswith(("dev-", "test-")) or name in {"workers", "latex"}
+
+
 def _metric(rng: random.Random) -> list[str]:
     return ["--metric", rng.choice(METRICS)] if rng.random() < 0.6 else []
+
+
+def _sum(rng: random.Random) -> list[str]:
+    """Draw a metric that is a sum over sentences, mostly."""
+    return ["--metric", rng.choice(SUMS if rng.random() < 0.9 else METRICS)]
+
+
+def _held_out(rng: random.Random, drawn: Drawn, on_forests: bool) -> list[str]:
+    """Draw a held-out set, or none."""
+    found: list[str] = []
+    for which in ("dev", "test"):
+        if rng.random() < 0.25:
+            key = "forests" if on_forests else "candidates"
+            path = drawn.files["forests" if on_forests else "dev"][0]
+            found += [f"--{which}-{key}", path]
+            for references in drawn.files["references"]:
+                found += [f"--{which}-references", references]
+    return found
 
 
 def needed(rng: random.Random, command: str, tuner: str, drawn: Drawn, place: Path) -> list[str]:
@@ -70,7 +100,9 @@ def needed(rng: random.Random, command: str, tuner: str, drawn: Drawn, place: Pa
     if command == "tune":
         out = ["--out", str(place / "tuned.json")] if rng.random() < 0.8 else []
         quick = TUNERS[tuner][0]
-        asked = ["tune", *given, *references, "--tuner", tuner, *quick, *_metric(rng), *out]
+        metric = _sum(rng) if tuner == "lp-mert" else _metric(rng)
+        held_out = _held_out(rng, drawn, on_forests)
+        asked = ["tune", *given, *references, *held_out, "--tuner", tuner, *quick, *metric, *out]
         return [*asked, "--json"] if rng.random() < 0.5 else asked
     if command == "rerank":
         return ["rerank", *given, *weights]
@@ -97,5 +129,7 @@ def needed(rng: random.Random, command: str, tuner: str, drawn: Drawn, place: Pa
         ]
     lists_alone = ["--candidates", lists, *weights, *references]
     if command == "surface":
-        return ["surface", *lists_alone, *_metric(rng), "--json"]
-    return ["certify", *lists_alone, *_metric(rng), "--time-limit", "0.2", "--json"]
+        line = rng.choice((["--feature", "f0"], ["--direction", drawn.files["weights"][1]]))
+        plane = ["--plane", "f0,f1", "--time-limit", "0.2"]
+        return ["surface", *lists_alone, *_metric(rng), *rng.choice((line, line, plane)), "--json"]
+    return ["certify", *lists_alone, *_sum(rng), "--time-limit", "0.2", "--json"]

@@ -62,6 +62,8 @@ METRICS = (
         "cost:x",
     ),
 )
+#: Those that are sums over sentences.
+SUMS = ("sentence-bleu", "sentence-bleu:grounded=true", "wer", "cer", "ter", "column:m")
 OBJECTIVES = (
     *("document", "metric", "sentence", "bleu+1", "unsmoothed", "grounded", "brevity-smoothed"),
     *(
@@ -223,9 +225,9 @@ BY_NAME: dict[str, Choose] = {
     "prune": _one(
         "posterior:0.1", "beam:1", "density:3", "beam:-1", "beam:nan", "x:1", "posterior:2", "beam"
     ),
-    "memory": _one("1GiB", "100MB", "1k", "0", "-1", "x", "1e3G"),
+    "memory": _one("1GiB", "100MB", "100MB", "1k", "0", "-1", "1e3G"),
     "engine": _one("threads", "threads", "x"),
-    "threads": _one("1", "1", "0", "-1", "x"),
+    "threads": _one("1", "1", "1", "1", "0", "-1"),
     "workers": _one("1", "0", "x"),
     "time-limit": _one("0.05", "0.1", "0.2", "0", "-1", "nan", "x"),
     "range": _range,
