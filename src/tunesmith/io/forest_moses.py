@@ -44,7 +44,9 @@ BAR = "|||"
 MARKS = frozenset({"<s>", "</s>"})
 #: No vertex covers more words.
 MOST_WORDS = 1 << 30
-TAIL = re.compile(r"\[([0-9]{1,18})\]")
+TAIL = re.compile(r"\[([0-9]+)\]")
+#: Stands for the number of a vertex that has more digits than any: there is no such vertex.
+NO_VERTEX = 10**18
 WITHOUT_HEADER = re.compile(rb"[0-9]+ [0-9]+\r?\n(?:#[^\n]*\n)*[0-9]+\r?\n[^\n]*\|\|\|")
 
 
@@ -235,7 +237,7 @@ class HypergraphReader:
         tails, words = len(held.tails), len(held.words)
         for token in text.split():
             if token[0] == "[" and (tail := TAIL.fullmatch(token)):
-                held.tails.append(int(tail[1]))
+                held.tails.append(int(tail[1]) if len(tail[1]) <= 18 else NO_VERTEX)
                 held.words.append(tails - len(held.tails))
             elif token not in MARKS:
                 held.words.append(self.words[token])
