@@ -63,7 +63,7 @@ def read_record(path: Path) -> dict[str, Any]:
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise damaged(path, error) from None
 
 
