@@ -172,6 +172,8 @@ def parallel(seed: Seed, files: Mapping[str, bytes]) -> Records:
     scores: dict[str, list[float]] = {}
     for name in seed.options["scores"].split():
         lines = all_lines(files[name])
+        if not all(line.strip() for line in lines):
+            raise Unclear
         if len(lines) != len(texts):
             raise Forbidden("there are more or fewer scores than candidates")
         scores[name.partition(".")[0]] = [number(line.strip()) for line in lines]

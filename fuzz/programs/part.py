@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 import shlex
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 from fuzz.part import ACCEPTED, FOUND, REFUSED, Outcome, generator
 from fuzz.programs.draw import TUNERS, command_line
 from fuzz.programs.meaning import wrong_result
+from fuzz.programs.options import flags_of
 from fuzz.programs.running import run, wrong_end
 from fuzz.programs.sets import Drawn, drawn_set
 from fuzz.scratch import folder
@@ -50,16 +53,27 @@ class Programs:
         drawn = drawn_set(rng, place)
         arguments = command_line(rng, drawn, place)
         kind = _kind(arguments)
-        ran = run(arguments)
-        problem = wrong_end(ran)
-        if problem is None and ran.code == 0:
-            problem = wrong_result(rng, arguments, ran, drawn, place)
+        with contextlib.chdir(place):  # a name as 'x' may be that of an output
+            ran = run(arguments)
+            problem = wrong_end(ran)
+            if problem is None and ran.code == 0 and _is_plain(arguments):
+                problem = wrong_result(rng, arguments, ran, drawn, place)
         if problem is not None:
             told = f"{problem}\n{ran.errors[-2000:]}\n{_shown(arguments, drawn)}"
             return Outcome(
                 kind, FOUND, problem.partition(":")[0] if "differ" in problem else problem, told
             )
         return Outcome(kind, ACCEPTED if ran.code == 0 else REFUSED)
+
+
+def _is_plain(arguments: list[str]) -> bool:
+    """Tell whether no option has another one as its value."""
+    flags = {flag.names[0]: flag for flag in flags_of(*arguments[:1])}
+    pairs = itertools.pairwise(arguments)
+    return not any(
+        name in flags and flags[name].metavar is not None and value.startswith("--")
+        for name, value in pairs
+    )
 
 
 def _kind(arguments: list[str]) -> str:
