@@ -68,6 +68,8 @@ _SECOND = rb"\d+(?:[ \t]+\d+[ \t]+\S+(?:[ \t]+\S+){0,2}|[ \t]+[^\s,]+,[^\s,]+(?:
 _HEAD = re.compile(rb"\s*\S+[ \t]*\r?\n" + _SECOND + rb"[ \t]*\r?\n")
 #: Two costs, and transition ids if it is of the compact kind.
 _WEIGHT = re.compile(r"([^,]+),([^,]+)(?:,[0-9_]*)?")
+#: The same with two numbers: no word looks so.
+_NUMBERS = re.compile(r"[-+.0-9eE]+,[-+.0-9eE]+(?:,[0-9_]*)?")
 BINARY = b"\0B"
 _BINARY_HEAD = re.compile(rb"(?:\S+ )?" + BINARY)
 
@@ -98,8 +100,10 @@ class KaldiLattice(UtteranceFormat):
             raise FormatError(source.name, None, problem, "convert it: lattice-copy ark:F ark,t:-")
         ids = names[FEATURES[0]], names[FEATURES[1]]
         tokens = _Tokens(words, self._table if self.words else None, self.words)
+        is_compact: bool | None = None
         for entry in _entries(source):
-            lattice = entry.lattice(ids, tokens)
+            is_compact = entry.is_compact(is_compact)
+            lattice = entry.lattice(ids, tokens, is_compact)
             yield self.with_transcript(lattice, words, entry.id)
         if self.references and not self.words and tokens.labels:
             said = chain.from_iterable(text.split() for text in self._transcripts.values())
@@ -186,12 +190,12 @@ class _Entry:
     line: int
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
 
-    def lattice(self, ids: tuple[int, int], tokens: _Tokens) -> RawForest:
+    def lattice(self, ids: tuple[int, int], tokens: _Tokens, is_compact: bool) -> RawForest:
         """Return the lattice."""
         if not self.rows:
             problem = f"the lattice of '{self.id}' is empty"
             raise FormatError(self.source_name, self.line, problem, "leave it out")
-        label = 2 if self._is_compact() else 3
+        label = 2 if is_compact else 3
         builder = LatticeBuilder()
         first_line, first = self.rows[0]
         start = self._state(first[0], first_line)
@@ -223,13 +227,19 @@ class _Entry:
             builder.add(state, goal, [], features, line)
         return builder.forest(id_of(self.id), goal, self.line)
 
-    def _is_compact(self) -> bool:
-        """Tell the type from the number of fields; if all arcs have four, from the last ones."""
+    def is_compact(self, before: bool | None) -> bool:
+        """Tell the type from the number of fields; if all arcs have four, from the last ones.
+
+        Costs on one arc are enough: what is damaged on others must not be taken for a word. If
+        there are none at all, the type is that of the lattice before.
+        """
         arcs = [fields for _, fields in self.rows if len(fields) > 2]
         sizes = {len(fields) for fields in arcs}
         if 5 in sizes:
             return False
-        return 3 in sizes or all(_WEIGHT.fullmatch(fields[-1]) for fields in arcs)
+        if 3 in sizes or not arcs or any(_NUMBERS.fullmatch(fields[-1]) for fields in arcs):
+            return True
+        return before is True
 
     def _state(self, text: str, line: int) -> int:
         if not (text.isascii() and text.isdigit()):
