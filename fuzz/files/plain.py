@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fuzz.files.plain_arpa import compare_model
 from fuzz.files.plain_forests import FORESTS, derivations_of, derivations_read
 from fuzz.files.plain_lists import LISTS, records_of
 from fuzz.files.plain_text import Forbidden, Unclear
@@ -52,6 +53,8 @@ def compare(seed: Seed, files: Mapping[str, bytes], found: Any) -> str | None:
             return _compare_lists(seed, held, found)
         if seed.reader == "forests":
             return _compare_forests(seed, held, found)
+        if seed.reader == "arpa":
+            return compare_model(held[seed.first].decode(), found)
         if seed.reader == "weights":
             return _compare_weights(seed, held, found)
     except (Unclear, UnicodeDecodeError, RecursionError):
@@ -97,9 +100,9 @@ def _compare_forests(seed: Seed, files: Mapping[str, bytes], found: Any) -> str 
     forests = FORESTS[name](files[seed.first].decode())
     if len(forests) != len(found.ids):
         return f"other forests are read than are there: {len(found.ids)} and {len(forests)}"
-    if not all(isinstance(i, int) for i in forests):
-        raise Unclear
-    for index, i in enumerate(sorted(forests)):
+    if set(forests) != set(found.ids):
+        return f"forests of other ids are read than are there: {found.ids} and {list(forests)}"
+    for index, i in enumerate(found.ids):
         wanted, read = derivations_of(forests[i]), derivations_read(found, index)
         if len(wanted) != len(read):
             return f"other derivations are read than are there: {read} and {wanted}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 import re
@@ -142,7 +143,74 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
     return {0: forest}
 
 
+def plf(text: str) -> dict[int | str, Forest]:
+    """Read a lattice a line: columns of arcs, each a word, its scores, and how far it leads."""
+    found: dict[int | str, Forest] = {}
+    for number_of_line, line in enumerate(text.split("\n")[:-1]):
+        try:
+            columns = ast.literal_eval(line)
+            forest = Forest(len(columns), {0: [([], [], {})]})
+            for state, arcs in enumerate(columns):
+                for word, *scores, jump in arcs:
+                    if not isinstance(word, str) or "*" in word or not 0 < jump <= len(columns):
+                        raise Unclear
+                    values = _scores(scores)
+                    forest.edges.setdefault(state + jump, []).append(
+                        ([state], [0, *word.split()], values)
+                    )
+        except (ValueError, SyntaxError, TypeError, MemoryError) as error:
+            raise Unclear from error
+        found[number_of_line] = forest
+    return found
+
+
+def _scores(scores: list[Any]) -> dict[str, float]:
+    """Name the scores of an arc."""
+    if len(scores) == 1 and isinstance(scores[0], dict):
+        return {str(name): float(value) for name, value in scores[0].items()}
+    values = [one for given in scores for one in (given if isinstance(given, tuple) else [given])]
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in values):
+        raise Unclear
+    names = ["PLF"] if len(values) == 1 else [f"PLF_{k}" for k in range(1, len(values) + 1)]
+    return dict(zip(names, map(float, values), strict=True))
+
+
+def kaldi_lattice(text: str) -> dict[int | str, Forest]:
+    """Read an archive of lattices as text: a key, arcs and final states, an empty line."""
+    found: dict[int | str, Forest] = {}
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        if not block.strip():
+            continue
+        if len(lines) < 2 or len(lines[0].split()) != 1 or not all(map(str.strip, lines)):
+            raise Unclear
+        first = lines[1].split()[0]
+        goal = -1
+        forest = Forest(goal, {_state(first): [([], [], {})]})
+        for line in lines[1:]:
+            fields = line.split()
+            if len(fields) > 4:
+                raise Unclear  # the other type of lattices
+            is_arc = len(fields) > 2
+            weight = fields[3 if is_arc else 1] if len(fields) > (3 if is_arc else 1) else "0,0,"
+            graph, acoustic, *_ = weight.split(",") if weight.count(",") == 2 else [""] * 2
+            values = {"graph": -number(graph), "acoustic": -number(acoustic)}
+            words = [fields[2]] if is_arc and fields[2] not in {"0", "<eps>"} else []
+            head = _state(fields[1]) if is_arc else goal
+            forest.edges.setdefault(head, []).append(([_state(fields[0])], [0, *words], values))
+        found[lines[0].strip()] = forest
+    return found
+
+
+def _state(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise Unclear
+    return int(text)
+
+
 FORESTS: dict[str, Callable[[str], dict[int | str, Forest]]] = {
     "cdec-forest": cdec_forest,
     "moses-hypergraph": moses_hypergraph,
+    "plf": plf,
+    "kaldi-lattice": kaldi_lattice,
 }
