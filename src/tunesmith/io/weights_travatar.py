@@ -32,7 +32,7 @@ class TravatarWeights:
         for number, line in enumerate(text.splitlines(), 1):
             for token in line.split() if is_significant(line) else ():
                 feature, value = _split(token)
-                if not feature or not value:
+                if not feature or not value or feature.startswith("#"):
                     problem = f"'{token.decode()}' is no weight"
                     raise FormatError(name, number, problem, "write name=value without spaces")
                 if feature in weights:
