@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.metrics.base import Metric
+from tunesmith.tuners.result import Scores
 
 
 @dataclass(eq=False)
@@ -47,10 +48,14 @@ class LoopRound:
 
     def check(self, sets: Iterable[str]) -> None:
         """Raise an error if what was read from a file is not what is written there."""
+        known = {field.name for field in fields(Scores)} - {"initial_score"}
         for which in sets:
-            check_number(self.outputs[which]["score"], "score")
-            ratio = self.outputs[which]["length_ratio"]
-            check_number(0.0 if ratio is None else ratio, "length_ratio")
+            output = self.outputs[which]
+            wrong = (output.keys() - known) | ({"score", "length_ratio"} - output.keys())
+            if wrong:
+                raise KeyError(sorted(wrong)[0])
+            for name, value in output.items():
+                check_number(0.0 if value is None and name != "score" else value, name)
         check_number(self.decode_seconds, "decode_seconds")
         for name in ("new", "candidates", "decoded"):
             value = getattr(self, name)
