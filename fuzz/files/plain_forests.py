@@ -146,6 +146,8 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
 def plf(text: str) -> dict[int | str, Forest]:
     """Read a lattice a line: columns of arcs, each a word, its scores, and how far it leads."""
     found: dict[int | str, Forest] = {}
+    if not text.endswith("\n"):
+        raise Unclear
     for number_of_line, line in enumerate(text.split("\n")[:-1]):
         try:
             columns = ast.literal_eval(line)
@@ -193,7 +195,9 @@ def kaldi_lattice(text: str) -> dict[int | str, Forest]:
                 raise Unclear  # the other type of lattices
             is_arc = len(fields) > 2
             weight = fields[3 if is_arc else 1] if len(fields) > (3 if is_arc else 1) else "0,0,"
-            graph, acoustic, *_ = weight.split(",") if weight.count(",") == 2 else [""] * 2
+            if weight.count(",") != 2:
+                raise Unclear
+            graph, acoustic, _ = weight.split(",")
             values = {"graph": -number(graph), "acoustic": -number(acoustic)}
             words = [fields[2]] if is_arc and fields[2] not in {"0", "<eps>"} else []
             head = _state(fields[1]) if is_arc else goal
