@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.errors import FormatError, TunesmithError, shortened
+from tunesmith.io import checked_json
 from tunesmith.io.forest_arrow import opened as open_arrow_forests
 from tunesmith.io.read import read
 from tunesmith.io.read_forests import in_memory_if_small
@@ -56,14 +56,14 @@ def bare(candidates: CandidateSet) -> CandidateSet:
 def read_record(path: Path) -> dict[str, Any]:
     """Read a JSON object that was written here."""
     try:
-        found = json.loads(path.read_bytes())
+        found = checked_json.loads(path.read_bytes())
         if not isinstance(found, dict):
             raise ValueError("it is no object")
         return found
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise damaged(path, error) from None
 
 

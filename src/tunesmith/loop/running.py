@@ -450,5 +450,5 @@ def whole(step: str) -> Iterator[None]:
     """Say which file it is if a step lacks something."""
     try:
         yield
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise damaged(step, error) from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tunesmith.errors import FormatError
+from tunesmith.io import checked_json
 from tunesmith.tuners.result import SCHEMA
 
 #: What is needed of a result, or is what it should be if it is there.
@@ -46,8 +46,8 @@ def read_result(path: Path) -> dict[str, Any]:
         raise FormatError(name, None, problem, remedy) from None
     remedy = "name a work directory, or the .json that `tunesmith tune --out` writes"
     try:
-        found = json.loads(text, parse_constant=_no_number)
-    except (ValueError, RecursionError):
+        found = checked_json.loads(text)
+    except ValueError:
         raise FormatError(name, None, "this is no result of a run", remedy) from None
     schema = str(found.get("schema", "")) if isinstance(found, dict) else ""
     if not schema.startswith("tunesmith.tune/"):
@@ -57,10 +57,6 @@ def read_result(path: Path) -> dict[str, Any]:
         raise FormatError(name, None, problem, "make the report with that version")
     check_result(found, name)
     return dict(found)
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(text)
 
 
 def check_result(found: Mapping[str, Any], name: str) -> None:
