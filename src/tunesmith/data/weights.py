@@ -125,7 +125,7 @@ class Weights(Mapping[str, float]):
 def _number(name: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise TunesmithError(f"weight '{name}' is {value!r}; give a number") from None
 
 
