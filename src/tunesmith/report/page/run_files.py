@@ -153,7 +153,7 @@ class FileReader:
             if path == "-":
                 raise TunesmithError(f"it came from standard input; give {option}{what}")
             for place in places(self.folder, path):
-                if place.exists():
+                if os.path.exists(place):  # False, too, for what no name can be
                     return os.fspath(place)
             raise TunesmithError(f"{path} is not there; give {option}{what}")
 
