@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import Sentence
+from tunesmith.decoders.base import Sentence, check_decoded
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.forests import ForestsSoFar
 from tunesmith.loop.inputs import Inputs
@@ -48,8 +48,10 @@ def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
             "The run ended before its last round, and nobody seems to work on it: the same command "
             "goes on from there."
         )
-    start = Weights.from_dict(result["start"])
-    weights = Weights.from_dict(result["weights"])
+    try:
+        start, weights = (Weights.from_dict(result[key]) for key in ("start", "weights"))
+    except TunesmithError as error:
+        raise TunesmithError(f"{folder / 'result.json'}: {error}") from None
     chosen = next((k for k, one in enumerate(result["rounds"]) if one.get("chosen")), None)
     sets = {} if chosen is None else run.sets(result["rounds"], chosen, start, weights)
     return RunRecord(
@@ -110,7 +112,12 @@ class _Folder:
             about = _unless_damaged(read_record, path / f"{ABOUT}.json")
         try:
             signature = str(configuration["tuning"]["metric"])
-            configuration["decoding"]["sets"], configuration["decoding"]["start"]
+            configuration["decoding"]["start"]
+            if not all(isinstance(configuration[one], dict) for one in ("tuning", "decoding")):
+                raise TypeError("an object")
+            sets = configuration["decoding"]["sets"]
+            if not isinstance(sets, dict) or not all(isinstance(o, dict) for o in sets.values()):
+                raise TypeError("'sets'")
         except (KeyError, TypeError) as error:
             raise UsageError(
                 f"{path / CONFIGURATION}: it lacks {error}; name another work directory"
@@ -148,8 +155,9 @@ class _Folder:
         tuned = read_record(folder / "tuned.json") if (folder / "tuned.json").is_file() else None
         try:
             found = LoopRound(Weights.from_dict(kept["weights"]), {}, **scores, tuned=tuned)
+            found.check(scores["outputs"])
             found.entry(0, False)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError, AttributeError) as error:
             raise TunesmithError(f"{folder} lacks something ({error}); remove it") from None
         return found
 
@@ -226,7 +234,7 @@ class _Folder:
                 found[which] = self._set(which, inputs, names, chosen, start, weights)
                 key = "score" if which == "tune" else f"{which}_score"
                 self.missing += doubts(which, self.metric, found[which], rounds[chosen].get(key))
-            except (TunesmithError, KeyError) as error:
+            except (TunesmithError, AttributeError, KeyError, TypeError, ValueError) as error:
                 self.missing.append(f"The {called} is not shown: {error}.")
         return found
 
@@ -278,7 +286,9 @@ class _Folder:
         lists = Lists(inputs, self.metric, columns)
         outputs = []
         for path in paths:
-            lists.add(read_lists(path))
+            decoded = read_lists(path)
+            check_decoded(decoded, inputs.sentences)
+            lists.add(decoded)
             outputs.append(lists.output.candidates)
         is_partial = self.tuned_on != "lists"
         return RunSet(lists.merged, outputs[0], outputs[chosen], is_partial)
