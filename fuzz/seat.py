@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -120,7 +121,7 @@ class Seat:
         index, _ = Board(self._path).get()
         self._kill()
         code = self._process.wait()
-        self._process = None
+        self._let_go()
         if "died" in problem:
             name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             problem = f"{problem}: {name}"
@@ -147,6 +148,15 @@ class Seat:
         except subprocess.TimeoutExpired:
             self._kill()
             self._process.wait()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close what leads to a process that has ended."""
+        assert self._process is not None
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
         self._process = None
 
 

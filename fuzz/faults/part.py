@@ -52,9 +52,7 @@ class Faults:
         self._start("train --source s --target t --out trained --order 2")
         for name in ("out.json", "work"):
             _remove(self.inputs / name)
-        self.pairs = [
-            (job, kind) for job in JOBS for kind in KINDS if not job.kinds or kind in job.kinds
-        ]
+        self.pairs = all_pairs()
         self._whole: dict[str, Ended] = {}
 
     def _start(self, arguments: str) -> None:
@@ -130,6 +128,11 @@ class Faults:
             if not name.endswith("/"):
                 (place / name).write_bytes(OLD)
         return place
+
+
+def all_pairs() -> list[tuple[Job, str]]:
+    """Return each command with each kind of fault, in the order of their numbers."""
+    return [(job, kind) for job in JOBS for kind in KINDS if not job.kinds or kind in job.kinds]
 
 
 def _remove(path: Path) -> None:

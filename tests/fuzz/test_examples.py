@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fuzz.faults.part import Faults
+from fuzz.faults.part import all_pairs
 from fuzz.files.examples import read_example
 from fuzz.files.part import Files
 from fuzz.part import FOUND
 from fuzz.scratch import scratch
+from fuzz.seat import Request, Seat, board_folder
 
 from tunesmith.parallel import local
 
@@ -35,15 +36,18 @@ def test_a_file_that_was_found(files, path):
 
 
 @pytest.fixture(scope="module")
-def faults():
-    with scratch(), local.threads(1):
-        part = Faults()
-        part.prepare()
-        yield part
+def seat():
+    """A process of its own, with one thread: it forks."""
+    with board_folder() as folder:
+        seat = Seat(folder, 0)
+        yield seat
+        seat.close()
 
 
 @pytest.mark.parametrize(("name", "kind"), FAULTS)
-def test_a_fault_that_was_found(faults, name, kind):
-    index = next(k for k, (job, own) in enumerate(faults.pairs) if (job.name, own) == (name, kind))
-    outcome = faults.run(0, index)
-    assert outcome.verdict != FOUND, outcome.detail
+def test_a_fault_that_was_found(seat, name, kind):
+    pairs = [(job.name, own) for job, own in all_pairs()]
+    seat.ask(Request("faults", 0, pairs.index((name, kind)), 1, 600.0))
+    answer = seat.answer()
+    assert isinstance(answer, dict), answer
+    assert answer["finds"] == []
