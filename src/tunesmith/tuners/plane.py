@@ -48,7 +48,7 @@ class Plane(Tuner):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", _names(self.features))
-        if self.features and len({*self.features}) != 2:
+        if self.features and not len(self.features) == len({*self.features}) == 2:
             raise UsageError(
                 f"features names {', '.join(self.features)}; give two different ones, as A,B"
             )
