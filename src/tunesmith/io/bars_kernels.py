@@ -214,7 +214,7 @@ def _parse_features(
         while i < n and (data[i] == 32 or data[i] == 9 or data[i] == 13):
             i += 1
         if name >= 0 and i < n:
-            value, end_of = parse_plain(data, i)
+            value, end_of = parse_plain(data, i)  # which ends where names end, too
             if end_of >= 0:
                 values[pair] = value
                 pair += 1

@@ -104,7 +104,9 @@ def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
         else:
             break
         i += 1
-    if digits == 0 or digits > 15 or (i < n and data[i] > 32):
+    if digits == 0 or digits > 15:
+        return 0.0, -1
+    if i < n and data[i] != 32 and data[i] != 9 and data[i] != 10 and data[i] != 13:
         return 0.0, -1
     value = float(mantissa)
     if point >= 0:
