@@ -14,7 +14,7 @@ from fuzz.part import FOUND, PARTS
 from fuzz.seat import Death, Request, Seat, board_folder
 
 #: What part of the seconds each part has.
-SHARES = {"files": 0.46, "programs": 0.26, "faults": 0.13, "kills": 0.15}
+SHARES = {"files": 0.46, "programs": 0.24, "faults": 0.2, "kills": 0.1}
 #: Seconds on the clock after which an input is taken to hang.
 PATIENCE = {"files": 120.0, "programs": 240.0, "faults": 600.0, "kills": 300.0}
 #: About so many seconds a request takes.

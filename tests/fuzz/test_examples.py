@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from fuzz.faults.part import all_pairs
 from fuzz.files.examples import read_example
 from fuzz.files.part import Files
 from fuzz.part import FOUND
+from fuzz.programs.running import run, wrong_end
+from fuzz.programs.sets import drawn_set
 from fuzz.scratch import scratch
 from fuzz.seat import Request, Seat, board_folder
 
@@ -17,6 +20,9 @@ from tunesmith.parallel import local
 EXAMPLES = sorted((Path(__file__).parent / "examples").glob("*.json"))
 #: Commands and faults that were not told in one line.
 FAULTS = [("loop", "mmap"), ("report of a loop", "mmap")]
+
+#: Options of `tune` that were not refused in one line.
+PROGRAMS = ["--tuner plane --features f0,f1,f0"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -51,3 +57,12 @@ def test_a_fault_that_was_found(seat, name, kind):
     answer = seat.answer()
     assert isinstance(answer, dict), answer
     assert answer["finds"] == []
+
+
+@pytest.mark.parametrize("options", PROGRAMS)
+def test_a_command_line_that_was_found(tmp_path, options):
+    drawn = drawn_set(random.Random(4), tmp_path)
+    given = ["--candidates", drawn.files["candidates"][0], "--references", str(tmp_path / "r0")]
+    ran = run(["tune", *given, *options.split(), "--threads", "1"])
+    assert ran.code == 2
+    assert wrong_end(ran) is None
