@@ -97,13 +97,13 @@ def _compare_forests(seed: Seed, files: Mapping[str, bytes], found: Any) -> str 
     options = seed.options.get("format", "")
     if name not in FORESTS or ":" in options:
         return None
-    forests = FORESTS[name](files[seed.first].decode())
+    forests = {str(i): one for i, one in FORESTS[name](files[seed.first].decode()).items()}
     if len(forests) != len(found.ids):
         return f"other forests are read than are there: {len(found.ids)} and {len(forests)}"
-    if set(forests) != set(found.ids):
+    if set(forests) != set(map(str, found.ids)):
         return f"forests of other ids are read than are there: {found.ids} and {list(forests)}"
     for index, i in enumerate(found.ids):
-        wanted, read = derivations_of(forests[i]), derivations_read(found, index)
+        wanted, read = derivations_of(forests[str(i)]), derivations_read(found, index)
         if len(wanted) != len(read):
             return f"other derivations are read than are there: {read} and {wanted}"
         for (words, values), (texts, numbers) in zip(wanted, read, strict=True):

@@ -146,8 +146,8 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
 def plf(text: str) -> dict[int | str, Forest]:
     """Read a lattice a line: columns of arcs, each a word, its scores, and how far it leads."""
     found: dict[int | str, Forest] = {}
-    if not text.endswith("\n"):
-        raise Unclear
+    if not text.endswith("\n") or re.search(r"\\[^'\"\\]", text):
+        raise Unclear  # what other escapes mean is not told
     for number_of_line, line in enumerate(text.split("\n")[:-1]):
         try:
             columns = ast.literal_eval(line)
