@@ -11,7 +11,7 @@ from fuzz.campaign import SHARES, Campaign
 from fuzz.part import FOUND, PARTS, part_of
 from fuzz.report import write
 from fuzz.scratch import scratch
-from fuzz.seat import ONE_THREAD
+from fuzz.slot import ONE_THREAD
 from fuzz.worker import attempt
 
 

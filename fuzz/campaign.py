@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzz.part import FOUND, PARTS
-from fuzz.seat import Death, Request, Seat, board_folder
+from fuzz.slot import Death, Request, Slot, board_folder
 
 #: What part of the seconds each part has.
 SHARES = {"files": 0.46, "programs": 0.24, "faults": 0.2, "kills": 0.1}
@@ -110,22 +110,22 @@ class Campaign:
         """Try inputs until the time is over."""
         told = 0.0
         with board_folder() as folder:
-            seats = [Seat(folder, k) for k in range(self.workers)]
+            slots = [Slot(folder, k) for k in range(self.workers)]
             try:
-                while self._step(seats):
+                while self._step(slots):
                     if self.elapsed - told >= PROGRESS:
                         told = self.elapsed
                         sys.stderr.write(self.progress() + "\n")
             finally:
-                for seat in seats:
-                    seat.close()
+                for slot in slots:
+                    slot.close()
 
-    def _step(self, seats: list[Seat]) -> bool:
+    def _step(self, slots: list[Slot]) -> bool:
         """Ask those who are idle, and take what others answer; tell whether to go on."""
-        for seat in seats:
-            if seat.request is None and (request := self._next(seats)) is not None:
-                seat.ask(request)
-        busy = {seat.descriptor: seat for seat in seats if seat.request is not None}
+        for slot in slots:
+            if slot.request is None and (request := self._next(slots)) is not None:
+                slot.ask(request)
+        busy = {slot.descriptor: slot for slot in slots if slot.request is not None}
         if not busy:
             return False
         ready, _, _ = select.select(list(busy), [], [], 1.0)
@@ -133,16 +133,16 @@ class Campaign:
             request = busy[descriptor].request
             assert request is not None
             self._take(request, busy[descriptor].answer())
-        for seat in seats:
-            if (death := seat.overdue()) is not None:
+        for slot in slots:
+            if (death := slot.overdue()) is not None:
                 self._take(death.request, death)
         return True
 
-    def _next(self, seats: list[Seat]) -> Request | None:
+    def _next(self, slots: list[Slot]) -> Request | None:
         """Choose the part that has had the least of its share."""
         if self.seconds is not None and self.elapsed >= self.seconds:
             return None
-        asked = Counter(seat.request.part for seat in seats if seat.request is not None)
+        asked = Counter(slot.request.part for slot in slots if slot.request is not None)
         open_parts = [name for name, tally in self.tallies.items() if not tally.is_done]
         # How many inputs there are is known from the first answer.
         known = [n for n in open_parts if self.tallies[n].inputs or not asked[n]] or open_parts

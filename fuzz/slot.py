@@ -49,7 +49,7 @@ class Death:
     detail: str
 
 
-class Seat:
+class Slot:
     """The place of a worker."""
 
     def __init__(self, folder: str, number: int) -> None:
