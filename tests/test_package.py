@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | variables
     done = subprocess.run(
         list(map(str, command)),
         cwd=cwd,
@@ -55,3 +55,25 @@ def test_the_demo_runs_in_a_clean_environment(wheel, tmp_path):
     assert (tmp_path / "made" / "surface.png").read_bytes().startswith(b"\x89PNG")
     result = json.loads((tmp_path / "made" / "weights.json").read_text())
     assert result["score"] > result["initial_score"]
+    _leaves_nothing_behind(binaries, tmp_path)
+
+
+def _leaves_nothing_behind(binaries: Path, folder: Path) -> None:
+    """Uninstall what was used: compiled kernels are elsewhere, and can be removed before."""
+    cache = folder / "cache"
+    python = binaries / "python"
+    where = "import tunesmith; print(tunesmith.__file__)"
+    package = Path(run(python, "-c", where, cwd=folder).strip()).parent
+    files = "--hypotheses text --references text"
+    (folder / "text").write_text("a b c d\n")
+    command = (binaries / "tunesmith", "evaluate", *files.split())
+    run(*command, cwd=folder, TUNESMITH_CACHE_DIR=str(cache))
+    assert list(cache.rglob("*.kernel"))
+    assert not [one for one in package.rglob("*") if one.suffix in {".nbi", ".nbc", ".kernel"}]
+    run(binaries / "tunesmith", "doctor", "--clear", cwd=folder, TUNESMITH_CACHE_DIR=str(cache))
+    assert not cache.exists()
+    run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "tunesmith", cwd=folder)
+    assert not package.exists()
+    assert not [one.name for one in package.parent.iterdir() if "tunesmith" in one.name]
+    spec = "import importlib.util as u; print(u.find_spec('tunesmith'))"
+    assert run(python, "-c", spec, cwd=folder).strip() == "None"
