@@ -6,6 +6,7 @@ import ast
 import itertools
 import json
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,6 +180,8 @@ def _scores(scores: list[Any]) -> dict[str, float]:
 
 def kaldi_lattice(text: str) -> dict[int | str, Forest]:
     """Read an archive of lattices as text: a key, arcs and final states, an empty line."""
+    if any(letter.isspace() and letter not in string.whitespace for letter in text):
+        raise Unclear  # fields end at white space of ASCII, words at any
     found: dict[int | str, Forest] = {}
     for block in text.split("\n\n"):
         lines = block.strip("\n").split("\n")

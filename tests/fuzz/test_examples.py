@@ -13,7 +13,7 @@ from fuzz.part import FOUND
 from fuzz.programs.running import run, wrong_end
 from fuzz.programs.sets import drawn_set
 from fuzz.scratch import scratch
-from fuzz.seat import Request, Seat, board_folder
+from fuzz.slot import Request, Slot, board_folder
 
 from tunesmith.parallel import local
 
@@ -42,19 +42,19 @@ def test_a_file_that_was_found(files, path):
 
 
 @pytest.fixture(scope="module")
-def seat():
+def slot():
     """A process of its own, with one thread: it forks."""
     with board_folder() as folder:
-        seat = Seat(folder, 0)
-        yield seat
-        seat.close()
+        slot = Slot(folder, 0)
+        yield slot
+        slot.close()
 
 
 @pytest.mark.parametrize(("name", "kind"), FAULTS)
-def test_a_fault_that_was_found(seat, name, kind):
+def test_a_fault_that_was_found(slot, name, kind):
     pairs = [(job.name, own) for job, own in all_pairs()]
-    seat.ask(Request("faults", 0, pairs.index((name, kind)), 1, 600.0))
-    answer = seat.answer()
+    slot.ask(Request("faults", 0, pairs.index((name, kind)), 1, 600.0))
+    answer = slot.answer()
     assert isinstance(answer, dict), answer
     assert answer["finds"] == []
 

@@ -78,7 +78,7 @@ def pages_of(data: memoryview) -> dict[str, Pages]:
     for group in footer.structs(ROW_GROUPS):
         for chunk in group.structs(COLUMNS):
             column = chunk.struct(CHUNK_METADATA)
-            path = ".".join(bytes(part).decode() for part in column.fields[PATH])
+            path = ".".join(column.texts(PATH))
             first, dictionary = column.number(DATA_OFFSET), column.number(DICTIONARY_OFFSET, 0)
             if 0 < dictionary < first:
                 first = dictionary
@@ -141,6 +141,13 @@ class Struct:
         if not isinstance(found, Struct):
             raise ValueError("its metadata lack a part")
         return found
+
+    def texts(self, key: int) -> list[str]:
+        """Return a list of texts."""
+        found = self.fields[key]
+        if not isinstance(found, list) or not all(isinstance(one, memoryview) for one in found):
+            raise ValueError("its metadata lack a list")
+        return [bytes(one).decode() for one in found]
 
     def structs(self, key: int) -> list[Struct]:
         """Return a list of structs."""
