@@ -1,10 +1,15 @@
 # `make demo` and `make test` set up everything they need; see README.md.
+SHELL  := bash
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: example-thot compare-thot example-hiero demo test lint types unit docs bench fuzz kenlm kernels clean
+.PHONY: example-thot compare-thot example-hiero demo test test-all checks lint types docs \
+	warm unit unit-all bench fuzz kenlm kernels clean
 .DELETE_ON_ERROR:
+
+# Tests start many processes, each of which would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 $(VENV)/.demo: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -49,20 +54,43 @@ example-hiero: $(VENV)/.thot  ## train a hierarchical model, tune it on forests,
 	$(BIN)/tunesmith evaluate --hypotheses $(HIERO)/test.out --references $(TEXT)/test.en
 	@paste -d '\n' $(TEXT)/test.de $(HIERO)/test.out /dev/null | head -9
 
-test: lint types docs unit  ## everything that must hold: lint, types, docs, tests
+# How long a part took, and how long processors worked on it.
+TIMED = @TIMEFORMAT='$@: %1R s, processors %1U + %1S s'; time
+# What parts print that run beside each other is not mixed; make 3.81, of macOS, cannot do that.
+SYNC := $(if $(filter 3.%,$(MAKE_VERSION)),,--output-sync=target)
+BESIDE = +@$(MAKE) --no-print-directory --jobs 2 $(SYNC)
+PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
+
+test: checks  ## what every commit must pass, in minutes: lint, types, docs, the tests that find most
+	+@$(MAKE) --no-print-directory unit
+
+test-all: checks  ## everything that must hold: also the tests that take long
+	+@$(MAKE) --no-print-directory unit-all
+
+checks: $(VENV)/.dev
+	$(BESIDE) warm types docs lint
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(TIMED) { $(BIN)/ruff check . && $(BIN)/ruff format --check .; }
 
 types: $(VENV)/.dev
-	$(BIN)/mypy
-
-unit: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 25
+	$(TIMED) $(BIN)/mypy
 
 docs: $(VENV)/.dev
-	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(TIMED) $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+# Tests have compiled kernels of their own, which stay from one run to the next.
+warm unit unit-all: export TUNESMITH_CACHE_DIR ?= $(CURDIR)/.kernels
+
+warm: $(VENV)/.dev  ## compile kernels ahead, so that no process of the tests has to
+	$(TIMED) if $(BIN)/tunesmith doctor --help | grep -q -e '--warm'; then \
+		$(BIN)/tunesmith doctor --warm; fi
+
+unit: $(VENV)/.dev
+	$(TIMED) $(PYTEST) -m 'not long' --hypothesis-profile quick
+
+unit-all: $(VENV)/.dev
+	$(TIMED) $(PYTEST) --hypothesis-profile all
 
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
 	$(BIN)/python benchmarks/first_run.py
@@ -95,8 +123,8 @@ kenlm: $(VENV)/.dev  ## compile KenLM, which tests compare with; they do without
 		timeout 600 $(BIN)/python -m pip install --quiet 'kenlm==0.3.0' || \
 		echo 'kenlm is not compiled: its tests are skipped'
 
-kernels:  ## forget compiled kernels: after a change to one that other files call
-	find src benchmarks -name '*.nbi' -delete -o -name '*.nbc' -delete
+kernels:  ## forget the compiled kernels of the tests
+	rm -rf .kernels
 
-clean:
+clean: kernels
 	rm -rf $(VENV) build dist docs/_build demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,4 +1,4 @@
-"""Fixtures and strategies that several tests share."""
+"""Fixtures that several tests share, and what holds for all of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
-# The first call of a kernel compiles it; a deadline would measure that.
-settings.register_profile(
-    "tunesmith", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
-settings.load_profile("tunesmith")
+import tests.tiers  # noqa: F401  (the profiles)
+
+settings.load_profile("all")
+
+# Kernels are compiled once for all processes of all runs, and not among those of the user.
+os.environ.setdefault("TUNESMITH_CACHE_DIR", str(Path(__file__).parents[1] / ".kernels"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests on real data as long."""
+    for item in items:
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, random_array
 
+from tests.tiers import examples
 from tunesmith.data import products
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
@@ -43,7 +44,7 @@ def matrix_of(features):
     st.integers(0, 20),
     st.integers(0, 3),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_products_of_whole_numbers_are_numpys(seed, candidates, dense, sparse, batch):
     rng = np.random.default_rng(seed)
     features = features_of(rng, candidates, dense, sparse, whole=True)

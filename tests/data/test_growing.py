@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.data.growing import Growing
 from tunesmith.data.merge import merge_traced
 from tunesmith.io.values import feature_values
@@ -48,7 +49,7 @@ def everything(candidates):
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(rounds())
 def test_the_same_as_merging(sets):
     growing = Growing()

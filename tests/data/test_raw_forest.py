@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.data.raw_forest import RawForest, RawForestError
 
 #: A hyperedge: its head and its tails.
@@ -82,7 +83,7 @@ def drawn_graph(draw: st.DrawFn) -> tuple[int, int, list[Edge]]:
     return nodes, draw(node), edges
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500))
 @given(drawn_graph())
 def test_cycles_and_missing_nodes_are_told_apart(graph) -> None:
     nodes, goal, edges = graph

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
+from tests.tiers import examples
 from tunesmith.data import synthetic as module
 from tunesmith.errors import UsageError
 from tunesmith.progress import show_with
@@ -28,7 +29,7 @@ def by_group(values: np.ndarray, candidates: ts.CandidateSet) -> list[np.ndarray
 
 
 @given(SIZES, st.integers(0, 10**6))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_pseudo_bleu_is_the_model_score_of_each_group_from_0_to_1(sizes, seed):
     sentences, size, width = sizes
     candidates, gold = ts.synthetic(sentences, size, width, rng=seed)
@@ -52,7 +53,7 @@ def test_pseudo_bleu_is_the_model_score_of_each_group_from_0_to_1(sizes, seed):
 
 
 @given(SIZES, st.integers(0, 10**6))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_without_noise_the_gold_weights_reach_exactly_1(sizes, seed):
     candidates, gold = ts.synthetic(*sizes, rng=seed)
     winners = [

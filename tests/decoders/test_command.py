@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Sentence, check_decoded
 from tunesmith.decoders.command import CommandDecoder
@@ -115,7 +116,7 @@ def csv(rows) -> str:
 
 
 @given(lists(), st.sampled_from([moses, jsonl, csv]), st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_outputs_in_any_parts_are_one_set(found, written, data):
     def part(first: int, last: int) -> Collector:
         rows = [
@@ -222,7 +223,7 @@ def test_paths_and_sentences_arrive_as_they_are(tmp_path):
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r")), min_size=1))
 @example(NASTY)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_any_text_without_a_line_end_arrives_as_it_is(tmp_path_factory, texts):
     dump = Given(tmp_path_factory.mktemp("given"))
     decoder = CommandDecoder(command=f"{dump.program} {{output}} {{weights}}")

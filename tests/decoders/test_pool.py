@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence
 from tunesmith.decoders.pool import PoolDecoder
@@ -75,7 +76,7 @@ def test_the_best_under_the_weights_with_all_that_is_theirs(made, weights, count
         assert found.sources[own] == pool.sources[group]
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
 def test_many_groups_in_any_number_of_threads(seed, count):
     """Equal scores abound: the order among them is that of the pool."""

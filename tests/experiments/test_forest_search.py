@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.inference.test_forest_lists import WEIGHTS, drawn_set
+from tests.tiers import examples
 
 #: More than any forest here has texts.
 ALL = 100_000
@@ -39,7 +40,7 @@ def test_summary_counts_both_sides_and_ignores_rounding():
     assert (found["mean_better"], found["mean_worse"]) == (3.0, 1.0)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(drawn_set(), WEIGHTS)
 def test_what_a_forest_gives_is_between_its_1_best_and_all_its_texts(forests, weights):
     for search in hope_fear.SEARCHES:

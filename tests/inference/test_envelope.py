@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Mean, candidate_set
+from tests.tiers import examples
 from tunesmith.inference.envelope import BLOCK, envelope, extremes_of, winners_of
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
@@ -65,7 +66,7 @@ def run(groups):
     return start, total, found
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(groups_of_lines)
 @example([[(0, 0)]])
 @example([[(0, 0), (0, 0)]])

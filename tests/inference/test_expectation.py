@@ -14,6 +14,7 @@ from scipy.sparse import csc_array
 from scipy.special import softmax
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.data.features import Features
 from tunesmith.inference.distribution import FEW as FEW_OF_ALL
 from tunesmith.inference.distribution import LIKELY, Distribution, covariance
@@ -30,8 +31,8 @@ SEEDS = st.integers(0, 2**32 - 1)
 SHARPNESS = st.floats(0.01, 5.0)
 #: Steps of differences, and how far gradients may be from them.
 STEP, APART = 1e-3, 1e-6
-FEW = settings(max_examples=12)
-MORE = settings(max_examples=40)
+FEW = settings(max_examples=examples(12))
+MORE = settings(max_examples=examples(40))
 
 
 def lists(seed, metric="column:value", most=6):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference import forest_counts
@@ -24,7 +25,7 @@ from tunesmith.io.read_forests import read_forests
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.local import threads
 
-FEW = 10 if numba.config.DISABLE_JIT else 80
+FEW = examples(80, interpreted=10)
 WORDS = 3
 forests = drawn_forest(words=WORDS, most_nodes=4)
 references = st.lists(st.lists(st.integers(0, WORDS - 1), max_size=6), min_size=1, max_size=2)
@@ -170,7 +171,7 @@ def test_what_cannot_be_counted_is_refused() -> None:
         counted(replace(cased(), references=None), BLEU())
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.lists(st.tuples(forests, references), min_size=3, max_size=5))
 def test_on_disk_and_on_any_number_of_threads_it_is_the_same(
     drawn: list[tuple[ForestArrays, list[list[int]]]],

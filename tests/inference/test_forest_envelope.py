@@ -14,6 +14,7 @@ from tests.forests import Edge, derivations, drawn_forest, forest_arrays, forest
 from tests.inference.minkowski import minkowski
 from tests.inference.test_envelope import envelope_by_hand
 from tests.inference.test_envelope import run as list_envelope
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.derivations import best_derivations, features_of
@@ -61,7 +62,7 @@ def inside(lo: float, hi: float) -> Fraction:
     raise AssertionError
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(drawn_forest(whole=True), whole, whole)
 def test_breakpoints_and_winners_are_those_of_exact_arithmetic(
     arrays: ForestArrays, w: np.ndarray, d: np.ndarray
@@ -76,7 +77,7 @@ def test_breakpoints_and_winners_are_those_of_exact_arithmetic(
     assert [known[edges_of(found, i)] for i in range(len(found.at))] == winners
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(drawn_forest(whole=True), whole, whole)
 def test_among_equals_wins_what_viterbi_takes(
     arrays: ForestArrays, w: np.ndarray, d: np.ndarray

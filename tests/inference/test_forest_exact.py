@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import forest_arrays, forest_set
+from tests.tiers import examples
 from tunesmith.data.candidates import pack_texts
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import TunesmithError
@@ -18,7 +18,7 @@ from tunesmith.inference.forest_exact import ExactStatistics
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.wer import WER
 
-FEW = 5 if numba.config.DISABLE_JIT else 40
+FEW = examples(40, interpreted=5)
 VOCABULARY = ("the", "The", "house.", "THE", "don't", ".")
 texts_of_words = st.lists(st.integers(0, len(VOCABULARY) - 1), max_size=8)
 

@@ -16,6 +16,7 @@ from scipy.sparse import csc_array
 
 from tests.forests import derivations, forest_arrays, forest_set, vector
 from tests.inference.test_forest_lists import WEIGHTS, OnDisk, drawn_set
+from tests.tiers import examples
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Block, cut
@@ -30,8 +31,8 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth, objective_of
 
 SEEDS = st.integers(0, 2**32 - 1)
-SOME = settings(max_examples=25)
-FEW = settings(max_examples=12)
+SOME = settings(max_examples=examples(25))
+FEW = settings(max_examples=examples(12))
 #: More than any forest here has derivations.
 ALL = 100_000
 #: Metrics and objectives that only the best derivations are looked at for.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
 from tests.inference.test_forest_inside import probabilities, scores_of, uses_of
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError
 from tunesmith.inference import forest_expectation
@@ -59,7 +60,7 @@ def covariance(chances: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (chances * (a - chances @ a)) @ (b - chances @ b)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, weights, sharpnesses)
 def test_expected_counts_are_those_of_all_derivations(
     forests: list[ForestArrays], w: np.ndarray, sharpness: float
@@ -71,7 +72,7 @@ def test_expected_counts_are_those_of_all_derivations(
         np.testing.assert_allclose(own, chances @ counts, rtol=1e-9, atol=1e-12)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, weights, sharpnesses, slopes)
 def test_covariances_are_those_of_all_derivations(
     forests: list[ForestArrays], w: np.ndarray, sharpness: float, slope: np.ndarray
@@ -115,7 +116,7 @@ def second_order(
     return float(expect[0][-1]), expect[2][-1] - expect[0][-1] * expect[1][-1]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(counted(), weights, slopes)
 def test_coefficients_of_hyperedges_give_what_appendix_a4_gives(
     arrays: ForestArrays, w: np.ndarray, slope: np.ndarray
@@ -137,7 +138,7 @@ def test_coefficients_of_hyperedges_give_what_appendix_a4_gives(
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, weights, st.sampled_from([0.5, 2.0]), slopes)
 def test_the_gradient_is_the_sharpness_times_the_covariance(
     forests: list[ForestArrays], w: np.ndarray, sharpness: float, slope: np.ndarray
@@ -154,7 +155,7 @@ def test_the_gradient_is_the_sharpness_times_the_covariance(
         assert gradient[d] == pytest.approx(difference, rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, weights)
 def test_the_deviation_of_scores_counts_every_forest_alike(
     forests: list[ForestArrays], w: np.ndarray

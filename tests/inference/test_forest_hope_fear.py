@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
 from tests.inference.test_forest_counts import references, unclipped
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.derivations import unfold, viterbi
 from tunesmith.inference.forest_counts import counted
@@ -23,7 +23,7 @@ from tunesmith.inference.forest_hope_fear import (
 )
 from tunesmith.metrics.bleu import BLEU
 
-FEW = 10 if numba.config.DISABLE_JIT else 100
+FEW = examples(100, interpreted=10)
 signs = st.sampled_from([1.0, -1.0, 0.3])
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from tests.inference.test_forest_examples import SEEDS, one_node_forests, options
 from tests.inference.test_forest_lists import rows_of
+from tests.tiers import examples
 from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.forest_lists import kbest_lists
 from tunesmith.inference.hypotheses import Direction
@@ -15,7 +16,7 @@ from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
 
-FEW = settings(max_examples=10)
+FEW = settings(max_examples=examples(10))
 #: What hyperedges cannot count.
 OTHERS = ["wer", "chrf", "bleu:tokenize=intl"]
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import Derivations, best_derivations, texts_of
@@ -34,7 +35,7 @@ def every(arrays: ForestArrays, w: np.ndarray) -> dict[tuple[int, ...], tuple[fl
     return {tree.edges: (float(w @ vector(arrays, tree, 3)), tree) for tree in derivations(arrays)}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(drawn_forest(whole=True), min_size=1, max_size=2), weights, sizes)
 def test_order_and_number_are_those_of_the_enumeration(
     forests: list[ForestArrays], w: np.ndarray, size: int
@@ -53,7 +54,7 @@ def test_order_and_number_are_those_of_the_enumeration(
         assert own[0] == edges_of(best, s)[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(drawn_forest(whole=True, words=2, arity=3), weights, sizes)
 def test_texts_that_differ_are_those_of_the_enumeration(
     arrays: ForestArrays, w: np.ndarray, size: int

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.tiers import examples
 from tunesmith.data.forests import Block, Forests, cut
 from tunesmith.inference.derivations import Derivations
 from tunesmith.inference.forest_lists import (
@@ -21,7 +22,7 @@ from tunesmith.inference.forest_lists import (
 )
 
 WEIGHTS = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
-SOME = settings(max_examples=40)
+SOME = settings(max_examples=examples(40))
 
 
 class OnDisk(Forests):

@@ -15,6 +15,7 @@ from rapidfuzz.distance import Levenshtein
 
 from tests.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set
 from tests.inference.test_forest_hope_fear import drawn_scores
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.inference.asking import score_at
 from tunesmith.inference.forest_edits import (
@@ -32,7 +33,7 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.forest_tuning import ForestTuning
 from tunesmith.metrics.tuning import TuningSet
 
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 WORDS = 3
 references = st.lists(st.integers(0, WORDS - 1), max_size=5)
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
 from tests.inference.test_forest_inside import probabilities, scores_of, uses_of
 from tests.inference.test_forest_sample import Loaded
+from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays, Forests, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import best_derivations, features_of, texts_of
@@ -92,7 +93,7 @@ def check_whole(before: ForestSet, after: Forests, w: np.ndarray) -> None:
         assert every == [path for path in paths(before, s) if set(path) <= set(mine)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, whole_weights, st.integers(0, 12).map(float))
 def test_every_derivation_within_the_beam_stays(
     forests: list[ForestArrays], w: np.ndarray, beam: float
@@ -124,7 +125,7 @@ def test_a_derivation_at_the_very_edge_of_the_beam_stays() -> None:
         assert set(path) <= set(kept(after, 0))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, some_weights, thresholds, st.sampled_from([0.0, 0.3, 3.0]))
 def test_what_is_likely_stays_where_it_hangs_together(
     forests: list[ForestArrays], w: np.ndarray, threshold: float, sharpness: float
@@ -156,7 +157,7 @@ def test_what_is_likely_goes_if_nothing_likely_makes_it() -> None:
     assert kept(prune_posterior(before, np.ones(3), 0.19), 0) == [0, 1, 2, 3, 4]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(sets, whole_weights, st.floats(0.1, 6))
 def test_no_more_hyperedges_stay_than_the_density_allows(
     forests: list[ForestArrays], w: np.ndarray, density: float
@@ -180,7 +181,7 @@ def test_no_more_hyperedges_stay_than_the_density_allows(
             assert (marginal >= limit).sum() > most
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(drawn_forest(), min_size=3, max_size=6), some_weights)
 def test_neither_threads_nor_pieces_change_what_stays(
     forests: list[ForestArrays], w: np.ndarray

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
 from tests.inference.test_forest_inside import probabilities, scores_of
+from tests.tiers import examples
 from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.derivations import Derivations, best_derivations
@@ -29,7 +30,7 @@ def rows(found: Derivations) -> list[tuple[int, ...]]:
     return [tuple(found.edges[a:b].tolist()) for a, b in ends]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(drawn_forest(most_nodes=4), weights, st.sampled_from([0.0, 0.7]))
 def test_derivations_come_as_often_as_they_should(
     arrays: ForestArrays, w: np.ndarray, sharpness: float
@@ -104,7 +105,7 @@ class Loaded(Forests):
         return Block(cut(Block(self.whole.arrays, first, last)), 0, last - first)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(drawn_forest(), min_size=3, max_size=6), weights)
 def test_neither_threads_nor_pieces_nor_size_change_what_is_drawn(
     forests: list[ForestArrays], w: np.ndarray

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import derivations, drawn_forest, forest_arrays, whole_block
+from tests.tiers import examples
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, ForestArrays, joined
 from tunesmith.inference.forest_split import rebuilt, split_forest
 
-FEW = 10 if numba.config.DISABLE_JIT else 80
+FEW = examples(80, interpreted=10)
 forests = drawn_forest(words=3, most_nodes=4)
 
 

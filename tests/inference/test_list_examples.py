@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.builders import candidate_set, tuning_set
 from tests.inference.test_expectation import lists, matrix, of_groups
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.inference.lists import ListHypotheses
@@ -18,7 +19,7 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import Worth, objective_of
 
 SEEDS = st.integers(0, 2**32 - 1)
-SOME = settings(max_examples=40)
+SOME = settings(max_examples=examples(40))
 
 
 class Fixed(Worth):

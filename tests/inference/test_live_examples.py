@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.inference.test_forest_examples import one_node_forests
 from tests.inference.test_forest_lists import drawn_set
 from tests.parallel.pickling import PicklingEngine
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import (
@@ -69,7 +70,7 @@ def equal(one, other):
     assert one.worth == other.worth
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(["rerank", "linear", "kbest"]), st.sampled_from(["bleu", "wer"]))
 def test_a_sentence_answers_as_its_forest_does(seed, search, metric):
     forests, candidates, rng = one_node_forests(seed)
@@ -93,7 +94,7 @@ def test_a_sentence_answers_as_its_forest_does(seed, search, metric):
         worth.add(one.best(weights).stats)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(drawn_set(), SEEDS)
 def test_a_set_answers_as_its_forests_do(forests, seed):
     rng = np.random.default_rng(seed)

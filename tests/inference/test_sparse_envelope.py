@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Mean, candidate_set
+from tests.tiers import examples
 from tunesmith.inference import lists
 from tunesmith.inference.envelope import BLOCK
 from tunesmith.inference.hypotheses import Direction
@@ -58,7 +59,7 @@ def assert_same_line(sparse, dense, weights, direction, step):
     return moved
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(groups_of_vectors, weights_of, st.integers(1, 3), st.sampled_from([1.0, -2.0, 0.3]), kinds)
 @example([[(0, 0, 0, 0)]], (1, 1, 1, 1), 1, 1.0, np.int64)  # fires nowhere
 @example([[(0, 2, 0, 0), (1, 2, 0, 0)]], (1, 0, 0, 0), 1, 1.0, np.int64)  # the same on all
@@ -75,7 +76,7 @@ def test_a_sparse_feature_is_searched_as_if_it_were_dense(groups, weights, featu
         assert_same_line(sparse, dense, np.array(weights, float), direction, step)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(groups_of_vectors, weights_of, st.data(), kinds)
 def test_steps_lead_where_evaluation_from_scratch_does(groups, weights, data, kind):
     sparse, _ = both(groups, kind)
@@ -94,7 +95,7 @@ def test_steps_lead_where_evaluation_from_scratch_does(groups, weights, data, ki
 
 
 @pytest.mark.parametrize("few", [10.0, 0.0])
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(groups=groups_of_vectors, weights=weights_of, factors=weights_of, kind=kinds)
 @example([[(0, 1, -1, 0), (1, 0, 0, 0)]], (1, 0, 0, 0), (0, 1, 1, 0), np.int64)  # cancels to 0
 def test_several_sparse_features_together(few, groups, weights, factors, kind):
@@ -108,7 +109,7 @@ def test_several_sparse_features_together(few, groups, weights, factors, kind):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, BLOCK, 3 * BLOCK + 5]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_large_groups_of_real_numbers(seed, size):
     rng = np.random.default_rng(seed)
     groups = []

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
 import tunesmith as ts
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.integrations.sklearn import LinearReranker, mean_of_winners
 
@@ -77,7 +78,7 @@ def test_scikit_learns_own_checks_pass(estimator):
         check_estimator(estimator)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.data())
 def test_choices_and_ranks_are_those_of_a_loop(data):
     rows = data.draw(st.integers(1, 12))

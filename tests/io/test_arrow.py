@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import assert_same_set, random_set
+from tests.tiers import examples
 from tunesmith.data import memory
 from tunesmith.errors import FormatError
 from tunesmith.io import arrow, arrow_limits
@@ -34,7 +35,7 @@ def write(candidates, path):
     references=st.integers(0, 3),
     ids=st.sampled_from(["numbers", "texts"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_a_set_comes_back_with_the_same_bits(tmp_path_factory, seed, references, ids):
     made = random_set(seed, references, ids)
     found = ts.read(write(made, tmp_path_factory.mktemp("arrow") / "set.arrow"))
@@ -57,7 +58,7 @@ def test_it_is_mapped_and_never_changed(tmp_path):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_candidates_are_written_in_the_order_asked_for(tmp_path_factory, seed):
     made = random_set(seed, 1, "numbers")
     rng = np.random.default_rng(seed)
@@ -138,7 +139,7 @@ def test_compressed_and_from_standard_input(tmp_path):
 
 
 @given(seed=st.integers(0, 100), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_damage_is_an_error_or_harmless(tmp_path_factory, seed, data):
     """Whatever byte is wrong: a clear error, or a set that can be used. Never a crash."""
     path = tmp_path_factory.mktemp("arrow") / "set.arrow"

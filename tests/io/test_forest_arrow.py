@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.forests import drawn_forest, forest_arrays, forest_set
 from tests.io.forest_sets import drawn_set, whole
+from tests.tiers import examples
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestArrays, ForestSet, cut, joined
 from tunesmith.data.raw_forest import RawForest
@@ -52,7 +53,7 @@ def some(count: int = 7, references: bool = True) -> ForestSet:
     return forest_set(parts, 3, 3, texts)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(drawn_set())
 def test_round_trip(tmp_path_factory, forests: ForestSet) -> None:
     path = tmp_path_factory.mktemp("arrow") / "f.arrow"
@@ -166,7 +167,7 @@ def test_counts_are_kept_in_files(tmp_path) -> None:
     assert read_forests(tmp_path / "f.arrow").in_memory().arrays.counts.shape[1] == 2
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(drawn_forest(), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_temporary_forests_may_change_their_order(parts, random) -> None:
     held = forest_set(parts, 3, 4)
@@ -235,7 +236,7 @@ def test_what_has_been_read_does_not_stay_in_memory(tmp_path) -> None:
 
 
 @given(forests=drawn_set(), data=st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_damage_is_an_error_or_harmless(tmp_path_factory, forests: ForestSet, data) -> None:
     """Whatever byte is wrong: a clear error, or forests that can be used. Never a crash."""
     path = tmp_path_factory.mktemp("arrow") / "f.arrow"

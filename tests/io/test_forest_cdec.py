@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.forests import forest_arrays, forest_set
 from tests.io.forest_sets import drawn_set, whole
+from tests.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.derivations import best_derivations, features_of
@@ -62,7 +63,7 @@ def test_a_forest_is_read_as_it_stands(tmp_path) -> None:
     assert found.files[0].format == "cdec-forest"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(drawn_set())
 def test_round_trip(tmp_path_factory, forests: ForestSet) -> None:
     path = tmp_path_factory.mktemp("cdec") / "f.jsonl.gz"
@@ -269,7 +270,7 @@ def test_json_beyond_all_measure(tmp_path) -> None:
         read_forests(path, format="cdec-forest")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_no_byte_breaks_the_kernel(data) -> None:
     """Any change of a line is read as Python's JSON reads it, or left to it."""

@@ -21,6 +21,7 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
+from tests.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_htk import HtkLattice
@@ -162,7 +163,7 @@ def test_several_lattices_in_a_file_and_how_it_is_recognised():
         assert not HtkLattice.recognises(text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(drawn_lattice(NAMES), st.booleans(), st.randoms(use_true_random=False))
 def test_paths_are_those_of_the_text(drawn, long, random):
     fields = ("START", "END", "WORD", "acoustic", "language") if long else ("S", "E", "W", "a", "l")
@@ -180,7 +181,7 @@ def test_paths_are_those_of_the_text(drawn, long, random):
     assert found.paths() == drawn.paths()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.lists(drawn_forest(features=3, words=len(WORDS), arity=1), min_size=1, max_size=2),
     st.sampled_from([(*NAMES, "n"), ("x1", "p", "language"), ("LM0", "acoustic", "é:1")]),
@@ -276,7 +277,7 @@ def test_what_is_wrong_is_said_with_its_line(text, line, problem):
         read_text(HtkLattice(), text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(damaged(DECODED))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(HtkLattice(), data)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.forests import drawn_forest
 from tests.io.lattices import check_damaged, damaged, edges_of, named_set, read_path, read_text
+from tests.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_joshua import JoshuaHypergraph
@@ -64,7 +65,7 @@ def test_it_is_not_taken_for_a_hypergraph_of_moses():
     assert MosesHypergraph.recognises(moses.encode())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(drawn_forest(arity=3), min_size=1, max_size=2))
 def test_what_is_written_is_read_again(tmp_path_factory, drawn):
     names, words = ("lm_0", "tm=pt", "é"), ("a", "[x]", "#", "|")
@@ -136,7 +137,7 @@ def test_a_truncated_or_empty_file():
             read_text(JoshuaHypergraph(), DUMPED[:cut])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(damaged(DUMPED))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(JoshuaHypergraph(), data)

@@ -22,6 +22,7 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
+from tests.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_kaldi import KaldiLattice
@@ -114,7 +115,7 @@ def test_it_is_recognised():
         assert not KaldiLattice.recognises(text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(drawn_lattice(NAMES), st.booleans(), st.randoms(use_true_random=False))
 def test_paths_are_those_of_the_text(drawn, compact, random):
     # Any number for a state will do, and any order of lines after the first.
@@ -133,7 +134,7 @@ def test_paths_are_those_of_the_text(drawn, compact, random):
     assert found.paths() == drawn.paths()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(drawn_forest(features=2, words=len(WORDS), arity=1), min_size=1, max_size=2))
 def test_what_is_written_is_read_again(tmp_path_factory, drawn):
     path = tmp_path_factory.mktemp("kaldi") / "out.gz"
@@ -278,7 +279,7 @@ def test_ids_are_looked_at_before_anything_is_written(capsysbinary):
     assert capsysbinary.readouterr().out == b""
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(damaged(DOCUMENTED))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(KaldiLattice(), data)

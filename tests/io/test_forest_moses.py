@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from tests.forests import forest_arrays, forest_set
 from tests.io.forest_sets import drawn_set, in_target_order, whole
+from tests.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.inference.derivations import best_derivations, texts_of
@@ -73,7 +74,7 @@ def test_windows_lines_and_no_header(tmp_path) -> None:
     assert found[5]["covered"] == [-1, -1]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(drawn_set(words=("the", '"', "#", "größe", "[", "[x]", "a]b", "🎼"), texts=False))
 def test_folders_round_trip(tmp_path_factory, forests: ForestSet) -> None:
     folder = tmp_path_factory.mktemp("hg") / "graphs"

@@ -22,6 +22,7 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
+from tests.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forest_formats import FOREST_FORMATS
 from tunesmith.io.forest_plf import PlfFormat
@@ -95,7 +96,7 @@ def test_the_id_of_a_lattice_is_the_number_of_lines_before_it():
     assert not PlfFormat.recognises(b"(((1,2),),)")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(drawn_lattice(SCORES))
 def test_paths_are_those_of_the_text(drawn):
     columns: list[str] = [""] * (drawn.states - 1)
@@ -107,7 +108,7 @@ def test_paths_are_those_of_the_text(drawn):
     assert found.paths() == drawn.paths()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.lists(drawn_forest(words=len(WORDS), arity=1), min_size=1, max_size=2),
     st.sampled_from([("PLF_1", "PLF_2", "PLF_3"), ("one", "it's", "x y")]),
@@ -133,7 +134,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, drawn, names):
         assert second.edges(k) == found.edges(k)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(drawn_forest(features=1, words=len(WORDS), arity=2))
 def test_a_forest_that_is_no_lattice_is_not_written(tmp_path_factory, drawn):
     assume(np.diff(drawn.tail_start).max() > 1)
@@ -191,7 +192,7 @@ def named_ids(forests, *ids):
     return type(forests)(tuple(ids), forests.arrays, forests.names, forests.vocabulary)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(damaged(MANUAL))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(PlfFormat(), data)

@@ -16,6 +16,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io import compression, streams
 from tunesmith.io.streams import Source, check_writable, write_atomically, writing
@@ -63,7 +64,7 @@ def test_several_members_and_padding(tmp_path, kind):
 @given(
     data=st.binary(min_size=1, max_size=5000), repeat=st.integers(1, 400), chunk=st.integers(1, 99)
 )
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_every_kind_is_read_in_small_steps(kind, data, repeat, chunk):
     text = b"x" + data * repeat
     with pytest.MonkeyPatch.context() as patch:

@@ -18,6 +18,7 @@ from pyarrow import parquet
 
 import tunesmith as ts
 from tests.builders import assert_same_set, random_set
+from tests.tiers import examples
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io import csv_table
@@ -41,7 +42,7 @@ def table(*lines: str) -> bytes:
     references=st.integers(0, 2),
     ids=st.sampled_from(["numbers", "texts"]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_what_is_written_reads_back(tmp_path_factory, name, seed, references, ids):
     made = random_set(seed, references, ids)
     path = tmp_path_factory.mktemp("table") / f"set.{name}"

@@ -14,6 +14,7 @@ from tests.forests import derivations, drawn_forest, forest_set, vector
 from tests.loop.forest_toy import ForestToy
 from tests.loop.test_loop import plain
 from tests.loop.toy import NAMES, Toy, sentences
+from tests.tiers import examples
 from tunesmith.data import memory
 from tunesmith.data.candidates import References
 from tunesmith.data.forests import ForestSet
@@ -47,7 +48,7 @@ def trees(arrays):
     return [(tree.words, vector(arrays, tree, 3).tolist()) for tree in derivations(arrays)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(drawn_forest(), drawn_forest(), drawn_forest())
 def test_a_union_has_the_derivations_of_both(one, other, third):
     both = united(one, other)
@@ -58,7 +59,7 @@ def test_a_union_has_the_derivations_of_both(one, other, third):
         assert made.flags.c_contiguous
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(drawn_forest(), min_size=1, max_size=4), st.randoms())
 def test_words_of_several_calls_get_one_vocabulary(forests, random):
     words = Words()
@@ -303,7 +304,7 @@ def test_the_output_alone():
     assert [best.text(k) for k in range(len(best))] == [lists.text(k) for k in lists.start[:-1]]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(drawn_forest(whole=True), drawn_forest(whole=True), st.integers(0, 2**32 - 1))
 def test_derivations_that_are_there_twice_change_nothing_along_a_line(one, other, seed):
     rng = np.random.default_rng(seed)

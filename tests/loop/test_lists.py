@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.decoders.base import Sentence
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
@@ -35,7 +36,7 @@ def decodings(draw):
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(decodings(), st.sampled_from(["bleu", "ter", "bleu:lowercase=true"]))
 def test_statistics_are_those_of_a_fresh_count(sets, metric):
     lists = Lists(INPUTS, METRICS.create(metric))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.metrics.asked import asked_for
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
@@ -33,7 +34,7 @@ def test_a_metric_is_made_again(spec):
     assert again.signature() == metric.signature()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     st.sampled_from(["sum", "harmonic", "min"]),
     st.lists(st.tuples(st.floats(0.001, 9.0), st.sampled_from(SIMPLE[:7])), min_size=1, max_size=3),

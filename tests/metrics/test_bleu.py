@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.metrics.base import METRICS
@@ -40,7 +41,7 @@ def make(corpus):
     return candidate_set(groups, texts=texts, references=[r for _, r in corpus])
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(corpora, st.integers(1, 5))
 def test_statistics_equal_sacrebleu(corpus, order):
     theirs = Sacre(tokenize="none", max_ngram_order=order, effective_order=False)
@@ -56,7 +57,7 @@ def test_statistics_equal_sacrebleu(corpus, order):
             row += 1
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     corpora,
     st.sampled_from(["none", "floor", "add-k", "exp"]),
@@ -189,7 +190,7 @@ def test_bleu_needs_references():
         BLEU().stats("a", [])
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(corpora, st.sampled_from([0.5, 0.9, 1.0, 1.1, 3.0]), st.sampled_from(["exp", "none"]))
 def test_the_scale_of_the_reference_length(corpus, scale, smoothing):
     candidates = make(corpus)

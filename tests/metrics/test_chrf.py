@@ -15,6 +15,7 @@ from sacrebleu.metrics import CHRF as Sacre  # noqa: N811
 
 from tests.builders import candidate_set
 from tests.metrics.corpora import corpora, make, spaced, streams
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.rerank import rerank
 from tunesmith.io.read import read
@@ -48,21 +49,21 @@ def check(corpus, metric: CHRF, theirs: Sacre, spaces: bytes) -> None:
     assert tuning.score(tuning.candidates.start[:-1]) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(corpora, st.booleans(), st.booleans(), st.binary(max_size=4))
 def test_statistics_and_scores_equal_sacrebleu(corpus, words, lowercase, spaces):
     metric = (CHRFPlusPlus if words else CHRF)(lowercase=lowercase)
     check(corpus, metric, Sacre(word_order=2 if words else 0, lowercase=lowercase), spaces)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(corpora, orders, st.sampled_from([1, 2, 3, 0.5, 0]), *[st.booleans()] * 3, st.binary())
 def test_options_equal_sacrebleu(corpus, order, beta, lowercase, whitespace, smooth, spaces):
     metric = CHRF(*order, beta, lowercase, whitespace, smooth)
     check(corpus, metric, Sacre(*order, beta, lowercase, whitespace, smooth), spaces)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.text(max_size=30), min_size=2, max_size=3), st.booleans())
 def test_any_characters_at_all(texts, whitespace):
     theirs = Sacre(word_order=2, whitespace=whitespace)

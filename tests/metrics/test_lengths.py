@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders import tuning_set
 from tests.metrics.corpora import corpora, make
+from tests.tiers import examples
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.tuning import TuningSet
 
@@ -26,7 +27,7 @@ def closest(length, others):
     return min(others, key=lambda other: (abs(other - length), other))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(corpora, st.sampled_from(["bleu", "bleu:reference-length=average", "sentence-bleu"]))
 def test_bleu_compares_with_a_length_of_its_choice(corpus, metric):
     found = lengths_of(TuningSet(make(corpus), metric))
@@ -38,7 +39,7 @@ def test_bleu_compares_with_a_length_of_its_choice(corpus, metric):
     assert found.candidates.dtype == found.references.dtype == np.float64
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(corpora)
 def test_wer_compares_with_the_reference_that_it_counts_errors_against(corpus):
     tuning = TuningSet(make(corpus), "wer")
@@ -50,7 +51,7 @@ def test_wer_compares_with_the_reference_that_it_counts_errors_against(corpus):
 
 
 @pytest.mark.parametrize("metric", ["chrf", "ter", "cer", "sum(bleu,wer)"])
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(corpora)
 def test_others_are_asked_for_nothing_and_words_are_counted(metric, corpus):
     """CER knows lengths too, but in characters."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.data.candidates import Texts, pack_texts
 from tunesmith.metrics import preparation
 from tunesmith.metrics.preparation import Preparation, replaced, spelled
@@ -36,7 +37,7 @@ def same_but_for_names(ids, expected) -> bool:
 
 
 @pytest.mark.parametrize("tokenize", TOKENIZERS)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(texts=st.lists(texts, min_size=2, max_size=4), lowercase=st.booleans())
 def test_word_by_word_is_sacrebleus_text_by_text(tokenize, texts, lowercase):
     theirs = Sacre(tokenize=tokenize, lowercase=lowercase)
@@ -51,7 +52,7 @@ def test_word_by_word_is_sacrebleus_text_by_text(tokenize, texts, lowercase):
     assert same_but_for_names(mine + references, expected)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(texts, min_size=2, max_size=4), st.sampled_from(TOKENIZERS[1:]))
 def test_tokenizers_that_need_whole_texts(texts, tokenize):
     """What is done for all others gives the same where words alone would do."""

@@ -16,6 +16,7 @@ from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 from tests.builders import candidate_set
 from tests.metrics.test_bleu import corpora, make
 from tests.search.test_line import brute_force
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
@@ -96,7 +97,7 @@ def settings_of_all_switches(draw):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(corpora, settings_of_all_switches())
 def test_all_switches_against_the_papers_formulas(corpus, metric):
     tuning = TuningSet(make(corpus), metric)
@@ -120,7 +121,7 @@ def test_all_switches_against_the_papers_formulas(corpus, metric):
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(corpora, st.sampled_from(["none", "lin-och"]), st.integers(1, 5))
 def test_what_sacrebleu_has_too(corpus, smoothing, order):
     """Its add-k is Lin and Och's; it has no smoothing of unigrams."""
@@ -300,7 +301,7 @@ def test_the_oracle_is_the_best_of_each_sentence():
     assert found.score == pytest.approx(100 * np.mean(best), abs=1e-9)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["add-one", "none"]), st.booleans())
 def test_a_line_search_finds_what_brute_force_finds(seed, smoothing, grounded):
     rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Mean
 from tests.metrics.corpora import corpora, make
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics import bleu, chrf_score
 from tunesmith.metrics.base import METRICS, Metric, ratio_slope
@@ -35,7 +36,7 @@ SPECS = (
 )
 #: Relative steps of differences, and how far slopes may be from them.
 STEP, APART = 1e-3, 1e-6
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=examples(25))
 
 
 def with_columns(corpus, seed):
@@ -126,7 +127,7 @@ def test_many_rows_are_each_by_itself(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_slopes_are_finite_everywhere(spec, data):
     metric = METRICS.create(spec)
@@ -189,7 +190,7 @@ def test_what_is_hardly_expected_hardly_counts(spec, corpus, seed):
 counts = st.lists(st.integers(0, 4), min_size=4, max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(counts, counts, st.integers(1, 9), st.sampled_from(["floor", "exp"]), st.integers(0, 99))
 def test_smoothed_bleu_is_continuous_at_whole_matches(m, more, length, smoothing, seed):
     """A match that is expected once in a billion times is no match: nothing jumps."""
@@ -221,7 +222,7 @@ def test_n_grams_that_are_hardly_expected_make_no_score_above_1(total, smoothing
         assert 0 <= float(metric.gain(sums)) <= total**0.25
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(counts, min_size=4, max_size=4), st.integers(0, 99))
 def test_chrf_is_continuous_where_an_order_becomes_possible(orders, seed):
     metric = CHRF(char_order=4)

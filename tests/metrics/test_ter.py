@@ -17,6 +17,7 @@ from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from tests.builders import candidate_set
 from tests.metrics.corpora import corpora, make, spaced, streams
+from tests.tiers import examples
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.inference.rerank import rerank
 from tunesmith.io.read import read
@@ -47,13 +48,13 @@ def check(corpus, metric: TER, theirs: Sacre, spaces: bytes = b"") -> None:
     assert tuning.score(tuning.candidates.start[:-1]) == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=800)
+@settings(max_examples=examples(800))
 @given(corpora, st.booleans(), st.binary(max_size=4))
 def test_statistics_and_scores_equal_sacrebleu(corpus, case_sensitive, spaces):
     check(corpus, TER(case_sensitive), Sacre(case_sensitive=case_sensitive), spaces)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(corpora, *[st.booleans()] * 4, st.binary(max_size=4))
 def test_tokenization_equals_sacrebleu(corpus, case, normalized, no_punct, asian, spaces):
     metric = TER(case, normalized, no_punct, asian)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.builders import candidate_set
 from tests.search.test_line import brute_force
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
@@ -85,7 +86,7 @@ def table(units, other) -> int:
     return above[-1]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(corpora, metrics)
 def test_statistics_equal_jiwer(corpus, metric):
     stats = TuningSet(make(corpus), metric).stats
@@ -120,7 +121,7 @@ def test_two_thousand_random_corpora(metric):
             assert tuning.score(chosen) == pytest.approx(100 * rate, abs=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(sentences, sentences)
 def test_errors_are_those_of_the_textbook(hypothesis, reference):
     words = WER().stats(hypothesis, [reference])
@@ -202,7 +203,7 @@ def test_tuned_real_lists_score_as_jiwer_says(bundled, metric):
     assert result.oracle_score <= result.score < result.initial_score
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([WER(), CER()]))
 def test_a_line_search_finds_what_brute_force_finds(seed, metric):
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ import tunesmith as ts
 from tests.builders import Loss, Mean, candidate_set, tuning_set
 from tests.inference.test_expectation import lists
 from tests.metrics.corpora import corpora, make
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
@@ -93,7 +94,7 @@ def test_there_is_a_formula_for_each_preset():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(corpora, WAYS, st.integers(1, 60), st.integers(1, 60), st.sampled_from(["bleu", "chrf"]))
 def test_presets_are_the_rows_of_the_tables(preset, corpus, way, length, reference, metric):
     tuning = TuningSet(make(corpus), metric)
@@ -149,7 +150,7 @@ def test_the_scale_of_the_metric_counts_too():
     )
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(corpora)
 def test_sentences_are_seen_as_the_metric_sees_them(corpus):
     for options in ("order=2", "lowercase=true", "tokenize=13a", "reference-length=average"):
@@ -175,7 +176,7 @@ def enough(*statistics):
         assume(min(b[2:]) >= 1.0)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(SEEDS, st.sampled_from([0.9, 0.5, 1.0]), st.sampled_from(["bleu", "bleu:order=2"]))
 def test_values_in_a_document_are_equation_3(seed, decay, metric):
     hypotheses, _, rng = lists(seed, metric)
@@ -198,7 +199,7 @@ def test_values_in_a_document_are_equation_3(seed, decay, metric):
         worth.end_round(tuning.stats.sum(axis=0))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(SEEDS, st.sampled_from([0.9, 0.5, 1.0]), st.sampled_from(["bleu", "bleu:order=2"]))
 def test_pairs_begin_with_the_winners_of_all_rounds(seed, decay, metric):
     """Section 3.3: 0.9 of the last round's, 0.81 of those before it, and so on."""
@@ -246,7 +247,7 @@ def test_documents_of_nothing_are_no_end_of_learning():
 
 
 @pytest.mark.parametrize("metric", ["wer", "chrf", "ter", "sum(bleu,chrf)"])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(SEEDS, WAYS)
 def test_documents_for_other_metrics_count_sentences(metric, seed, way):
     hypotheses, _, rng = lists(seed, metric)
@@ -292,7 +293,7 @@ def expected_unit(tuning, way):
 
 
 @pytest.mark.parametrize("metric", ["wer", "chrf", "column:value", "cost:value", "sentence-bleu"])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(SEEDS, WAYS)
 def test_the_metric_of_each_sentence_in_its_unit(metric, seed, way):
     hypotheses, _, _ = lists(seed, metric)
@@ -307,7 +308,7 @@ def test_the_metric_of_each_sentence_in_its_unit(metric, seed, way):
 
 
 @pytest.mark.parametrize("objective", ["metric", "document"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(SEEDS, WAYS, st.integers(-20, 20))
 def test_the_unit_of_an_external_score_does_not_matter(objective, seed, way, doublings):
     hypotheses, _, _ = lists(seed, "column:value")
@@ -348,7 +349,7 @@ def test_equal_values_have_a_unit_too():
             assert values[0] == values[1]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(corpora, st.sampled_from(["document", "metric", *PRESETS]), WAYS)
 def test_values_are_finite_whatever_the_texts(corpus, objective, way):
     for metric in ("bleu", "wer", "chrf", "sentence-bleu"):
@@ -360,7 +361,7 @@ def test_values_are_finite_whatever_the_texts(corpus, objective, way):
             worth.end_round(worth.stats[tuning.candidates.start[:-1]].sum(axis=0))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     corpora,
     st.sampled_from(["document", "document:decay=0", "metric", *PRESETS]),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import Loss, Mean, tuning_set
+from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.worth import Worth, objective_of
@@ -51,7 +52,7 @@ def random_set(seed: int):
     return tuning, [v for group in values for v in group], rng
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_steps_are_taken_group_by_group(seed, most):
     tuning, values, rng = random_set(seed)

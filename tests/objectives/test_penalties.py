@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.search.scans import KINDS, make_penalty, plain_penalty
+from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.parallel.local import threads
@@ -50,7 +51,7 @@ def test_values_by_hand():
     assert NormalisedSquare(2.0).value(np.zeros(3)) == 2.0
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     seeds,
     st.sampled_from(["l2-prior", "l2-fixed", "l2-normalized"]),
@@ -102,7 +103,7 @@ def test_the_curvature_of_a_parabola_is_exact():
     assert (penalty.curvature(weights) * change).tolist() == expected.tolist()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     seeds, kinds, st.sampled_from([1, 2, 5, 30]), st.integers(0, 12), st.sampled_from([0.0, 6.0])
 )

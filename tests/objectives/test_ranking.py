@@ -10,6 +10,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.sparse import csc_array, csr_array
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.objectives import ranking
@@ -55,7 +56,7 @@ LOSSES = [(Logistic(), logistic_objective), (Hinge(), hinge_objective)]
 
 
 @pytest.mark.parametrize(("learner", "objective"), LOSSES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 2**32 - 1))
 def test_no_weights_are_better(learner, objective, seed):
     rows, strength = random_problem(seed)
@@ -68,7 +69,7 @@ def test_no_weights_are_better(learner, objective, seed):
 
 
 @pytest.mark.parametrize(("learner", "objective"), LOSSES)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.integers(0, 2**32 - 1))
 def test_gradients_are_finite_differences(learner, objective, seed):
     rows, strength = random_problem(seed)
@@ -86,7 +87,7 @@ def test_gradients_are_finite_differences(learner, objective, seed):
     assert gradient == pytest.approx(expected, rel=1e-4, abs=1e-4 * (1 + np.abs(gradient).max()))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32 - 1))
 def test_scikit_learn_finds_the_same(seed):
     rows, strength = random_problem(seed)
@@ -111,7 +112,7 @@ def test_other_solvers_of_scikit_learn(solver):
     assert ours == pytest.approx(Sklearn(solver, 1e-8).learn(vectors, 2.0), rel=1e-3, abs=1e-5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32 - 1))
 def test_the_support_vector_machine_of_scikit_learn(seed):
     from sklearn.exceptions import ConvergenceWarning
@@ -141,7 +142,7 @@ def test_features_that_are_never_on_get_no_weight(name):
 
 
 @pytest.mark.parametrize("learner", [Logistic(), Hinge()])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-12, 1.0, 1e12]))
 def test_weights_are_finite_for_any_size_of_features(learner, seed, strength):
     rng = np.random.default_rng(seed)

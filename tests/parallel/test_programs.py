@@ -17,6 +17,7 @@ import tunesmith as ts
 from tests.builders import candidate_set
 from tests.forests import drawn_forest, forest_arrays, forest_set
 from tests.parallel.pickling import PicklingEngine
+from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet, SelectedForests
@@ -135,7 +136,7 @@ vectors = st.lists(st.floats(-2, 2, width=16), min_size=FEATURES, max_size=FEATU
 
 
 @given(st.lists(drawn_forest(), min_size=1, max_size=7), vectors, vectors, st.data())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 def test_forest_inference_is_the_same_whoever_works(forests, weights, direction, data):
     texts = st.lists(st.integers(0, WORDS - 1), min_size=1, max_size=5)
     references = [[data.draw(texts)] for _ in forests]
@@ -213,7 +214,7 @@ MERTS = [
 
 @pytest.mark.parametrize("tuner", MERTS, ids=lambda tuner: f"{tuner.directions}-{tuner.penalty}")
 @given(seed=st.integers(0, 1000))
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=examples(2))
 def test_mert_is_the_same_whoever_climbs(tuner, seed):
     problem = text_problem(seed, groups=8)
     engine = PicklingEngine(2)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, best_by_hand, tuning_set
+from tests.tiers import examples
 from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.report import map_html
 from tunesmith.report.map import metric_map, pixels
@@ -66,7 +67,7 @@ def test_pixels_are_those_of_a_dense_scan(metric):
     assert score_at(blocks, values, (best.x, -1.0, best.y)) == pytest.approx(best.score)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.integers(-8, 8), max_size=12),
     st.lists(st.integers(0, 5), min_size=13, max_size=13),

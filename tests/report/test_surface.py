@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
 from tunesmith.inference.lists import best
@@ -196,7 +197,7 @@ def surface_of(problem, kind, sparse=(), span=None):
     return error_surface(tunings_of(problem, sparse), named(weights), span=span, **chosen)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problems(), lines, st.sampled_from([(), (2,), (0, 1)]))
 def test_a_surface_is_that_of_a_scan(problem, kind, sparse):
     assume(any(line_of(problem, kind)[0]))
@@ -209,7 +210,7 @@ def test_a_surface_is_that_of_a_scan(problem, kind, sparse):
     check(problem, kind, found["lines"][0])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(problems(), lines, quarters, st.integers(1, 8))
 def test_a_range_cuts_the_surface(problem, kind, low, width):
     assume(any(line_of(problem, kind)[0]))

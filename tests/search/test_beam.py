@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem, rows_of
 from tests.search.test_lazy import many_points, plain_loss
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.active_set import FEASIBLE
 from tunesmith.search.beam import beam_search
@@ -20,7 +21,7 @@ from tunesmith.search.found import Limits
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 compiled_only = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 
 

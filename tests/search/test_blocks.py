@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search import blocks, cones, found
 from tunesmith.search.blocks import BlockBound
@@ -20,7 +21,7 @@ from tunesmith.search.found import Limits
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 GROUPS = 3 if numba.config.DISABLE_JIT else 10
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search import cones, dive
 from tunesmith.search.cones import ConeSearch
@@ -23,7 +24,7 @@ from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
 TOLERANCES = st.sampled_from([1e-6, 1e-2, 0.1])
-FEW = 8 if numba.config.DISABLE_JIT else 150
+FEW = examples(150, interpreted=8)
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 
 

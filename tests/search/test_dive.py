@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import choices, is_attainable, random_problem
 from tests.search.exact_checks import plain_loss
+from tests.tiers import examples
 from tunesmith.search import dive as dives
 from tunesmith.search.dive import (
     BEST,
@@ -26,7 +26,7 @@ from tunesmith.search.extreme import lists_of
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 8 if numba.config.DISABLE_JIT else 120
+FEW = examples(120, interpreted=8)
 
 
 def attainable(problem, tolerance, towards=None, cosine=-1.0):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
+from tests.tiers import examples
 from tunesmith.inference.lists import best
 from tunesmith.parallel.local import threads
 from tunesmith.search import blocks, cones, exact
@@ -22,7 +23,7 @@ from tunesmith.search.incumbent import incumbents
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 #: Random problems, and how many of them must have a choice and no margin near to the tolerance.
 PROBLEMS, CLEAR = (20, 10) if numba.config.DISABLE_JIT else (650, 500)
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")

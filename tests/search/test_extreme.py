@@ -16,6 +16,7 @@ from tests.search.exact_brute import (
     random_problem,
     rows_of,
 )
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.search import extreme
 from tunesmith.search.extreme import BAND
@@ -25,7 +26,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 TOLERANCES = st.sampled_from([1e-6, 1e-2, 0.3])
 COSINES = st.sampled_from([0.05, 0.5, 0.9, 0.99, 0.999])
 #: Interpreted kernels are slow.
-FEW = 10 if numba.config.DISABLE_JIT else 150
+FEW = examples(150, interpreted=10)
 
 
 def some_choices(problem, rng, number=12):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tunesmith as ts
 from tests.builders import Mean, candidate_set, tuning_set
 from tests.search.restrictions import broken, random_restrictions
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
@@ -69,7 +70,7 @@ def cosine(a, b):
     return a @ b / np.sqrt((a @ a) * (b @ b))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(SEEDS, st.sampled_from([0, 2, 8]), st.sampled_from(["drawn", "zero", "tiny", "huge"]))
 def test_a_climb_never_falls_and_ends_where_it_says(seed, steps, begin):
     tuning, rng = small(seed, sparse=(3,))
@@ -237,7 +238,7 @@ def test_weights_keep_their_size_where_it_does_not_matter(penalty):
     assert 0.3 < np.abs(end.weights).max() / np.abs(first.weights).max() < 3.0
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(SEEDS)
 def test_restrictions_are_kept(seed):
     tuning, rng = small(seed)

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
 from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.incumbent import assess, climbed, improve, incumbents, reassessed
 from tunesmith.search.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 
 
 def assessed(problem, vector, tolerance):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import tuning_set
 from tests.search.exact_brute import brute_optimum, random_problem
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.extreme import BAND
 from tunesmith.search.found import Limits
@@ -23,7 +24,7 @@ from tunesmith.search.problem import Problem
 SEEDS = st.integers(0, 2**32 - 1)
 TOLERANCES = st.sampled_from([1e-6, 1e-2, 0.1])
 BATCHES = st.sampled_from([None, 1, 3])
-FEW = 10 if numba.config.DISABLE_JIT else 250
+FEW = examples(250, interpreted=10)
 
 
 def plain_loss(problem, vector, tolerance):
@@ -102,7 +103,7 @@ def test_bounds_hold_whenever_it_is_stopped(seed, tolerance, tests, near):
     assert found.tested <= tests + 1 or found.optimal
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(SEEDS)
 def test_the_order_of_the_groups_changes_no_optimum(seed):
     rng = np.random.default_rng(seed)

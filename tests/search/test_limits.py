@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import Loss, Mean, tuning_set
 from tests.search.restrictions import one_factor
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses, best
 from tunesmith.search.climb import Climb
@@ -60,7 +61,7 @@ def drawn_task(seed, width):
     return groups, values, rng
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 2**32 - 1), side, side, st.sampled_from([Mean(), Loss()]), st.booleans())
 def test_the_best_step_within_limits_is_that_of_brute_force(seed, below, above, metric, ties):
     if ties:
@@ -80,7 +81,7 @@ def test_the_best_step_within_limits_is_that_of_brute_force(seed, below, above, 
     assert hypotheses.move(point, direction, step.size).gain == step.gain
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["0:", ":0", "-1:1", "0.5:2", ":-0.5"]))
 def test_one_bounded_weight_beside_a_fixed_one(seed, limits):
     """With one variable the search is global: it finds the best that the range allows."""
@@ -102,7 +103,7 @@ def test_one_bounded_weight_beside_a_fixed_one(seed, limits):
     assert moved.weights[1] == 1.0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["tie", "group"]))
 def test_weights_that_move_together_are_one_line(seed, kind):
     groups, values, rng = drawn_task(seed, 3)

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses, best
 from tunesmith.metrics.bleu import BLEU
@@ -45,7 +46,7 @@ def brute_force(tuning, weights, direction):
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([Mean(), Loss()]))
 @example(2252, Mean())  # three lines meet in the middle of an interval of equal statistics
 @example(4097, Mean())

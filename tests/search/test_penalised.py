@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
 from tests.search.scans import KINDS, Task, make_penalty, plain_penalty
+from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
@@ -37,7 +38,7 @@ def searched(task):
     return penalised_search(task.hypotheses, task.point, task.direction, task.penalty, task.limits)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(tasks())
 def test_no_point_of_a_dense_scan_is_better(task):
     weights = task.at(task.scan())
@@ -46,7 +47,7 @@ def test_no_point_of_a_dense_scan_is_better(task):
     assert searched(task).value >= values.max() - 1e-9 * max(1.0, task.strength)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(tasks())
 def test_the_value_is_that_of_a_fresh_evaluation(task):
     step = searched(task)
@@ -59,7 +60,7 @@ def test_the_value_is_that_of_a_fresh_evaluation(task):
     assert step.value == pytest.approx(gain - task.penalties(there), abs=1e-9)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tasks(strengths=[0.0]))
 def test_without_strength_the_gain_is_that_of_a_search_without_a_penalty(task):
     plain = search(task.hypotheses, task.point, task.direction, task.limits)
@@ -67,7 +68,7 @@ def test_without_strength_the_gain_is_that_of_a_search_without_a_penalty(task):
     assert (step.gain, step.value, step.here) == (plain.gain, plain.gain, task.point.gain)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tasks(["l0"]))
 def test_weights_that_count_as_zero_are_exactly_zero(task):
     climb = Climb(task.hypotheses, np.ones(4), np.random.default_rng(0), penalty=task.penalty)
@@ -83,7 +84,7 @@ def test_weights_that_count_as_zero_are_exactly_zero(task):
         assert climb.value(moved) == pytest.approx(step.value, abs=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(tasks(strengths=[0.01]), st.sampled_from(["f0=0:", "f0=:0", "f1=-0.5:0.25"]))
 def test_steps_within_bounds_never_lose(task, bound):
     """The value never falls and is that of the weights, which are within their bounds."""
@@ -233,7 +234,7 @@ def test_no_line_gives_anything_but_numbers(kind, weights, vector, limits):
 # ---------------------------------------------------------------- intervals and their ends
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(st.sampled_from([-1e9, -2.0, -1.0, -1e-9, 0.0, 1e-15, 1.0, 1.0 + 1e-9, 3.0, 1e30])),
     st.sampled_from([1e-6, 1.0, 1e6]),

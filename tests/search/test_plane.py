@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Mean, candidate_set, tuning_set
+from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import ListHypotheses
 from tunesmith.metrics.tuning import TuningSet
@@ -22,7 +23,7 @@ from tunesmith.search.plane import Slice, search_slice
 from tunesmith.search.plane_disc import disc
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
-EXAMPLES = 4 if INTERPRETED else 40
+EXAMPLES = examples(40, interpreted=4)
 WORDS = ["a", "b", "c", "d"]
 
 
@@ -119,7 +120,7 @@ def padded(blocks):
 
 @pytest.mark.parametrize("metric", ["bleu:order=2", "wer", "ter"])
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, 3, 3]), st.sampled_from([1, 2, 5]))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_all_weights_of_up_to_three_features(metric, seed, width, most):
     blocks, candidates = drawn(seed, width, 3, 5, most)
     tuning = TuningSet(candidates, metric)
@@ -135,7 +136,7 @@ def test_all_weights_of_up_to_three_features(metric, seed, width, most):
 
 @pytest.mark.parametrize("metric", ["bleu:order=2", "wer"])
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 5]))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_a_plane_in_five_dimensions(metric, seed, most):
     blocks, candidates = drawn(seed, 5, 3, 5, most)
     rng = np.random.default_rng(seed)
@@ -162,7 +163,7 @@ def test_a_plane_in_five_dimensions(metric, seed, most):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=EXAMPLES // 4, deadline=None)
+@settings(max_examples=EXAMPLES // 4)
 def test_numbers_that_are_not_whole(seed):
     rng = np.random.default_rng(seed)
     blocks = [rng.normal(size=(rng.integers(1, 6), 3)) * [1.0, 1e-4, 1e3] for _ in range(4)]

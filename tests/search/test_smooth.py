@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
@@ -47,7 +48,7 @@ def by_hand(along, low, high, smoothing, far):
 limit = st.sampled_from([0.125, 0.7, 2.0, np.inf])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([Mean(), Loss()]),

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.restrictions import broken, one_factor, random_restrictions
+from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.constraints import Constraints
@@ -28,7 +29,7 @@ def random_space(seed):
     return rng, start, held, built
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.integers(0, 2**32 - 1))
 def test_any_weights_are_made_to_satisfy_everything(seed):
     rng, start, held, built = random_space(seed)
@@ -39,7 +40,7 @@ def test_any_weights_are_made_to_satisfy_everything(seed):
             assert built.exact(made).tobytes() == made.tobytes()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 2**32 - 1))
 def test_steps_within_the_limits_need_no_more_than_rounding(seed):
     rng, start, _, built = random_space(seed)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from tests.tiers import examples
 from tunesmith.inference.examples import Derivation, difference
 from tunesmith.search.working_set import WorkingSet
 
@@ -112,7 +113,7 @@ def optimum_of_scipy(example, target, weights, rates):
     return alpha / alpha.sum()
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([EPSILON, 1e-6]))
 def test_the_conditions_of_the_optimum_hold_for_all_derivations(seed, epsilon):
     example, target, weights, rates = random_programme(seed)
@@ -122,7 +123,7 @@ def test_the_conditions_of_the_optimum_hold_for_all_derivations(seed, epsilon):
     assert unmet_condition(example, target, weights, rates, alpha, new, epsilon) is None
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([EPSILON, 1e-6]))
 def test_no_other_solver_finds_more(seed, epsilon):
     example, target, weights, rates = random_programme(seed)

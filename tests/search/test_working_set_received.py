@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tests.search.test_working_set import EPSILON, Brute
+from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.search.working_set import SharedSet, WorkingSet
 
-FEW = 15 if numba.config.DISABLE_JIT else 200
+FEW = examples(200, interpreted=15)
 #: How exact, and how many sweeps that may take: sets that pull against each other take many.
 EXACTNESS = st.sampled_from([(EPSILON, 5_000), (1e-5, 100_000)])
 

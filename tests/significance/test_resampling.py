@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.significance import resampling
 from tunesmith.significance.chance import p_value
@@ -83,7 +84,7 @@ def test_p_over_replicates_is_that_of_enumeration(seed: int) -> None:
 
 
 @given(st.integers(1, 90), st.integers(1, 60), st.integers(0, 2**40), st.integers(1, 4000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_steps_change_nothing(sentences: int, trials: int, seed: int, at_once: int) -> None:
     rng = np.random.default_rng(seed)
     first, second = rng.integers(0, 9, (2, sentences, 2))

@@ -13,6 +13,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest as Theirs
 
 import tunesmith as ts
+from tests.tiers import examples
 from tunesmith.significance import resampling
 
 #: Our name, and sacrebleu's metric.
@@ -63,7 +64,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[str], list[str], list[list[str]]]:
 
 @pytest.mark.parametrize("name", METRICS)
 @given(corpus=corpora(), seed=st.integers(1, 2**32), resamples=st.integers(1, 90))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_p_values_and_intervals_are_sacrebleus(
     name: str, corpus: tuple[list[str], list[str], list[list[str]]], seed: int, resamples: int
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tests.tuners.test_online import WIDTH, random_texts
 from tunesmith.errors import UsageError
 from tunesmith.inference.list_examples import ListExamples
@@ -14,7 +15,7 @@ from tunesmith.tuners.mira import MIRA
 from tunesmith.tuners.online import Learned
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([0.01, 0.3, 5.0]),

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tests.tuners.fragile import Fragile
 from tests.tuners.plain_learners import PlainClass
 from tests.tuners.test_mixing import EPOCHS, SEEDS, begun, learnt
@@ -31,7 +32,7 @@ MARGINS = [
 pytestmark = pytest.mark.filterwarnings("ignore:with --clock free")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     SEEDS,
     st.sampled_from(MARGINS),
@@ -70,7 +71,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
             assert learnt(begun(tuner, seed)) == wanted
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(MARGINS), st.integers(2, 5), st.integers(0, 40))
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
@@ -97,7 +98,7 @@ def given_out(engine, learners):
     return found
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.integers(2, 5), st.sampled_from([1, 3, 64]), st.integers(0, 30))
 def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.hope_fear import Learned, Lists, document_pass
@@ -80,7 +81,7 @@ SETTINGS = {
 
 @pytest.mark.parametrize("which", SETTINGS)
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_every_way_equals_the_plain_loop(which, seed):
     metric, objective, options = SETTINGS[which]
     tuning = text_problem(seed, metric)
@@ -91,7 +92,7 @@ def test_every_way_equals_the_plain_loop(which, seed):
 
 
 @given(seed=st.integers(0, 10**6), metric=st.sampled_from([Mean, Loss]))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_averages_need_no_document(seed, metric):
     tuning, start = number_problem(seed, metric), np.random.default_rng(seed).normal(size=4)
     usual = passes_of(BatchMIRA(passes=3), tuning, start, seed)
@@ -155,7 +156,7 @@ def test_nothing_to_learn(values, vectors):
     sizes=st.lists(st.sampled_from([1e-160, 1.0, 1e20, 1e150, 1e300]), min_size=4, max_size=4),
     c=st.sampled_from([1e-300, 0.01, 1e300]),
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_weights_stay_finite(sizes, c):
     rng = np.random.default_rng(3)
     vectors = [rng.normal(size=(3, 4)) * sizes for _ in range(4)]

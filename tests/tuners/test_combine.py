@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, tuning_set
 from tests.search.restrictions import broken, one_factor
+from tests.tiers import examples
 from tests.tuners.test_constrained import one_thread, random_problem  # noqa: F401
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import ListHypotheses, best
@@ -92,7 +93,7 @@ def test_averages_of_runs(real, start, combine, by_hand):
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["best", "average", "median"]),
@@ -162,7 +163,7 @@ def test_normalised_results_choose_the_same(real, start, normalise):
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["l1", "l2", "f0"]))
 def test_scaling_changes_no_winner(seed, normalise):
     """Features are drawn from a normal distribution: nothing ties."""

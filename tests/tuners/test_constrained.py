@@ -13,6 +13,7 @@ from tests.builders import Loss, Mean, tuning_set
 from tests.search.restrictions import broken, random_restrictions
 from tests.search.test_limits import best_within, drawn_task
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists import best
 from tunesmith.io.read import read
@@ -67,7 +68,7 @@ def test_restrictions_hold_to_the_last_bit_in_500_problems(directions):
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1))
 def test_one_variable_reaches_the_best_of_its_range(seed):
     tuning, rng = random_task(seed)
@@ -103,7 +104,7 @@ def best_of_a_quarter(tuning, signs):
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 2**32 - 1),
     st.tuples(st.sampled_from([1, -1]), st.sampled_from([1, -1])),
@@ -118,7 +119,7 @@ def test_signs_of_two_weights_give_the_best_of_that_quarter(seed, signs, directi
 
 
 @pytest.mark.usefixtures("one_thread")
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["tie", "group"]))
 def test_weights_that_move_together_equal_a_set_in_which_they_are_one_feature(seed, kind):
     """Two features with w = s·(a, b) are the feature a·f0 + b·f1 with the weight s."""

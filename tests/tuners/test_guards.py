@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import candidate_set
+from tests.tiers import examples
 from tunesmith.metrics.base import METRICS
 from tunesmith.tuners.guards import (
     LONG,
@@ -52,7 +53,7 @@ def made(groups, sources=None, references=True, first_word=None):
     return ts.TuningSet(found, "column:v")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(GROUPS, GROUPS, st.integers(0, 3))
 def test_common_sentences_are_counted(one, other, repeated):
     other = other + one[:repeated]
@@ -78,7 +79,7 @@ def test_common_sentences_are_counted(one, other, repeated):
     assert found.is_certain == enough
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(GROUPS, GROUPS, st.integers(0, 3))
 def test_without_references_whole_lists_count(one, other, repeated):
     other = other + one[:repeated]

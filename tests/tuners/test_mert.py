@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, candidate_set, tuning_set
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import best
 from tunesmith.inference.rerank import rerank
@@ -35,7 +36,7 @@ def grid_best(tuning) -> float:
     return float(tuning.metric.gain(tuning.stats[np.array(chosen)].sum(axis=0)).max())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["coordinate", "powell", "random"]))
 def test_two_features_reach_the_best_of_the_whole_circle(seed, directions):
     tuning, rng = random_task(seed)

@@ -18,6 +18,7 @@ from scipy.special import softmax
 
 from tests.builders import Mean, candidate_set, tuning_set
 from tests.inference.test_expectation import METRICS, lists, matrix, of_groups
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.io.read import read
@@ -33,7 +34,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 TEMPERATURES = st.sampled_from([0.1, 0.5, 1.0, 3.0, 20.0])
 #: Steps of differences, and how far gradients may be from them.
 STEP, APART = 1e-3, 1e-6
-FEW = settings(max_examples=10)
+FEW = settings(max_examples=examples(10))
 
 
 def differences(value, weights):
@@ -243,7 +244,7 @@ def test_a_stronger_penalty_stays_nearer_to_the_start_in_units_of_sizes():
     assert away[3] == pytest.approx(0, abs=1e-12)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(SEEDS, st.floats(-6, 6), st.floats(-6, 6))
 def test_units_of_features_and_weights_do_not_matter(seed, weight_unit, feature_unit):
     hypotheses, start, _ = lists(seed, "bleu")

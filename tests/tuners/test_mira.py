@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.search.test_working_set import Brute, primal, unmet_condition
+from tests.tiers import examples
 from tests.tuners.test_online import WIDTH, random_texts
 from tunesmith.errors import UsageError
 from tunesmith.inference.list_examples import ListExamples
@@ -23,7 +24,7 @@ def vectors_of(tuning, group):
     return every[first:last], first, last
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 1.0, 30.0]))
 def test_an_update_meets_the_conditions_over_the_whole_list(seed, rate):
     tuning, rng = random_texts(seed), np.random.default_rng(seed)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tests.tuners.fragile import Fragile
 from tests.tuners.plain_learners import PlainClass
 from tests.tuners.test_online import WIDTH, random_texts
@@ -52,7 +53,7 @@ def learnt(learning):
     return found
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     SEEDS,
     st.sampled_from(ALL),
@@ -87,7 +88,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
             assert learnt(begun(tuner, seed, objective)) == wanted
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(ALL), st.integers(2, 5), st.integers(0, 40))
 def test_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)

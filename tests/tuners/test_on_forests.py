@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.forests import Edge, forest_arrays, forest_set
 from tests.inference.test_forest_examples import one_node_forests, options
+from tests.tiers import examples
 from tunesmith.inference.asking import hypotheses_of, score_at
 from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
 from tunesmith.metrics.tuning import TuningSet
@@ -66,7 +67,7 @@ def learnt(tuner, tuning, start):
     [(tuner, search) for tuner, searches in LEARNERS for search in searches],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-@settings(max_examples=4)
+@settings(max_examples=examples(4))
 @given(SEEDS)
 def test_a_list_written_as_a_forest_teaches_the_same(tuner, search, seed):
     lists, forests, start = problem(seed)
@@ -82,7 +83,7 @@ def test_a_list_written_as_a_forest_teaches_the_same(tuner, search, seed):
 @pytest.mark.parametrize(
     "tuner", [SGD(epochs=2), BatchMIRA(passes=2), Perceptron(epochs=2)], ids=lambda t: t.name
 )
-@settings(max_examples=4)
+@settings(max_examples=examples(4))
 @given(SEEDS)
 def test_other_metrics_look_at_the_best(tuner, seed):
     lists, forests, start = problem(seed, "wer")
@@ -92,7 +93,7 @@ def test_other_metrics_look_at_the_best(tuner, seed):
     assert same_gains == pytest.approx(gains, abs=1e-9)
 
 
-@settings(max_examples=6)
+@settings(max_examples=examples(6))
 @given(SEEDS)
 def test_risk_of_few_of_the_best_ends_well_on_all(seed):
     lists, forests, start = problem(seed, "wer")

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set, tuning_set
+from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.worth import objective_of
@@ -98,7 +99,7 @@ class Plain:
         return np.mean(self.seen, axis=0) if self.tuner.average else self.weights
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([Perceptron, SGD]),

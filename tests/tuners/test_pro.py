@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tunesmith as ts
 from tests.builders import tuning_set
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tests.tuners.monsters import START, monster_set
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.lists import best
@@ -39,7 +40,7 @@ def test_rules(tuner):
     check_tuner(tuner)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 2**32 - 1))
 def test_one_round_is_the_four_steps(seed):
     """With all pairs there is no chance: the weights are those of the ranker."""

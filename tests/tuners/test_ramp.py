@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.builders import Mean, candidate_set
+from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists import best
@@ -73,7 +74,7 @@ def rounds_of(tuner: Ramp, tuning: TuningSet, start: np.ndarray, seed: int) -> l
     ],
 )
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_rounds_equal_the_plain_loop(metric, objective, options, seed):
     tuning = text_problem(seed, metric, groups=6)
     start = np.random.default_rng(seed + 1).normal(size=11)
@@ -138,7 +139,7 @@ def test_nothing_to_learn(values, vectors):
     rate=st.sampled_from([None, 1e-300, 1.0, 1e300]),
     strength=st.sampled_from([1e-300, 1.0, 1e300]),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_weights_stay_finite(sizes, rate, strength):
     rng = np.random.default_rng(3)
     vectors = [rng.normal(size=(3, 4)) * sizes for _ in range(4)]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, best_by_hand, tuning_set
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.bleu import BLEU
@@ -90,7 +91,7 @@ def test_without_strength_it_is_plain_mert(name, directions):
 
 @pytest.mark.filterwarnings("ignore:prior")
 @every_penalty
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-4, 1e-3, 1e-2, 0.1, 1.0]))
 def test_the_objective_is_that_of_the_weights(name, seed, strength):
     tuning = task(seed)
@@ -112,7 +113,7 @@ def test_the_objective_is_that_of_the_weights(name, seed, strength):
 @pytest.mark.filterwarnings("ignore:.* sentences of the")
 @pytest.mark.filterwarnings("ignore:prior")
 @every_penalty
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(st.integers(0, 2**32 - 1))
 def test_a_stronger_penalty_leaves_less_of_it(name, seed):
     # One weight is free, so one line search finds the global optimum, of which it is true

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import tuning_set
 from tests.search.test_line import random_task
+from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
 from tunesmith.metrics.tuning import TuningSet
@@ -91,7 +92,7 @@ def test_costly_directions_do_not_climb_from_what_is_no_better():
     assert all("earlier" not in entry for entry in result.history)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**32 - 1), st.integers(0, 15), st.booleans())
 def test_never_worse_than_any_earlier_weights(seed, count, exact):
     tuning, rng = random_task(seed)

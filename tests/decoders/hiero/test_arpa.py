@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.tiers import examples
 from tunesmith.decoders.hiero.language_model import LanguageModel
 from tunesmith.decoders.hiero.tables import EMPTY
 from tunesmith.errors import FormatError
@@ -39,7 +40,7 @@ def scores(model: LanguageModel, words: list[str], **options: bool) -> list[floa
     return [score.log10 for score in model.score(words, **options)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(arpas(), sentences, st.booleans())
 def test_words_have_the_probabilities_of_the_definition(arpa, words, begins):
     wanted = arpa.sentence([*words, "</s>"], begins)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.rules import by_source, drawn_rule, rules_below
+from tests.tiers import examples
 from tunesmith.decoders.hiero.grammar import (
     Grammar,
     Nonterminal,
@@ -36,7 +37,7 @@ def test_rules_are_found_under_their_source_sides(rules):
     assert by_source(grammar.rules()) == by_source(rules)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(RULES, min_size=1, max_size=3))
 def test_joined_grammars_keep_their_rules(parts):
     grammars = [grammar_of(rules, limit) for limit, rules in enumerate(parts)]
@@ -49,7 +50,7 @@ def test_joined_grammars_keep_their_rules(parts):
         assert rules_below(again, root) == by_source(rules)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(RULES)
 def test_arrays_of_kernels_have_one_type(rules):
     import numba

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.rules import by_source, drawn_rule, rules_below
+from tests.tiers import examples
 from tunesmith.decoders.base import DecoderError
 from tunesmith.decoders.hiero import grammar_text
 from tunesmith.decoders.hiero.conventions import CDEC, JOSHUA
@@ -85,7 +86,7 @@ def test_what_is_written_is_read(data, rules):
     assert rules_below(grammar, 0) == by_source(rules)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data(), NAMED, st.integers(20, 200))
 def test_blocks_and_full_tables_do_not_matter(data, rules, size):
     text = "".join(data.draw(written(rule)) for rule in rules)

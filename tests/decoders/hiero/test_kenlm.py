@@ -10,6 +10,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.arpa_files import WORDS, arpas, model_of
+from tests.tiers import examples
 from tunesmith.decoders.hiero.language_model import LanguageModel
 
 kenlm = pytest.importorskip("kenlm", reason="kenlm is not here: `make kenlm` compiles it")
@@ -27,7 +28,7 @@ def check(ours: LanguageModel, theirs, words: list[str], bos: bool = True, eos: 
 
 
 # KenLM refuses unigrams only, and contexts that are missing; ends of n-grams may be.
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     arpas(first_order=2, contexts=True),
     st.lists(st.lists(st.sampled_from((*WORDS, "unheard", "<unk>")), max_size=8), max_size=4),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.tiers import examples
 from tunesmith.decoders.hiero.language_model import LanguageModel, LanguageModels
 from tunesmith.decoders.hiero.tables import EMPTY
 from tunesmith.errors import FormatError, TunesmithError, UsageError
@@ -35,7 +36,7 @@ def test_scores_say_how_long_the_ngram_is_and_who_is_unknown():
     assert [score.log10 for score in model.score(["a"], eos=False)] == [-0.25]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(arpas(), st.lists(sentences, min_size=1, max_size=4))
 def test_perplexity_counts_the_ends_of_lines(arpa, text):
     total = [sum(arpa.sentence([*words, "</s>"])) for words in text]

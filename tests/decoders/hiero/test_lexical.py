@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.rules import WORDS, drawn_rule
+from tests.tiers import examples
 from tunesmith.decoders.hiero.grammar import Nonterminal, Rule, grammar_of
 from tunesmith.decoders.hiero.lexical import (
     frequent_in_rules,
@@ -42,7 +43,7 @@ def plainly(rule, sources, targets):
     return dict(fired)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(drawn_rule(), max_size=8), SETS, SETS)
 def test_features_are_those_counted_one_by_one(rules, sources, targets):
     grammar = grammar_of([*rules, LINKED])
@@ -147,7 +148,7 @@ def test_frequent_words_are_counted(tmp_path_factory, lines, most, least):
     assert frequent_words(paths, at_least=least) == tuple(wanted)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(drawn_rule(), max_size=8))
 def test_frequent_words_of_rules_are_counted(rules):
     sources = Counter(s for rule in rules for s in rule.source if isinstance(s, str))

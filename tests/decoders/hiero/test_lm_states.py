@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.decoders.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.tiers import examples
 from tunesmith.decoders.hiero.language_model import LanguageModels
 from tunesmith.decoders.hiero.lm_states import (
     COMPLETE,
@@ -74,7 +75,7 @@ def leaves(phrase) -> list[str]:
     return [phrase] if isinstance(phrase, str) else [w for part in phrase for w in leaves(part)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(arpas(), phrases)
 def test_any_bracketing_gives_the_probability_of_the_sentence(arpa, phrase):
     *_, total = Chart(arpa).said(0, [*phrase, "</s>"], begins=True)
@@ -91,7 +92,7 @@ def bracketings(words: tuple[str, ...]) -> list[list]:
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(arpas(first_order=2), st.booleans())
 def test_any_bracketing_gives_the_same_state(arpa, begins):
     chart = Chart(arpa)
@@ -105,14 +106,14 @@ def test_any_bracketing_gives_the_same_state(arpa, begins):
                 assert total == pytest.approx(other_total, abs=1e-6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(arpas(), phrases)
 def test_the_end_of_the_sentence_may_be_within_a_phrase(arpa, phrase):
     *_, total = Chart(arpa).said(0, [[*phrase, "</s>"], []], begins=True)
     assert total == pytest.approx(sum(arpa.sentence([*leaves(phrase), "</s>"])), abs=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(arpas(), min_size=2, max_size=3), phrases)
 def test_models_of_different_orders_do_not_meet(given_models, phrase):
     chart = Chart(*given_models)
@@ -121,7 +122,7 @@ def test_models_of_different_orders_do_not_meet(given_models, phrase):
         assert total == pytest.approx(sum(arpa.sentence([*leaves(phrase), "</s>"])), abs=1e-6)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     arpas(),
     st.lists(phrases.map(leaves), min_size=1, max_size=3),
@@ -141,7 +142,7 @@ def test_equal_states_behave_equally(arpa, before, after):
         assert all(row == pytest.approx(rows[0], abs=1e-6) for row in rows)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(arpas(), phrases, phrases)
 def test_a_phrase_can_be_said_twice(arpa, phrase, other):
     chart = Chart(arpa)

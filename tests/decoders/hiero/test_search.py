@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.decoders.hiero.toy import GLUE, UNIT, drawn_rules, everything
 from tests.forests import derivations, vector
+from tests.tiers import examples
 from tunesmith.decoders.hiero.engine import Engine, Settings
 from tunesmith.decoders.hiero.grammar import Nonterminal, Rule, glue, grammar_of, joined
 from tunesmith.decoders.hiero.language_model import LanguageModel, LanguageModels
@@ -146,7 +147,7 @@ def rounded(counted: Counter) -> Counter:
 
 
 @pytest.mark.parametrize("categories", [("X",), ("X", "Y", "Z")])
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=examples(150))
 @given(data=st.data())
 def test_without_limits_all_derivations_are_found(models, categories, data):
     rules = data.draw(drawn_rules(categories))
@@ -167,7 +168,7 @@ def test_without_limits_all_derivations_are_found(models, categories, data):
     assert rounded(said_by(engine, sentence, weights)) == rounded(expected(engine, every))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data(), pops=st.sampled_from([0, 1, 2, 5]))
 def test_the_best_is_the_best_of_the_forest(models, data, pops):
     rules = data.draw(drawn_rules())
@@ -278,7 +279,7 @@ def plain_cky(rules, sentence, limit, weights) -> tuple[int, float]:
     return of(0, len(sentence), "S")
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_longer_sentences_have_as_many_derivations(data, unigrams):
     categories = data.draw(st.sampled_from([("X",), ("X", "Y"), ("X", "Y", "Z", "V", "W")]))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, best_by_hand
+from tests.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.report.page import maps as module
 from tunesmith.report.page.maps import maps_of, scores_of
@@ -98,7 +99,7 @@ def test_where_nothing_changes_an_axis_shows_all():
     assert module.window_of(curve, True) == curve.window
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.lists(st.floats(-1e6, 1e6), min_size=6, max_size=6), st.booleans())
 def test_packing_and_unpacking(numbers, constant):
     means = np.array([numbers[0]] * 6 if constant else numbers).reshape(2, 3)

@@ -17,6 +17,7 @@ import tunesmith as ts
 from tests.loop.forest_toy import ForestToy
 from tests.loop.test_loop import DEV, QUICK, TEST, TUNE
 from tests.loop.toy import Toy
+from tests.tiers import examples
 from tunesmith.cli import main
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
@@ -373,7 +374,7 @@ def places_of(value, path=()):
         yield from places_of(inner, (*path, key))
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_result_with_anything_in_it_is_refused_or_shown(files, tmp_path, monkeypatch, data):
     monkeypatch.chdir(files)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set
+from tests.tiers import examples
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists import best
@@ -55,7 +56,7 @@ def corpus_score(name: str, outputs: list[str], references: list[str]) -> float:
 
 
 @pytest.mark.parametrize("name", ["bleu", "ter"])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_influence_is_what_the_score_loses_without_the_change(name, data):
     record = data.draw(records(name))
@@ -82,7 +83,7 @@ def test_influence_is_what_the_score_loses_without_the_change(name, data):
     assert sizes == sorted(sizes, reverse=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_candidates_have_their_ranks_and_contributions(data):
     record = data.draw(records())
@@ -158,7 +159,7 @@ def test_mistakes_are_shown_beside_what_got_better():
     assert (found.better, found.worse) == (4, 3)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(st.integers(-9, 9).map(float), min_size=1, max_size=12), st.integers(1, 12))
 def test_as_many_are_shown_as_there_is_room_for(changes, most):
     (found,) = sentences_of(numbers_record(Mean(), changes), most)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean
 from tests.report.scan import crossings, moved, scan, winners_at
+from tests.tiers import examples
 from tunesmith.report.page import surfaces as module
 from tunesmith.report.page.surfaces import surfaces_of
 
@@ -36,7 +37,7 @@ def scorer(values):
     return lambda chosen: float(np.mean([v[k] for v, k in zip(values, chosen, strict=True)]))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 @given(problems(), st.sampled_from([(), (2,)]), st.booleans(), st.integers(0, 2**32))
 def test_curves_equal_brute_force(problem, sparse, is_loss, seed):
     groups, values, weights = problem

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.report.page.weight_table import weights_of
 
 from .small_records import lists_of, record_of
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=1, max_size=4),

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.tiers import examples
 from tunesmith.data import memory as large_arrays
 from tunesmith.decoders.hiero.training import ngram_text
 from tunesmith.decoders.hiero.training.arpa_writer import spell_number
@@ -25,7 +26,7 @@ from tunesmith.progress import show_with
 TEXT = Path(__file__).parents[4] / "examples" / "catalogs"
 #: Perplexities of dev.en under lmplz's models of train.en, with and without unknown words.
 LMPLZ = {3: (69.534, 61.185), 4: (62.876, 55.275), 5: (61.125, 53.729)}
-FEW = 5 if numba.config.DISABLE_JIT else 60
+FEW = examples(60, interpreted=5)
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 
 small_texts = st.lists(st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), min_size=1)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tunesmith.decoders.hiero.grammar import Grammar, Nonterminal
@@ -104,7 +104,6 @@ def rules_in(grammar: Grammar) -> dict[Sides, tuple[dict[str, float], frozenset[
     return found
 
 
-@settings(deadline=None)
 @given(several=texts, limits=extractions)
 @example(several=BOTH_ORDERS, limits=Extraction(max_phrase=3))
 def test_all_scores(several: list[Pair], limits: Extraction) -> None:
@@ -141,7 +140,6 @@ def begins_with(source: tuple[object, ...], sentence: Sequence[int]) -> bool:
     return bool(sentence) and sentence[0] == source[0] and begins_with(source[1:], sentence[1:])
 
 
-@settings(deadline=None)
 @given(
     several=texts,
     sentences=st.lists(st.lists(st.integers(-1, 3), max_size=6), min_size=1, max_size=4),
