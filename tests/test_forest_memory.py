@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.forests import Edge, forest_arrays
+from tests.waiting import PATIENCE
 from tunesmith.io.forest_writer import ForestWriter, Row
 
 MIB = 1 << 20
@@ -83,7 +84,7 @@ def growth(small: Path, large: Path, tuner: str, start: Path) -> int:
         [sys.executable, "-c", SCRIPT, json.dumps([[*own, str(small)], [*own, str(large)]])],
         check=True,
         capture_output=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     _, few, many = json.loads(done.stderr)
     return 1024 * int(many - few)

@@ -29,7 +29,7 @@ if os.path.exists(count):
     if left == 0:
         open(told + ".partial", "w").write(str(os.getpid()))
         os.rename(told + ".partial", told)
-        time.sleep(100)
+        time.sleep(5000)
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

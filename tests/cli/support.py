@@ -13,6 +13,8 @@ from typing import Any
 
 import sacrebleu.metrics
 
+from tests.waiting import PATIENCE
+
 PREFIX = "tunesmith: error: "
 
 #: Two groups; g > 0 and f < 0 chooses the references themselves.
@@ -54,7 +56,7 @@ def python(*arguments: object, **options: Any) -> subprocess.CompletedProcess[st
         check=False,
         text=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=PATIENCE,
         **options,
     )
 

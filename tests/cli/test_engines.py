@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.decoders.hiero.files import decoder_of, written
 from tests.loop.toy import sentences
+from tests.waiting import wait_until
 from tunesmith.cli import engine_options
 from tunesmith.parallel.choice import ENGINES
 from tunesmith.parallel.engine import current_engine
@@ -23,10 +23,11 @@ from .conftest import Run
 from .loop_support import essence
 
 ROOT = Path(__file__).parents[2]
-#: A decoder that says that it can be copied; a slow one, so that a run can be ended.
+#: A decoder that can be copied; it waits while its files say so, for a run to be ended.
 OWN = """\
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from tests.loop.forest_toy import ForestToy
 
 @dataclass(frozen=True)
@@ -34,10 +35,11 @@ class Own(ForestToy):
     '''Ours.'''
     is_portable = True
     beam: float = 0.12
-    pause = 0.0
 
     def forests(self, weights, sentences):
-        time.sleep(self.pause * len(sentences))
+        here = Path(__file__).parent
+        while (here / "held").exists() and (here / "work/round-01/weights.json").exists():
+            time.sleep(0.02)
         return super().forests(weights, sentences)
 """
 TWO = ["--engine", "processes", "--workers", "2"]
@@ -162,9 +164,7 @@ def test_workers_that_are_lost_are_told(cli: Run, tune, tmp_path: Path) -> None:
     )
     options = ["--tuner", "mert", "--restarts", 0, "--rounds", 1]
     wanted = cli(*tune(*options)).json()
-    (tmp_path / "own.py").write_text(
-        own.replace("        time.sleep", f"{mortal}        time.sleep")
-    )
+    (tmp_path / "own.py").write_text(own.replace("        here = ", f"{mortal}        here = "))
     command = tune(*options, "--engine", "processes", "--workers", 1)
     command.remove("--quiet")
     found = cli(*command)
@@ -180,32 +180,24 @@ def test_a_run_is_killed_and_goes_on_with_others(cli: Run, tune, tmp_path: Path)
     assert (wanted["engine"], wanted["workers"]) == ("threads", 0)
     work = tmp_path / "work"
     options += ["--work-dir", work]
-    slow = (tmp_path / "own.py").read_text().replace("pause = 0.0", "pause = 0.1")
-    (tmp_path / "own.py").write_text(slow)
+    (tmp_path / "held").touch()  # when the second round begins
     command = [sys.executable, "-m", "tunesmith", *tune(*options), *TWO]
     driver = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
-        _until(lambda: (work / "round-01" / "weights.json").exists() or driver.poll() is not None)
+        wait_until(
+            lambda: (work / "round-01" / "weights.json").exists() or driver.poll() is not None
+        )
         assert driver.poll() is None, "it has ended by itself"
         workers = _children(driver.pid)
         assert workers
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-    _until(lambda: not any(_is_there(worker) for worker in workers))
+    wait_until(lambda: not any(_is_there(worker) for worker in workers))
     assert not (work / "round-01" / "tune.arrow").exists()
-    (tmp_path / "own.py").write_text(slow.replace("pause = 0.1", "pause = 0.0"))
+    (tmp_path / "held").unlink()
     found = cli(*tune(*options)).json()
-    one, other = essence(found), essence(wanted)
-    del one["warnings"], other["warnings"]  # that our file has changed meanwhile
-    assert one == other
-
-
-def _until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.02)
+    assert essence(found) == essence(wanted)
 
 
 def _children(parent: int) -> list[int]:

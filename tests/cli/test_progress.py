@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 pty = pytest.importorskip("pty")
 
 SYNTH = ("synth", "--sentences", "5", "--candidates", "3", "--features", "4", "--noise", "1")
@@ -37,7 +39,7 @@ def on_terminal(*arguments: str, stdout: Path | None = None) -> str:
             if not part:
                 break
             shown += part
-        assert process.wait(timeout=60) == 0, shown
+        assert process.wait(timeout=PATIENCE) == 0, shown
     os.close(ours)
     return shown.decode()
 

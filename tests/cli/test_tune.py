@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 from .conftest import Run
 from .support import (
     LISTS,
@@ -634,7 +636,7 @@ def test_interrupted(bundled: Path, tmp_path: Path, existing: bool) -> None:
             process.send_signal(signal.SIGINT)
             rest = process.stderr.read()
             printed = process.stdout.read()
-            assert process.wait(30) == 130
+            assert process.wait(PATIENCE) == 130
         finally:
             process.kill()
     assert printed == ""

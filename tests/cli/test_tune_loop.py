@@ -8,12 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE, wait_until
 from tunesmith.cli import main
 from tunesmith.decoders.command import CommandDecoder
 from tunesmith.decoders.processes import tied
@@ -166,11 +166,8 @@ def test_stopped_while_a_decoder_runs(
         text=True,
     ) as process:
         try:
-            until = time.monotonic() + 60
-            while not task.path("pid").exists():
-                assert process.poll() is None
-                assert time.monotonic() < until
-                time.sleep(0.02)
+            wait_until(lambda: task.path("pid").exists() or process.poll() is not None)
+            assert process.poll() is None
             decoder = int(task.path("pid").read_text())
             assert alive(decoder)
             second = cli(*task.arguments(work_dir=run))
@@ -178,14 +175,11 @@ def test_stopped_while_a_decoder_runs(
             told = f"tunesmith: error: {run}: another run is using it; "
             assert second.err.startswith(told)
             process.send_signal(number)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     assert (process.returncode, out) == (code, "")
-    until = time.monotonic() + 10
-    while alive(decoder) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not alive(decoder)
+    wait_until(lambda: not alive(decoder))
     if number == signal.SIGTERM:
         hint = f"tunesmith: what is done is kept in {run}; the same command goes on from there\n"
         assert err.endswith(f"{hint}tunesmith: interrupted\n")

@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
 
 from tests.cli.support import LISTS, REFERENCES, files_below, python
+from tests.waiting import PATIENCE, wait_until
 from tunesmith.cli.app import main
 
 
@@ -43,19 +43,16 @@ class Watching:
         self.url = self.process.stdout.readline().strip()
 
     def told(self):
-        with urllib.request.urlopen(f"{self.url}view.json", timeout=20) as answer:
+        with urllib.request.urlopen(f"{self.url}view.json", timeout=PATIENCE) as answer:
             return json.load(answer)
 
-    def wait(self, condition, seconds=60.0):
-        end = time.monotonic() + seconds
-        while not condition(found := self.told()):
-            assert time.monotonic() < end, found["words"]
-            time.sleep(0.1)
-        return found
+    def wait(self, condition):
+        wait_until(lambda: condition(self.told()))
+        return self.told()
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        _, err = self.process.communicate(timeout=30)
+        _, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, err
 
 
@@ -88,7 +85,7 @@ def test_a_run_is_waited_for_and_shown(tmp_path, watch):
     (row,) = (one for one in told["view"]["summary"]["scores"] if one["which"] == "tune")
     assert row["after"] == pytest.approx(result["score"])
     assert told["view"]["surfaces"]["curves"]
-    with urllib.request.urlopen(server.url, timeout=20) as answer:
+    with urllib.request.urlopen(server.url, timeout=PATIENCE) as answer:
         assert b"tunesmith" in answer.read()
     code, err = server.end()
     assert (code, files_below(tmp_path / "run")) == (130, before)

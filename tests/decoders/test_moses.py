@@ -5,15 +5,13 @@ from __future__ import annotations
 import gzip
 import itertools
 import re
-import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decoders.running import wait_until_gone
+from tests.decoders.running import let_time_fly, wait_until_gone
 from tests.decoders.shapes import (
     STANDINS,
     bits,
@@ -24,7 +22,6 @@ from tests.decoders.shapes import (
     without_words,
 )
 from tunesmith.data.weights import Weights
-from tunesmith.decoders import processes
 from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
@@ -333,7 +330,7 @@ def test_wrong_programs_and_files_are_one_line(tmp_path):
     old.write_text("#!/bin/sh\necho 'Distortion d 0.3'\n")
     old.chmod(0o755)
     slow = tmp_path / "slow-moses"
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.write_text("#!/bin/sh\nexec sleep 5000\n")
     slow.chmod(0o755)
     with pytest.raises(TunesmithError, match=r"none\.ini: no such file or directory; name a"):
         MosesDecoder(binary=MOSES, ini=str(tmp_path / "none.ini")).start()
@@ -361,15 +358,10 @@ def test_showing_weights_has_a_limit_and_leaves_no_process(tmp_path, monkeypatch
     ready = tmp_path / "ready"
     slow = tmp_path / "slow-moses"
     slow.write_text(
-        f"#!/bin/sh\nsleep 600 &\necho $! > {ready}.new\nmv {ready}.new {ready}\nwait\n"
+        f"#!/bin/sh\nsleep 5000 &\necho $! > {ready}.new\nmv {ready}.new {ready}\nwait\n"
     )
     slow.chmod(0o755)
-    # Ten minutes have passed as soon as it has started a process of its own.
-    clock = SimpleNamespace(
-        monotonic=lambda: time.monotonic() + (601 if ready.exists() else 0), sleep=time.sleep
-    )
-    monkeypatch.setattr(processes, "time", clock)
-    monkeypatch.setattr(processes, "_descriptor", lambda process: None)
+    let_time_fly(monkeypatch, 601, ready.exists)
     with pytest.raises(DecoderError, match=r"longer than 600 seconds .*--decoder-time-limit"):
         moses(tmp_path, binary=str(slow)).start()
     wait_until_gone(int(ready.read_text()))

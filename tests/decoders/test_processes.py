@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests.decoders.running import PATIENCE, is_there, number_in, wait_until_gone
+from tests.decoders.running import is_there, let_time_pass, number_in, wait_until_gone
+from tests.waiting import PATIENCE
 from tunesmith.decoders import processes as module
 from tunesmith.decoders.processes import Processes, end_of, last_words, tied
 
@@ -24,12 +24,6 @@ def shell(script: str) -> list[str]:
 
 def start(processes: Processes, name: int, arguments: list[str], folder: Path, stdin=None) -> None:
     processes.start(name, arguments, stdin, folder / f"out-{name}", folder / f"err-{name}")
-
-
-def let_time_pass(monkeypatch, seconds: float) -> None:
-    """Put the clock forward, so that a limit ends when a process is ready, however slow it is."""
-    ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + seconds, sleep=time.sleep)
-    monkeypatch.setattr(module, "time", ahead)
 
 
 def test_streams_are_files_and_codes_are_returned(tmp_path):
@@ -63,11 +57,11 @@ def test_the_first_that_ends_is_returned_first(tmp_path, monkeypatch, told):
 def test_one_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path, monkeypatch, told):
     if not told:
         monkeypatch.setattr(module, "_descriptor", lambda process: None)
-    with Processes(time_limit=600, grace=PATIENCE) as processes:
-        start(processes, 0, shell("sleep 500 & echo $!; wait"), tmp_path)
+    with Processes(time_limit=PATIENCE, grace=PATIENCE) as processes:
+        start(processes, 0, shell("sleep 5000 & echo $!; wait"), tmp_path)
         theirs = number_in(tmp_path / "out-0")
         assert is_there(theirs)
-        let_time_pass(monkeypatch, 599.9)
+        let_time_pass(monkeypatch, PATIENCE - 0.1)
         begin = time.monotonic()
         assert processes.wait() == (0, None)
         # It was waited for neither the process nor the whole grace.

@@ -18,10 +18,8 @@ from typing import Any
 from tests.docs.blocks import COMMANDS, ROOT, Block, Command, blocks_of, commands_of
 from tests.docs.comparing import first_missing
 from tests.docs.settings import Settings
+from tests.waiting import PATIENCE
 from tunesmith.cli import main
-
-#: Seconds that a command of a shell may take.
-TIME_LIMIT = 300
 
 
 class Page:
@@ -174,7 +172,7 @@ def _shell(text: str) -> tuple[int, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        timeout=TIME_LIMIT,
+        timeout=PATIENCE,
         check=False,
     )
     return done.returncode, done.stdout

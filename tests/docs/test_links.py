@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.docs.blocks import ROOT
+from tests.waiting import PATIENCE
 
 #: Pages that are read where the source is, not on the site.
 SOURCES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -42,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
     folders = [str(ROOT / "docs"), str(out / "html"), "-d", str(out / "trees")]
     done = subprocess.run(
-        [*command, *folders], capture_output=True, text=True, check=False, timeout=300
+        [*command, *folders], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return {page: Links(page) for page in (out / "html").rglob("*.html")}

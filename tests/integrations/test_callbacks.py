@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.loop.toy import Toy, sentences
+from tests.waiting import PATIENCE
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.integrations import mlflow as our_mlflow
 from tunesmith.integrations.mlflow import MLflowCallback
@@ -265,7 +266,7 @@ class TestWandb:
 
     def records(self, folder):
         """Return what is in the file of an offline run, which wandb's own process writes."""
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE
         while True:
             (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
             found = self.parsed(path.read_bytes())

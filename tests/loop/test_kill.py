@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="needs fork, SIGKILL and /proc"
 )
@@ -66,7 +68,7 @@ def server(tmp_path_factory):
     with server.process as process:
         yield server
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 @pytest.fixture(scope="module")

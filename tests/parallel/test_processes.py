@@ -8,15 +8,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.parallel import engine_work
+from tests.parallel.clock import let_time_pass
+from tests.waiting import PATIENCE, wait_until
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel import channel, processes, remote
+from tunesmith.parallel import worker as worker_module
 from tunesmith.parallel.channel import MEMORY
 from tunesmith.parallel.engine import Answer
 from tunesmith.parallel.packing import mapped, packed, unpacked
@@ -35,10 +37,7 @@ def is_alive(process):
 
 
 def assert_ends(*workers):
-    until = time.monotonic() + 20
-    while any(map(is_alive, workers)):
-        assert time.monotonic() < until, "a worker lives on"
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_alive, workers)), "a worker lives on")
 
 
 def left_behind():
@@ -54,7 +53,7 @@ def run(code, *arguments, **options):
         env=surroundings,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
         **options,
     )
@@ -99,13 +98,14 @@ def test_results_are_no_open_files(engine, monkeypatch):
     assert [a[-1] for a in found] == list(range(50))
 
 
-def test_many_pieces_have_more_time_than_one(engine, monkeypatch):
+def test_many_pieces_have_more_time_than_one(engine, tmp_path, monkeypatch):
     (worker,) = engine.map(engine_work.process, None, [0])
-    monkeypatch.setattr(engine, "timeout", 1.0)
-    monkeypatch.setattr(engine, "worthwhile", 1.0, raising=False)
-    # The eight that follow the first are in one message, as if they took as little.
-    pieces = [0.0, *[0.2] * 8, *[0.0] * 23]
-    assert engine.map(engine_work.asleep, None, pieces) == [worker] * len(pieces)
+    monkeypatch.setattr(engine, "worthwhile", 1000.0, raising=False)
+    # The eight that follow the first are in one message, as if they took as little: each takes
+    # longer than a worker keeps results to itself, and most of the time that one answer has.
+    let_time_pass(monkeypatch, lambda: 400.0 * len(list(tmp_path.iterdir())))
+    pieces = list(enumerate([0.0, *[worker_module.LONG + 0.1] * 8, *[0.0] * 23]))
+    assert engine.map(engine_work.asleep, str(tmp_path), pieces) == [worker] * len(pieces)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no program sleep")
@@ -144,12 +144,10 @@ def test_workers_end_with_a_driver_that_is_killed(way, tmp_path):
     try:
         workers = [int(word) for word in driver.stdout.readline().split()]
         assert len(workers) == 2
-        until = time.monotonic() + 30
-        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
         assert all(map(is_alive, workers))
         driver.send_signal(way)
-        _, errors = driver.communicate(timeout=30)
+        _, errors = driver.communicate(timeout=PATIENCE)
     finally:
         driver.kill()
         driver.communicate()

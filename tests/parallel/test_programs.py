@@ -19,6 +19,7 @@ from tests.forests import drawn_forest, forest_arrays, forest_set
 from tests.parallel.pickling import PicklingEngine
 from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
+from tests.waiting import PATIENCE
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet, SelectedForests
 from tunesmith.errors import TunesmithError
@@ -69,7 +70,7 @@ def some(count, seed=1):
 
 @pytest.fixture(scope="module")
 def processes():
-    with ProcessEngine(2, timeout=60.0) as engine:
+    with ProcessEngine(2, timeout=PATIENCE) as engine:
         yield engine
 
 

@@ -19,6 +19,7 @@ from scipy.special import softmax
 from tests.builders import Mean, candidate_set, tuning_set
 from tests.inference.test_expectation import METRICS, lists, matrix, of_groups
 from tests.tiers import examples
+from tests.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.list_examples import ListExamples
 from tunesmith.io.read import read
@@ -398,7 +399,7 @@ print("scipy.optimize" in sys.modules)
 ExpectedGain(hypotheses, np.ones(3), 1.0)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert (done.stdout, done.stderr) == ("False\nTrue\n", "")
 

@@ -13,7 +13,7 @@ from tunesmith.tuners.arow import AROW
 
 @dataclass(frozen=True)
 class Watched(AROW):
-    """AROW that takes its time over each sentence."""
+    """AROW that takes its time over each sentence, and does not end before enough were killed."""
 
     folder: str = option("", "where processes write their numbers")
 
@@ -24,4 +24,6 @@ class Watched(AROW):
         if self.folder:
             (Path(self.folder) / str(os.getpid())).touch()
             time.sleep(0.02)
+            while epoch == self.epochs - 1 and not (Path(self.folder) / "enough").exists():
+                time.sleep(0.02)
         return super().target(example, weights, epoch)

@@ -70,7 +70,7 @@ def main(weights, given, output, size, fault=""):
     if fault == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
     if fault == "hang":
-        time.sleep(100)
+        time.sleep(5000)
     if fault == "nothing":
         return
     if fault.startswith("once:"):

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import PATIENCE, wait_until
+
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -51,7 +53,7 @@ class Browser:
             self._session + path, data, {"Content-Type": "application/json"}, method=method
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()[:2000]) from None
@@ -64,15 +66,17 @@ class Browser:
         """Run the body of a function."""
         return self.ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def wait(self, condition: str, seconds: float = 20.0) -> Any:
+    def wait(self, condition: str) -> Any:
         """Wait until an expression is true."""
-        end = time.monotonic() + seconds
-        while True:
+        found = None
+
+        def is_so() -> Any:
+            nonlocal found
             found = self.run(f"return {condition}")
-            if found:
-                return found
-            assert time.monotonic() < end, f"not true in {seconds:g} s: {condition}"
-            time.sleep(0.05)
+            return found
+
+        wait_until(is_so, f"never true: {condition}")
+        return found
 
     def complaints(self) -> list[str]:
         """Return what the console got since the last question: errors and warnings."""
@@ -146,11 +150,11 @@ def browser(width: int = 1280, height: int = 900) -> Iterator[Browser]:
             session.ask("DELETE", "")
         finally:
             driver.terminate()
-            driver.wait(10)
+            driver.wait(PATIENCE)
 
 
 def _begin(address: str, wanted: dict[str, Any]) -> Browser:
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             made = Browser(address).ask(

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from tests.report.page.views import sample
+from tests.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.report.page import html
 from tunesmith.report.page.serve import Follower, Making, Server, state_of
@@ -63,7 +64,7 @@ def server(run, maker, monkeypatch):
 
 
 def ask(server, method="GET", path="/view.json", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request(method, path, headers=named)
     answer = connection.getresponse()
