@@ -62,10 +62,11 @@ def python(*arguments: object, **options: Any) -> subprocess.CompletedProcess[st
 
 
 def files_below(folder: Path) -> dict[str, bytes | None]:
-    """Return everything in a folder: bytes of files, None for folders."""
+    """Return all in a folder but what Python keeps there: bytes of files, None for folders."""
     return {
         str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
+        if "__pycache__" not in path.parts
     }
 
 
