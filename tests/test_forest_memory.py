@@ -90,6 +90,7 @@ def growth(small: Path, large: Path, tuner: str, start: Path) -> int:
     return 1024 * int(many - few)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's files about processes are read")
 @pytest.mark.parametrize("tuner", TUNERS)
 def test_tuning_takes_little_of_a_large_set(tmp_path: Path, tuner: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 ROOT = Path(__file__).parent.parent
 
 
@@ -36,7 +37,6 @@ def wheel(tmp_path_factory) -> Path:
     return next(out.glob("*.whl"))
 
 
-@pytest.mark.long
 def test_data_and_licences_are_inside(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("tune.nbest.gz", "test.ref", "ATTRIBUTION.md", "LICENCES.txt.gz"):
@@ -45,7 +45,6 @@ def test_data_and_licences_are_inside(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
-@pytest.mark.long
 def test_the_demo_runs_in_a_clean_environment(wheel, tmp_path):
     venv.create(tmp_path / "clean", with_pip=True)
     binaries = tmp_path / "clean" / "bin"

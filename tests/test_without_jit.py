@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
 TESTS = Path(__file__).parent
 SMALL = """
 import json, sys, warnings

@@ -180,6 +180,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 def test_bombs(tmp_path: Path, weights: Path) -> None:
     for name, made in BOMBS.items():
@@ -248,6 +249,7 @@ for path in map(Path, sys.argv[1:]):
 """
 
 
+@pytest.mark.long
 def test_damaged_binary_files(tmp_path: Path) -> None:
     whole = table(["a b", "a", "c d e"])
     files = {

@@ -91,6 +91,7 @@ def test_standard_input(cli: Run, data: list[object], lists: Path, weights: Path
             assert other[key] == expected[key]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ticking")
 @pytest.mark.parametrize("metric", ["sentence-bleu", "ter"])
 def test_real_lists(cli: Run, real: list[object], bundled: Path, metric: str) -> None:
@@ -174,6 +175,7 @@ def test_tune(cli: Run, data: list[object], tmp_path: Path) -> None:
     assert "proven: no weights do better" in cli(*options).out
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ticking")
 def test_tune_within_a_time(cli: Run, real: list[object]) -> None:
     options = ["tune", *real, "--tuner", "lp-mert", "--metric", "wer", "--time-limit", "9"]

@@ -135,6 +135,7 @@ def test_the_engine_is_in_force_and_closed(cli: Run, model, monkeypatch) -> None
     assert current_engine().name == "threads"
 
 
+@pytest.mark.long
 def test_decoding_by_processes(cli: Run, model, tmp_path: Path) -> None:
     """Rules of a sentence's own come late, in a file that is named from here."""
     own = tmp_path / "own"
@@ -151,6 +152,7 @@ def test_decoding_by_processes(cli: Run, model, tmp_path: Path) -> None:
     assert decoder_of({"grammar": tmp_path / "grammar", "lm": tmp_path / "lm"}).is_portable
 
 
+@pytest.mark.long
 def test_workers_that_are_lost_are_told(cli: Run, tune, tmp_path: Path) -> None:
     """The first piece of work ends its worker, once."""
     own = (tmp_path / "own.py").read_text()
@@ -172,6 +174,7 @@ def test_workers_that_are_lost_are_told(cli: Run, tune, tmp_path: Path) -> None:
     assert "tunesmith: a worker was lost and replaced (killed by signal 9)\n" in found.err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_a_run_is_killed_and_goes_on_with_others(cli: Run, tune, tmp_path: Path) -> None:
     """SIGKILL of the one that began; its workers end by themselves."""

@@ -648,6 +648,7 @@ def test_output_is_full(writing: Refused) -> None:
     assert "space" in writing("/dev/full", file="/dev/full")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", [["list", "tuners"], ["--help"]])
@@ -885,6 +886,7 @@ def test_bad_weights_for_rerank(refused: Refused, lists: Path, make: Make) -> No
 # As a program
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "mention"),
     [
@@ -917,6 +919,7 @@ def test_debug_shows_where(cli: Run, weights: Path, make: Make) -> None:
     assert found.err.splitlines()[-1].startswith(f"{PREFIX}{path}:2: ")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
 def test_file_name_that_is_not_utf8_can_be_used(tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff.nbest")

@@ -219,6 +219,7 @@ def test_doctor_removes_compiled_kernels(
     assert "exclude each other" in refused.err
 
 
+@pytest.mark.long
 def test_doctor_without_compilation() -> None:
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     found = python("-m", "tunesmith", "doctor", "--json", env=plain)
@@ -259,6 +260,7 @@ def test_demo(cli: Run, bundled: Path, tmp_path: Path) -> None:
         assert name in found.out
 
 
+@pytest.mark.long
 def test_demo_again_replaces_its_files(cli: Run, tmp_path: Path) -> None:
     for name in ("weights.json", "surface.png", "other"):
         (tmp_path / name).write_text("something old")

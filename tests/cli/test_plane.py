@@ -36,6 +36,7 @@ def test_tune(cli: Run, data: list[object]) -> None:
     assert (certificate["best"], certificate["gap"], certificate["optimal"]) == (100.0, 0.0, True)
 
 
+@pytest.mark.long
 def test_tune_two_of_many(cli: Run, real: list[object], bundled: Path) -> None:
     options = ["tune", *real, "--tuner", "plane", "--start", bundled / "weights.initial", "--json"]
     found = cli(*options, "--features", "LM0,WordPenalty0").json()
@@ -75,6 +76,7 @@ def test_map_as_text_and_file(cli: Run, maps: list[object], tmp_path: Path) -> N
     assert (both["features"], both["range"]) == (["g", "f"], [[-2.0, 2.0], [-2.0, 2.0]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "html"])
 def test_map_pictures(cli: Run, maps: list[object], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"map.{ending}"

@@ -72,6 +72,7 @@ def screen(shown: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
+@pytest.mark.long
 def test_a_result_goes_to_its_file_though_there_is_a_bar(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     shown = on_terminal(*SYNTH, "--out", str(tmp_path / "d"), "--json", stdout=out)
@@ -82,6 +83,7 @@ def test_a_result_goes_to_its_file_though_there_is_a_bar(tmp_path: Path) -> None
     assert "".join(screen(shown)) == ""
 
 
+@pytest.mark.long
 def test_a_result_stays_on_the_terminal_when_the_bar_goes(tmp_path: Path) -> None:
     folder = str(tmp_path / "d")
     shown = on_terminal(*SYNTH, "--out", folder)

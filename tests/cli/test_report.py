@@ -44,6 +44,7 @@ def files(folder, *which):
     return found
 
 
+@pytest.mark.long
 def test_a_page_and_its_pictures(cli, made, tmp_path):
     page, figures = tmp_path / "r.html", tmp_path / "pictures"
     found = cli("report", made / "w.json", "--out", page, "--figures", figures, "--map", "f,g")

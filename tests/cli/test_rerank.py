@@ -342,6 +342,7 @@ def test_program(rerank: Rerank, lists: Path, weights: Path) -> None:
     assert found.stdout == "ä 語 c d e\nk l m n\n"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="pipes")
 def test_reader_that_stops(bundled: Path) -> None:
     paths = ["--candidates", bundled / "tune.nbest.gz", "--weights", bundled / "weights.final"]

@@ -235,6 +235,7 @@ def test_threads_change_nothing_with_sparse_features(
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.long
 def test_processes_change_nothing(tune: Tune, mixed: tuple[Path, Path]) -> None:
     arguments = ["--candidates", mixed[0], "--references", mixed[1], "--json", "--restarts", 2]
     found = python("-m", "tunesmith", "tune", *arguments)
@@ -281,6 +282,7 @@ def give_twice(lines: list[str]) -> list[list[str]]:
     return [lines, lines]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "way", [split_by_line, split_every_group, interleave, interleave_and_split, give_twice]
 )
@@ -611,6 +613,7 @@ def test_standard_output_is_one_object(cli: Run, lists: Path, refs: Path) -> Non
 # Interruption
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
 @pytest.mark.parametrize("existing", [True, False])
 def test_interrupted(bundled: Path, tmp_path: Path, existing: bool) -> None:

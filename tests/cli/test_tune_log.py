@@ -26,6 +26,7 @@ def scalars(folder, tag):
     return [(event.step, event.value) for event in found.Scalars(tag)]
 
 
+@pytest.mark.long
 def test_trackers_log_and_standard_output_is_the_result_alone(cli, arguments, tmp_path):
     plain = cli(*arguments).json()
     logged = cli(
@@ -72,6 +73,7 @@ def test_a_tracker_that_fails_is_a_warning_in_the_result(cli, arguments):
     assert any("logging to mlflow failed" in said for said in found.json()["warnings"])
 
 
+@pytest.mark.long
 def test_nothing_is_imported_that_is_not_asked_for(arguments):
     code = (
         "import sys; from tunesmith.cli import main; main(sys.argv[1:])\n"

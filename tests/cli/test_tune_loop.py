@@ -150,6 +150,7 @@ def alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGTERM, 130)])
 def test_stopped_while_a_decoder_runs(
@@ -297,6 +298,7 @@ def test_a_source_from_standard_input(cli: Run, task: Task, whole: dict) -> None
 # A disk that is full
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of files")
 def test_a_file_that_may_not_grow(cli: Run, task: Task, whole: dict) -> None:
     run = task.path("run")

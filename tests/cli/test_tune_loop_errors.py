@@ -178,6 +178,7 @@ def test_another_run_is_refused(refused: Refused, task: Task, done: dict, make: 
         assert found.endswith("; name another work directory, or give the same options")
 
 
+@pytest.mark.long
 def test_a_program_that_has_changed_is_told(cli: Run, task: Task, done: dict) -> None:
     program = task.path("slow.py")
     program.write_text(program.read_text() + "# a new version\n")

@@ -105,6 +105,7 @@ def test_smoothing(tune: Tune) -> None:
     assert all(found["score"] > found["initial_score"] for found in (plain, mean, worst))
 
 
+@pytest.mark.long
 def test_several_runs(tune: Tune, cli: Run, base: list[object], make: Make, bundled: Path) -> None:
     best = tune("--runs", 3)
     scores = [run["score"] for run in best["runs"]]
@@ -183,6 +184,7 @@ def test_patterns_that_are_wrong(wrong: Refused, options: list[str], said: str) 
     assert said in wrong(*options)
 
 
+@pytest.mark.long
 def test_other_metrics(tune: Tune, cli: Run, base: list[object], make: Make, bundled: Path) -> None:
     dev = ["--dev-candidates", bundled / "test.nbest.gz", "--dev-references", bundled / "test.ref"]
     metrics = ["--metric", "bleu", "--metric", "bleu:order=2", "--metric", "ter"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -12,20 +13,20 @@ import urllib.request
 
 import pytest
 
-from tests.cli.support import LISTS, REFERENCES, files_below, python
+from tests.cli.support import LISTS, REFERENCES, files_below
 from tests.waiting import PATIENCE, wait_until
 from tunesmith.cli.app import main
 
 
-def tune(folder):
+def tune(cli, folder):
     """Make a small run with a work directory, and a result file."""
     (folder / "lists").write_text(LISTS)
     (folder / "references").write_text(REFERENCES)
     (folder / "start.json").write_text('{"f": 1, "g": 0.1}')
     arguments = """tune --decoder pool --decoder-candidates lists --references references
         --start start.json --rounds 2 --restarts 1 --walks 0 --work-dir run --out result.json"""
-    done = python("-m", "tunesmith", *arguments.split(), cwd=folder)
-    assert done.returncode == 0, done.stderr
+    with contextlib.chdir(folder):
+        cli(*arguments.split()).lines()
 
 
 class Watching:
@@ -71,13 +72,14 @@ def watch(tmp_path):
         one.process.communicate()
 
 
-def test_a_run_is_waited_for_and_shown(tmp_path, watch):
+@pytest.mark.long
+def test_a_run_is_waited_for_and_shown(cli, tmp_path, watch):
     server = watch("run", "--interval", "0.1")
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", server.url)
     told = server.told()
     assert told["view"] is None
     assert "run is not there yet" in told["words"]
-    tune(tmp_path)
+    tune(cli, tmp_path)
     before = files_below(tmp_path / "run")
     told = server.wait(lambda found: found["words"] == "ended")
     assert told["is_running"] is False
@@ -93,8 +95,9 @@ def test_a_run_is_waited_for_and_shown(tmp_path, watch):
     assert "Traceback" not in err
 
 
-def test_a_result_file_is_shown(tmp_path, watch):
-    tune(tmp_path)
+@pytest.mark.long
+def test_a_result_file_is_shown(cli, tmp_path, watch):
+    tune(cli, tmp_path)
     server = watch("result.json", "--interval", "0.1")
     assert server.wait(lambda found: found["view"])["view"]["summary"]["metric"] == "bleu"
 

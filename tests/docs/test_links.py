@@ -76,6 +76,7 @@ def wrong_links(site: dict[Path, Links]) -> list[str]:
     return wrong
 
 
+@pytest.mark.long
 def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
     assert wrong_links(site) == []
     assert len(site) > 25

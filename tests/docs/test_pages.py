@@ -25,6 +25,18 @@ from tunesmith.tuners.base import TUNERS
 #: Options whose values bring options of their own.
 CHOOSING = {"--tuner", "--decoder"}
 PAGES = [str(page) for page in pages()]
+#: Pages whose blocks take seconds.
+LONG = {
+    "README.md",
+    *(
+        f"docs/{name}.md"
+        for name in (
+            *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
+            *("plane", "plugins", "python", "report", "tracking", "tutorials/best-of-n"),
+            *("tutorials/moses-list", "tutorials/neural-nbest"),
+        )
+    ),
+}
 REGISTRIES = (DECODERS, FORMATS, METRICS, SELECTIONS, TUNERS, WEIGHTS_FORMATS)
 
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="too slow interpreted")
@@ -55,7 +67,12 @@ def _as_before() -> Iterator[None]:
 
 @compiled
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(b.is_code for b in blocks_of(text_of(page)))]
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long) if page in LONG else page
+        for page in PAGES
+        if any(b.is_code for b in blocks_of(text_of(page)))
+    ],
 )
 def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(Path(page))
@@ -108,5 +125,6 @@ def test_what_is_not_run_names_what_is_there(page: str, capsys: pytest.CaptureFi
 
 
 def test_settings_belong_to_pages() -> None:
+    assert set(PAGES) >= LONG
     named = {path.stem for path in (Path(__file__).parent / "fixtures").glob("[a-z]*.py")}
     assert named <= {module_name(page) for page in pages()}

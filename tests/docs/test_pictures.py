@@ -31,6 +31,7 @@ def test_pages_name_the_pictures_of_the_script(drawers: dict) -> None:
     assert named <= shown
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="too slow interpreted")
 def test_pictures_are_drawn(drawers: dict, tmp_path: Path) -> None:
     for name, draw in drawers.items():

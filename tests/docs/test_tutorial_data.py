@@ -18,6 +18,7 @@ def content(path: Path) -> bytes:
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["answers", "neural"])  # speech takes longer than it is worth
 def test_scripts_make_the_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

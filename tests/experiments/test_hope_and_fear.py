@@ -69,6 +69,7 @@ def done(tmp_path_factory):
     return task
 
 
+@pytest.mark.long
 def test_every_run_is_kept_and_dev_chooses_the_epoch(done):
     runs = all_runs(TINY, PARTS)
     assert {one.way for one in runs} == {"serial", "mixing 2", "async 2"}
@@ -121,6 +122,7 @@ def test_a_folder_of_other_runs_is_refused(done):
     assert "another --work" in experiment.other_configuration(other, TINY)
 
 
+@pytest.mark.long
 def test_the_page_has_the_numbers(done, tmp_path, monkeypatch):
     rows = experiment.rows_of(done, TINY)
     assert not any("test_stats" in row or "weights" in row for row in rows)

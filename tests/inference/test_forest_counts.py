@@ -93,6 +93,7 @@ def pair(limit: float) -> tuple[ForestSet, ForestArrays]:
     return before, counted(before, BLEU(), limit).in_memory().arrays
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("limit", "is_split"), [(1.0, False), (5.0, True), (12.0, True)])
 def test_with_less_context_matches_may_be_missed_and_nothing_else(
     limit: float, is_split: bool
@@ -224,6 +225,7 @@ def test_counts_are_kept_for_metrics_that_count_the_same() -> None:
     assert counted_once(replace(whole), BLEU()) is not counted_once(whole, BLEU())
 
 
+@pytest.mark.long
 def test_what_is_kept_goes_with_the_forests() -> None:
     whole = cased()
     held = weakref.ref(counted_once(whole, BLEU()))

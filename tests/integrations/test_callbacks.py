@@ -101,6 +101,7 @@ class TestTensorBoard:
             for step, value in by_step(result, "score").items()
         ]
 
+    @pytest.mark.long
     def test_no_tensorflow_is_imported(self, tmp_path):
         code = (
             "import sys\nfrom tests.integrations.test_callbacks import *\n"
@@ -153,6 +154,7 @@ class TestMLflow:
             for metric in self.client(folder).get_metric_history(run.info.run_id, name)
         ]
 
+    @pytest.mark.long
     def test_rounds_are_metrics(self, folder, name):
         result = loop(MLflowCallback(folder, name, run_name="first"))
         (run,) = self.runs(folder, name)

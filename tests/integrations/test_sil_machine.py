@@ -74,6 +74,7 @@ def corpus(text):
     return sides[0].align_rows(sides[1])
 
 
+@pytest.mark.long
 def test_tuning_a_model_in_place_of_its_own_tuner(config, text):
     seen = []
     tuner, tuned, stats = tuned_on(config, text, seen=seen)
@@ -86,6 +87,7 @@ def test_tuning_a_model_in_place_of_its_own_tuner(config, text):
     assert list(stats.metrics) == ["bleu"]
 
 
+@pytest.mark.long
 def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatch):
     searched, plain = [], ThotDecoder._set
 
@@ -114,6 +116,7 @@ def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatc
     assert compute_bleu(first, held) < stats.metrics["bleu"]
 
 
+@pytest.mark.long
 def test_another_metric_is_told_beside_bleu(config, text):
     _, tuned, stats = tuned_on(config, text, "chrf")
     held = [target for _, target in text]
@@ -129,6 +132,7 @@ def test_another_metric_is_told_beside_bleu(config, text):
     assert sorted(stats.metrics) == ["bleu", "chrf"]
 
 
+@pytest.mark.long
 def test_sentences_that_are_too_long_for_thot_are_left_out(config, text):
     plain, expected, stats = tuned_on(config, text)
     long = (["die"] * 201, ["the"] * 201)
@@ -142,6 +146,7 @@ def test_sentences_that_are_too_long_for_thot_are_left_out(config, text):
         tuned_on(config, [long])
 
 
+@pytest.mark.long
 def test_in_a_trainer_from_text_to_model(tmp_path):
     config = tmp_path / "smt.cfg"
     config.write_text("-tm tm/src_trg\n-lm lm/trg.lm\n-tmw 1 1 1 1 1 1 1 0\n")

@@ -69,6 +69,7 @@ def winners(scores, groups):
     return [found[group] for group in dict.fromkeys(groups)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "estimator", [LinearReranker(), LinearReranker("batch-mira"), LinearReranker(normalise="l1")]
 )

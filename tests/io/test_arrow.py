@@ -125,6 +125,7 @@ def test_it_is_merged_with_others_and_takes_score_files(tmp_path):
     assert scored.features.dense[scored.features.names.index("new")].tolist() == list(range(len(a)))
 
 
+@pytest.mark.long
 def test_compressed_and_from_standard_input(tmp_path):
     made = random_set(2)
     path = write(made, tmp_path / "set.arrow")

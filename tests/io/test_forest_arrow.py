@@ -183,6 +183,7 @@ def test_temporary_forests_may_change_their_order(parts, random) -> None:
     assert found.edges.tolist() == held.edges[rows].tolist()
 
 
+@pytest.mark.long
 def test_files_are_closed_with_the_sets(tmp_path) -> None:
     def opened() -> int:
         gc.collect()
@@ -206,6 +207,7 @@ def test_a_full_disk_is_one_line(monkeypatch) -> None:
         TemporaryForests().add(some(1).arrays)
 
 
+@pytest.mark.long
 def test_what_has_been_read_does_not_stay_in_memory(tmp_path) -> None:
     """Resident memory after reading every block, of a file of 80 megabytes."""
     width = 200_000

@@ -104,6 +104,7 @@ def test_a_group_may_come_in_several_blocks(tmp_path):
     assert found.columns["bleu.matches_1"].tolist() == [3, 2, 1]
 
 
+@pytest.mark.long
 def test_bleu_of_the_statistics_is_that_of_the_texts(bundled, tmp_path):
     counted = TuningSet(read(bundled / "test.nbest.gz", bundled / "test.ref"), "bleu")
     names = counted.metric.statistic_columns()

@@ -94,6 +94,7 @@ def test_truncation_and_damage_of_every_kind(tmp_path, kind):
         Source(path).read()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bomb_of_every_kind_is_refused_in_little_memory(tmp_path, kind):
     """80 MB of line ends in a small file, of which no more than needed is unpacked."""

@@ -201,6 +201,7 @@ def test_words_are_numbered_as_they_come_however_forests_are_cut():
     assert vocabularies[0] == tuple(dict.fromkeys(said))
 
 
+@pytest.mark.long
 def test_forests_that_were_made_are_not_sent():
     tuning = LiveTuning(DecodedSentences(Portable(), TUNE), Portable().start())
     sent = len(pickle.dumps(tuning))

@@ -192,6 +192,7 @@ def test_settings_are_chosen_on_held_out_forests():
 ORDER = ("weights.json", "tune-decoding.json", "tune.arrow", "scores.json", "tuned.json")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("small", [False, True])
 def test_taken_up_again_it_comes_to_the_same(tmp_path, monkeypatch, small):
     """A run that ends at any step, in memory or with forests that stay on disk."""

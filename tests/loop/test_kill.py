@@ -14,9 +14,12 @@ import pytest
 
 from tests.waiting import PATIENCE
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="needs fork, SIGKILL and /proc"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="needs fork, SIGKILL and /proc"
+    ),
+]
 
 ROOT = Path(__file__).parents[2]
 #: Every kind of moment that there must be.

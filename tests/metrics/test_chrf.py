@@ -169,6 +169,7 @@ for _ in range(100):
 """
 
 
+@pytest.mark.long
 def test_interpreted():
     done = subprocess.run(
         [sys.executable, "-c", INTERPRETED],

@@ -154,6 +154,7 @@ print(beams)
 """
 
 
+@pytest.mark.long
 def test_interpreted_with_narrow_limits():
     # Globals of compiled kernels are constants, those of interpreted ones can be set.
     done = subprocess.run(

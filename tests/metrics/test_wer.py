@@ -108,7 +108,7 @@ def test_two_thousand_random_corpora(metric):
     def text():
         return " ".join(rng.choice(WORDS, rng.integers(0, 8)))
 
-    for _ in range(1000):  # times two metrics
+    for _ in range(examples(1000)):  # times two metrics
         counts = rng.integers(1, 3, rng.integers(1, 4))
         corpus = [([text() for _ in range(2)], [text() for _ in range(n)]) for n in counts]
         candidates = make(corpus)

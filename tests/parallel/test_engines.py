@@ -21,7 +21,6 @@ from tunesmith.parallel.processes import ProcessEngine
 from tunesmith.parallel.threads import ThreadEngine
 
 MAKERS = {"threads": ThreadEngine, "processes": lambda: ProcessEngine(2), "ray": ray_engine}
-REMOTE = ["processes", "ray"]
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +38,15 @@ def engines():
         one.close()
 
 
-@pytest.fixture(params=MAKERS)
+RAY = pytest.param("ray", marks=pytest.mark.long)
+
+
+@pytest.fixture(params=["threads", "processes", RAY])
 def engine(request, engines):
     return engines(request.param)
 
 
-@pytest.fixture(params=REMOTE)
+@pytest.fixture(params=["processes", RAY])
 def remote(request, engines):
     return engines(request.param)
 

@@ -176,6 +176,7 @@ def doubled(data, piece):
 """
 
 
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path):
     script = tmp_path / "script.py"
     code = SCRIPT.format(definitions="", wanted="engine.map(engine_work.added, 1.0, range(3))")
@@ -186,6 +187,7 @@ def test_a_script_needs_no_guard(tmp_path):
     assert (done.stdout, done.stderr) == ("[1.0, 2.0, 3.0]\n", "")
 
 
+@pytest.mark.long
 def test_what_a_script_defines_reaches_workers_if_it_has_a_guard(tmp_path):
     script = tmp_path / "script.py"
     code = SCRIPT.format(definitions=OWN, wanted="engine.map(doubled, Own(2.0), range(2))")
@@ -233,6 +235,7 @@ def test_other_versions_are_refused(monkeypatch):
         engine.map(engine_work.added, 0.0, range(3))
 
 
+@pytest.mark.long
 def test_a_worker_that_cannot_say_hello_is_ended(monkeypatch):
     with ProcessEngine(1) as engine:
         for _ in range(2):  # the second does not wait for ever
@@ -287,6 +290,7 @@ class _Full:
         return type("Usage", (), {"free": 0})
 
 
+@pytest.mark.long
 def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
     data = np.arange(10_000.0)
     block = packed(data)
@@ -311,6 +315,7 @@ def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
     assert place not in channel._held
 
 
+@pytest.mark.long
 def test_a_fork_of_the_driver_leaves_workers_alone():
     code = """
 import gc, os, warnings

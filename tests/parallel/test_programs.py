@@ -318,6 +318,7 @@ def test_runs_are_made_apart(processes):
     assert settings_of(engine) == [3]
 
 
+@pytest.mark.long
 def test_what_a_race_notes_stays_here():
     problem = text_problem(8, groups=25)
     tuner = ts.Auto(contender=("mert:restarts=1", "batch-mira:passes=2"))

@@ -118,6 +118,7 @@ def alone(monkeypatch):
     monkeypatch.setattr(ray_cluster, "_cluster", None)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("alone")
 def test_a_cluster_that_cannot_be_joined_is_told_of_in_time(listening, monkeypatch):
     with pytest.raises(TunesmithError, match=r"^nobody listens at .*; start Ray there"):
@@ -140,6 +141,7 @@ def test_other_versions_are_told_of(monkeypatch):
         engine_of("ray", 1)
 
 
+@pytest.mark.long
 def test_workers_that_have_other_versions_are_refused(monkeypatch):
     from tunesmith.parallel import remote
 
@@ -152,6 +154,7 @@ def test_workers_that_have_other_versions_are_refused(monkeypatch):
         assert engine.map(engine_work.added, 0.0, range(3)) == [0.0, 1.0, 2.0]
 
 
+@pytest.mark.long
 def test_workers_without_tunesmith_are_refused(monkeypatch, tmp_path):
     module = tmp_path / "tunesmith_elsewhere.py"
     module.write_text(
@@ -171,6 +174,7 @@ def test_workers_without_tunesmith_are_refused(monkeypatch, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_more_workers_than_cpus_are_refused():
     with pytest.raises(UsageError, match=f"has CPUs for {CPUS} workers, but 9 are wanted; give"):
         ray_engine(workers=9)
@@ -180,6 +184,7 @@ def test_more_workers_than_cpus_are_refused():
         assert engine.workers == CPUS
 
 
+@pytest.mark.long
 def test_cpus_that_others_use_are_not_waited_for_long(monkeypatch):
     monkeypatch.setattr(engine_module, "PATIENCE", 0.3)
     with ray_engine(workers=1, cpus_per_worker=CPUS) as first, ray_engine(workers=1) as second:
@@ -194,6 +199,7 @@ def test_cpus_that_others_use_are_not_waited_for_long(monkeypatch):
         assert second.map(engine_work.added, 0.0, [0]) == [0.0]
 
 
+@pytest.mark.long
 def test_a_ray_that_was_there_is_left_running():
     cluster = joined_ray()
     with ray_engine() as engine:
@@ -229,6 +235,7 @@ def test_who_leaves_a_ray_that_has_ended_ends_no_other(monkeypatch):
     assert not fake.runs
 
 
+@pytest.mark.long
 def test_a_tuner_gives_the_same_bits():
     problem = text_problem(3, groups=12)
     tuner = ts.MERT(restarts=4)
@@ -253,6 +260,7 @@ def driven(program, *arguments, **environment):
     return done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_a_ray_of_our_own_is_quiet_and_ends(tmp_path):
     program = """
     import os, signal, sys, tempfile
@@ -329,6 +337,7 @@ print(ray.is_initialized())
 JOINED = ["2 [36.5, 37.5, 38.5] True", "False"]
 
 
+@pytest.mark.long
 def test_a_cluster_is_joined_and_left_as_it_was(head):
     program = (
         JOIN
@@ -350,6 +359,7 @@ except TunesmithError as error:
     assert head.process.poll() is None
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not HAS_CLIENT, reason="Ray's client is not installed: pip install ray[client]")
 def test_a_cluster_is_joined_from_outside(head):
     out, err = driven(JOIN, f"ray://127.0.0.1:{head.client}", **head.token)
@@ -358,6 +368,7 @@ def test_a_cluster_is_joined_from_outside(head):
     assert head.process.poll() is None
 
 
+@pytest.mark.long
 def test_a_cluster_that_wants_a_token_says_so(head):
     program = """
     import sys

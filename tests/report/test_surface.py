@@ -385,6 +385,7 @@ def test_a_metric_that_is_no_number_is_refused():
         error_surface(tuning, {"f0": 3.0, "f1": 1.0}, features=["f0"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("feature", ["LM0", "WordPenalty0"])
 def test_every_interval_of_real_lists_scores_as_a_fresh_evaluation(bundled, feature):
     candidates = read(bundled / "tune.nbest.gz", bundled / "tune.ref")

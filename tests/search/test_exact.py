@@ -25,7 +25,7 @@ from tunesmith.search.problem import Problem
 SEEDS = st.integers(0, 2**32 - 1)
 FEW = examples(60, interpreted=5)
 #: Random problems, and how many of them must have a choice and no margin near to the tolerance.
-PROBLEMS, CLEAR = (20, 10) if numba.config.DISABLE_JIT else (650, 500)
+PROBLEMS, CLEAR = examples(650, interpreted=20), examples(500, interpreted=10)
 compiled = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 
 

@@ -193,6 +193,7 @@ def penalties(width):
     )
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("penalty", penalties(20), ids=lambda p: f"{p.name}-{p.strength:g}")
 def test_penalised_objectives_never_fall_and_end_higher_than_by_coordinates(penalty):
@@ -253,6 +254,7 @@ def test_restrictions_are_kept(seed):
     assert climb.hypotheses.point(end.weights).gain == pytest.approx(end.gain, rel=1e-9)
 
 
+@pytest.mark.long
 @compiled
 def test_within_ranges_gradients_lead_higher_than_coordinates():
     # Half of the gold weights are negative: their variables end on a limit, or near to it.

@@ -141,6 +141,7 @@ print([sums.tolist() for sums in found])
 """
 
 
+@pytest.mark.long
 def test_kernels_run_as_plain_python() -> None:
     printed = [
         subprocess.run(

@@ -110,6 +110,7 @@ def never_differ(
     return one == other
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bleu", "chrf", "ter"])
 def test_usual_numbers_on_bundled_lists(
     name: str, outputs: dict[str, list[list[str]]], test_references: list[str]

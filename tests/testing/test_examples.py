@@ -174,6 +174,7 @@ def convert_to_tabbed() -> None:
     assert main(["convert", *(f"--{k}={v}" for k, v in names.items()), "--quiet"]) == 0
 
 
+@pytest.mark.long
 def test_an_installed_package_is_found_by_name(folder):
     """What pip installs of the page's pyproject.toml: modules, and their entry points."""
     points = tomllib.loads(blocks("toml")[0])["project"]["entry-points"]

@@ -223,6 +223,7 @@ def test_conformance(check):
 MODEL = {"objective": "document", "background": "model", "average": False}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"pick": "last"}, MODEL])
 def test_conformance_of_options(options):
     for check in tuner_checks(BatchMIRA(passes=20, **options)):

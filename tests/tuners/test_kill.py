@@ -16,6 +16,7 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.processes import ProcessEngine
 from tunesmith.tuners.learned import Student
 
+pytestmark = pytest.mark.long
 KILLS = 2
 
 

@@ -153,6 +153,7 @@ def test_lazy_search_on_real_lists(whole, start, metric):
     assert lazy.score == pytest.approx(LPMERT().fit(tuning, start).score, abs=1e-9)
 
 
+@pytest.mark.long
 def test_beam_proves_nothing_and_is_no_worse_than_mert(whole, start):
     tuning = drawn(whole["sentence-bleu"], 16)
     result = LPMERT(search="beam", beam=100).fit(tuning, start, rng=3)
@@ -192,6 +193,7 @@ def test_history_tells_how_it_went(whole, start):
         assert last["tested"] <= result.certificate["tested"]
 
 
+@pytest.mark.long
 def test_the_same_for_any_number_of_threads(whole, start):
     for size, options in ((8, {}), (40, {"test_limit": 300}), (3, {"search": "lazy"})):
         found = []
@@ -410,6 +412,7 @@ def test_the_result_is_shown(whole, start):
     assert "proven: no weights within a cosine of 0.9 to the starting weights do better" in within
 
 
+@pytest.mark.long
 def test_it_conforms():
     check_tuner(LPMERT(search="lazy", test_limit=50))
     check_tuner(LPMERT)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 
-import numba
 import numpy as np
 import pytest
 
 from tests.builders import tuning_set
+from tests.tiers import examples
 from tunesmith.inference.lists import best
 from tunesmith.search.problem import Problem
 from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
 from tunesmith.tuners.mert import MERT
 
-SETS = 6 if numba.config.DISABLE_JIT else 60
+SETS = examples(60, interpreted=6)
 TOLERANCE = 1e-6
 
 

@@ -76,6 +76,7 @@ def test_the_score_is_that_of_sacrebleu_on_the_reranked_output(real, start, dire
     assert not result.oracle_exact
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directions", ["coordinate", "powell", "random"])
 def test_any_number_of_threads_gives_the_same_bits(real, start, directions):
     found = []
@@ -87,6 +88,7 @@ def test_any_number_of_threads_gives_the_same_bits(real, start, directions):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.long
 def test_seeds_matter_and_are_kept(real, start):
     one = MERT(restarts=4).fit(real["tune"], start, rng=1)
     again = MERT(restarts=4).fit(real["tune"], start, rng=1)
@@ -117,6 +119,7 @@ def test_never_worse_than_the_start(real, bundled):
     assert result.score >= result.initial_score
 
 
+@pytest.mark.long
 def test_more_restarts_are_never_worse(real, start):
     scores = [MERT(restarts=n).fit(real["tune"], start).score for n in (0, 4, 8, 20)]
     assert scores == sorted(scores)

@@ -378,6 +378,7 @@ def test_threads_change_no_bit_with_many_features():
     assert found[0] == found[1]
 
 
+@pytest.mark.long
 def test_a_new_process_limits_all_libraries():
     # What is loaded after they were looked for would have threads of its own.
     code = """

@@ -117,6 +117,7 @@ def test_learners_do_learn_from_the_lists_here():
     assert all(moved.values()), moved
 
 
+@pytest.mark.long
 def test_rounds_on_lists_keep_the_features_of_many_in_their_place():
     """With more than 200 features lists are sparse, and weights go by their places."""
     many = 230
@@ -131,6 +132,7 @@ def test_rounds_on_lists_keep_the_features_of_many_in_their_place():
         assert found.weights["f225"] > 0.0
 
 
+@pytest.mark.long
 def test_mert_on_forests_is_never_worse_than_on_lists_of_their_best():
     """Rounds on lists are where it climbs from, too."""
     rng = np.random.default_rng(5)

@@ -205,6 +205,7 @@ def test_the_best_epoch_can_be_kept(kind):
         assert result.score >= result.initial_score
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tuner",
     [

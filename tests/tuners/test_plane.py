@@ -31,6 +31,7 @@ def three(start):
     return {name: start[name] for name in THREE}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["bleu", "wer"])
 def test_three_features_of_real_lists(lists, three, metric):
     tuning = TuningSet(lists, metric)
@@ -51,6 +52,7 @@ def test_three_features_of_real_lists(lists, three, metric):
     assert certificate["within"] == "the kept features"
 
 
+@pytest.mark.long
 def test_two_of_many_features(lists, start):
     tuning = TuningSet(lists, "bleu")
     result = Plane(features=("LM0,WordPenalty0",)).fit(tuning, start)
@@ -67,6 +69,7 @@ def test_two_of_many_features(lists, start):
     assert again.score == result.score
 
 
+@pytest.mark.long
 def test_the_scale_is_about_that_of_the_start(lists, three):
     tuning = TuningSet(lists, "wer")
     small = Plane().fit(tuning, {name: 1e-3 * three[name] for name in THREE}, keep=THREE)

@@ -27,6 +27,7 @@ from tunesmith.testing import check_tuner
 from tunesmith.tuners.pro import PRO
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "tuner",
     [

@@ -194,6 +194,7 @@ def test_conformance(check):
     check()
 
 
+@pytest.mark.long
 def test_conformance_of_what_keeps_the_best():
     for check in tuner_checks(Ramp(pick="best", average=False)):
         check()

@@ -269,6 +269,7 @@ def test_the_core_keeps_restrictions():
     assert nothing.fit(tuning, start_of(tuning)).weights["f1"] == 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["l2-prior", "l2-fixed", "l2-normalized", "l0"])
 def test_gradient_directions_go_with_every_penalty(real, start, name):
     more = {"l2-prior": {"prior": start}, "l2-fixed": {"fixed_feature": "LM0"}}.get(name, {})
@@ -464,6 +465,7 @@ def test_the_penalty_on_a_path_is_that_of_weights_before_they_are_scaled():
     assert best["penalty"] == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_the_same_bits_for_any_number_of_threads(real, start):
     tuner = MERT(penalty="l2-prior", core="LM*", strength=(1e-4, 1e-2), restarts=1, walks=1)
     found = []

@@ -363,6 +363,7 @@ def test_ends_of_sentences_in_a_text_are_words(models):
     assert vector(arrays, tree, len(engine.names))[0] == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.long
 def test_long_sentences(models):
     engine = engine_of(grammar_rules("a", ["A", "B"]), models, pop_limit=10)
     weights = np.array([1.0 if name == "LanguageModel" else 0.0 for name in engine.names])

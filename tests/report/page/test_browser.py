@@ -28,7 +28,10 @@ from tunesmith.report.page.reading import read_run
 from tunesmith.report.page.serve import Follower, Making, Server
 from tunesmith.report.page.view import Rounds
 
-pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_not() is not None, reason=f"no browser: {why_not()}"),
+]
 
 SECTIONS = [
     "head",

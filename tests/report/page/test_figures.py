@@ -105,6 +105,7 @@ def full():
     )
 
 
+@pytest.mark.long
 def test_a_file_for_each_picture_and_kind(full, tmp_path):
     files = write_figures(full, tmp_path / "new" / "folder", ("png", "svg"))
     names = {file.name for file in files}
@@ -127,6 +128,7 @@ def test_a_file_for_each_picture_and_kind(full, tmp_path):
             ElementTree.parse(file)
 
 
+@pytest.mark.long
 def test_the_same_numbers_are_the_same_bytes(tmp_path):
     view = empty(rounds=rounds())
     kinds = "png", "svg", "pdf"
@@ -135,6 +137,7 @@ def test_the_same_numbers_are_the_same_bytes(tmp_path):
     assert len(first) == 6
 
 
+@pytest.mark.long
 def test_hostile_names(full, tmp_path):
     curve, one = full.surfaces.curves[0], full.maps.maps[0]
     pair = full.pairs[0]
@@ -229,6 +232,7 @@ def test_a_map_is_drawn_as_its_pixels(full):
     assert image.get_extent() == [*one.x_range, *one.y_range]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [1, 2, 200])
 def test_any_number_of_rounds(tmp_path, count):
     rows = tuple(
@@ -239,6 +243,7 @@ def test_any_number_of_rounds(tmp_path, count):
     assert len(files) == (3 if count == 1 else 4)
 
 
+@pytest.mark.long
 def test_curves_without_end_and_in_columns(full, tmp_path):
     flat = record_of(lists=lists_of([[(1.0,), (1.0,)]], [[1, 2]]))
     band = {"ends": (0.0, 1.0, 2.0), "low": (1.0, 2.0), "high": (1.0, 3.0)}

@@ -45,6 +45,7 @@ def sorted_as(first, second):
     return [rows[row.feature] for row in first.weights.rows]
 
 
+@pytest.mark.long
 def test_pictures_alone(run, tmp_path):
     result, tuning = run
     ts.write_report(result, None, tuning, figures=tmp_path / "pictures", options=FEW)

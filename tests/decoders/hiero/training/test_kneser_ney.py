@@ -214,6 +214,7 @@ def test_runs_on_disk_make_no_difference(tmp_path_factory, parts, order, memory)
     assert (folder / "whole.arpa").read_bytes() == (folder / "runs.arpa").read_bytes()
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("order", LMPLZ)
 def test_perplexity_is_that_of_lmplz(tmp_path, order):
