@@ -62,10 +62,10 @@ BESIDE = +@$(MAKE) --no-print-directory --jobs 2 $(SYNC)
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --dist worksteal --durations 10
 
 test: checks  ## what every commit must pass, in minutes: lint, types, docs, the tests that find most
-	+@$(MAKE) --no-print-directory unit
+	+@$(MAKE) --no-print-directory --assume-old=warm unit
 
 test-all: checks  ## everything that must hold: also the tests that take long
-	+@$(MAKE) --no-print-directory unit-all
+	+@$(MAKE) --no-print-directory --assume-old=warm unit-all
 
 checks: $(VENV)/.dev
 	$(BESIDE) warm types docs lint
@@ -83,13 +83,12 @@ docs: $(VENV)/.dev
 warm unit unit-all: export TUNESMITH_CACHE_DIR ?= $(CURDIR)/.kernels
 
 warm: $(VENV)/.dev  ## compile kernels ahead, so that no process of the tests has to
-	$(TIMED) if $(BIN)/tunesmith doctor --help | grep -q -e '--warm'; then \
-		$(BIN)/tunesmith doctor --warm; fi
+	$(TIMED) $(BIN)/tunesmith doctor --warm
 
-unit: $(VENV)/.dev
+unit: warm
 	$(TIMED) $(PYTEST) -m 'not long' --hypothesis-profile quick
 
-unit-all: $(VENV)/.dev
+unit-all: warm
 	$(TIMED) $(PYTEST) --hypothesis-profile all
 
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
