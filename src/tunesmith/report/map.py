@@ -5,7 +5,6 @@ Pictures are drawn from the same numbers: :mod:`tunesmith.report.map_files`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import ListHypotheses
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
@@ -241,7 +241,7 @@ def _best(
     hypotheses: ListHypotheses, current: Floats, axes: tuple[int, int], limit: float | None
 ) -> tuple[PlaneFound, Mark | None]:
     """Search the plane; nothing that is found is worse than the current weights."""
-    until = np.inf if limit is None else time.perf_counter() + limit
+    until = np.inf if limit is None else working_seconds() + limit
     spread = hypotheses.spread()
     first, second = np.eye(len(current))[list(axes)]
     others = current.copy()
