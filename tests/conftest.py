@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib import resources
 from pathlib import Path
 
@@ -15,6 +16,10 @@ settings.load_profile("all")
 
 # Kernels are compiled once for all processes of all runs, and not among those of the user.
 os.environ.setdefault("TUNESMITH_CACHE_DIR", str(Path(__file__).parents[1] / ".kernels"))
+
+# Whoever is started in the background by a shell ignores interrupts, and so do its children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

@@ -32,7 +32,7 @@ def compile_apart(folder: Path, *arguments: str) -> tuple[list[str], list[Path]]
     return done.stdout.split(), sorted(folder.rglob(f"*{SUFFIX}"))
 
 
-@pytest.mark.parametrize("order", ["", pytest.param("--backwards", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("order", ["", pytest.param("--backwards", marks=pytest.mark.long)])
 def test_each_compiled_by_a_process_of_its_own(tmp_path: Path, order: str):
     wrong, files = compile_apart(tmp_path, order)
     assert wrong == []
@@ -40,7 +40,7 @@ def test_each_compiled_by_a_process_of_its_own(tmp_path: Path, order: str):
     assert clashes(files) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_happens_where_processes_count_alike(tmp_path: Path):
     """What the test above would find: two kernels, and another function under one symbol."""
     names = ["numba_sort", "numba_argsort"]

@@ -181,8 +181,10 @@ def test_what_is_hardly_expected_hardly_counts(spec, corpus, seed):
     rng = np.random.default_rng(seed)
     one, other = (stats[rng.integers(candidates.start[:-1], candidates.start[1:])] for _ in "ab")
     winners, expected = one.sum(axis=0), one.sum(axis=0) + 1e-30 * other.sum(axis=0)
-    # Without any reference word an error rate is at most 1, with hardly any it has no bound.
-    lengths = [k for k, name in enumerate(metric.stat_names) if name.endswith("reference_length")]
+    # Without any reference word an error rate is at most 1, with hardly any it has no bound; and
+    # hardly any characters may all be right.
+    needed = ("reference_length", "hypothesis_char_1", "reference_char_1")
+    lengths = [k for k, name in enumerate(metric.stat_names) if name.endswith(needed)]
     assume((winners[lengths] > 0).all())
     assert float(metric.gain(expected)) == pytest.approx(float(metric.gain(winners)), abs=1e-4)
 

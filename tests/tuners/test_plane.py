@@ -15,6 +15,7 @@ from tunesmith.metrics.combination import Sum
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
 from tunesmith.search import plane as search
+from tunesmith.tuners import plane as tuner
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.plane import Plane
 
@@ -93,7 +94,9 @@ def test_a_start_that_nothing_beats_is_kept():
     ("metric", "bound"), [("bleu", 100.0), ("chrf", 100.0), (Sum(["bleu", "chrf"]), None)]
 )
 def test_a_stop_in_time_leaves_a_bound(monkeypatch, lists, three, metric, bound):
-    monkeypatch.setattr(search.time, "perf_counter", iter(range(10**6)).__next__)
+    ticks = itertools.count()
+    for module in (search, tuner):
+        monkeypatch.setattr(module, "working_seconds", ticks.__next__)
     monkeypatch.setattr(search, "PIECE", 8)
     tuning = TuningSet(lists, metric)
     with threads(1):
@@ -108,7 +111,9 @@ def test_a_stop_in_time_leaves_a_bound(monkeypatch, lists, three, metric, bound)
 
 
 def test_the_bound_of_a_sum_is_the_oracle(monkeypatch):
-    monkeypatch.setattr(search.time, "perf_counter", iter(range(10**6)).__next__)
+    ticks = itertools.count()
+    for module in (search, tuner):
+        monkeypatch.setattr(module, "working_seconds", ticks.__next__)
     rng = np.random.default_rng(2)
     blocks = [rng.normal(size=(6, 3)).tolist() for _ in range(10)]
     values = [rng.integers(0, 100, 6).tolist() for _ in blocks]
