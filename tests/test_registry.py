@@ -151,6 +151,7 @@ print(metric.name, metric.signature(), *metric.stats("a b c", []))
 """
 
 
+@pytest.mark.long
 def test_an_object_of_a_file_s_class_can_be_sent_to_another_process(tmp_path):
     (tmp_path / "my.py").write_text(GOOD)
     metric = METRICS.create(f"{tmp_path / 'my.py'}:Words:most=1")
@@ -201,6 +202,7 @@ def test_a_name_that_comes_with_us_is_not_taken_over():
     assert METRICS.create("bleu").stat_names[0] == "length"
 
 
+@pytest.mark.long
 def test_a_name_imports_the_file_that_is_called_so_and_no_other() -> None:
     code = """
 import sys

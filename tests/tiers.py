@@ -10,7 +10,7 @@ import numba
 from hypothesis import HealthCheck, settings
 
 #: In the first tier, one in so many of the examples of a property is tried.
-PART = 5
+PART = 10
 #: But no fewer than these, where there are so many.
 FEWEST = 5
 

@@ -24,6 +24,8 @@ from tunesmith.io.write import write
 from .conftest import Run
 from .support import LISTS, python
 
+pytestmark = pytest.mark.long
+
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]
 
@@ -180,7 +182,6 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 def test_bombs(tmp_path: Path, weights: Path) -> None:
     for name, made in BOMBS.items():
@@ -249,7 +250,6 @@ for path in map(Path, sys.argv[1:]):
 """
 
 
-@pytest.mark.long
 def test_damaged_binary_files(tmp_path: Path) -> None:
     whole = table(["a b", "a", "c d e"])
     files = {

@@ -405,6 +405,7 @@ def test_texts_whose_lines_end_in_cr_alone(
     refused("tune", "--candidates", lists, "--references", bad, file=bad, line=1)
 
 
+@pytest.mark.long
 def test_ten_thousand_groups_of_one(cli: Run, make: Make) -> None:
     texts = [f"a b c d{i}" for i in range(10_000)]
     lists = make("many", "".join(f"{i} ||| {t} ||| f= {i}\n" for i, t in enumerate(texts)))

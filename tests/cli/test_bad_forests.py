@@ -13,6 +13,8 @@ import pytest
 from .conftest import Run
 from .support import PREFIX
 
+pytestmark = pytest.mark.long
+
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]
 
@@ -240,7 +242,6 @@ def test_every_line_missing_or_twice(cli: Run, make: Make, form: str) -> None:
 NUMBER = re.compile(r"(?<![\w.])-?\d+(\.\d+)?(?![\w.])")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("form", TEXTS)
 def test_every_number_changed(cli: Run, make: Make, form: str) -> None:
     text = TEXTS[form]

@@ -20,6 +20,8 @@ from .conftest import Run
 from .format_cases import BARS, SAMPLES, Sample, one
 from .support import PREFIX, files_below
 
+pytestmark = pytest.mark.long
+
 Refused = Callable[..., str]
 
 

@@ -14,6 +14,8 @@ import sacrebleu.metrics
 from .conftest import Run
 from .support import bleu
 
+pytestmark = pytest.mark.long
+
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]
 

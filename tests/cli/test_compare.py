@@ -43,6 +43,7 @@ def runs(folder: Path, name: str, ending: str = "", count: int = 3) -> str:
     return f"{name}=" + ",".join(f"{folder}/{name}.{k}{ending}" for k in range(1, count + 1))
 
 
+@pytest.mark.long
 def test_outputs_and_weights_come_to_the_same(cli: Run, results: Path) -> None:
     systems = [("--system", runs(results, n)) for n in ("mert", "pro")]
     given = [word for pair in systems for word in pair]
@@ -168,6 +169,7 @@ def test_scores_of_a_model_that_were_tuned_for(cli: Run, make: Make) -> None:
     assert "metric bias" in found.err
 
 
+@pytest.mark.long
 def test_weights_that_were_tuned_on_what_they_are_compared_on(cli: Run, tmp_path: Path) -> None:
     given, others = (
         ("--candidates", BUNDLED / f"{which}.nbest.gz", "--references", BUNDLED / f"{which}.ref")

@@ -335,12 +335,14 @@ def test_several_language_models(
     assert float(values["Second"]) == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.long
 def test_lexical_features(cli: Run, parts: list[str], make: Make) -> None:
     weights = make("w.json", json.dumps({**WEIGHTS, "lex(haus,home)": 5.0}))
     options = ("--lexical", 100, "--weights", weights, "--input", make("i", "haus\n"))
     assert cli("decode", *parts, *options).lines() == ["home"]
 
 
+@pytest.mark.long
 def test_a_model_that_was_trained(cli: Run, make: Make, tmp_path: Path) -> None:
     source = make("s", "das haus\ndas alte haus\nein haus\n")
     target = make("t", "the house\nthe old house\na house\n")

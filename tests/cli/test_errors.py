@@ -119,6 +119,7 @@ def test_truncated_gzip_beyond_the_first_block(reading: Refused, make: Make) -> 
     assert "trunc" in reading(path, file=path)
 
 
+@pytest.mark.long
 def test_expansion_has_a_limit(refused: Refused, weights: Path, make: Make) -> None:
     path = make("bomb.gz", gzip.compress(b"0 ||| a ||| f= 1\n" + b"\n" * (70 << 20), 9))
     said = refused("rerank", "--candidates", path, "--weights", weights, file=path)
@@ -316,6 +317,7 @@ def test_second_file_is_empty(reading: Refused, lists: Path, make: Make) -> None
     assert "empty" in reading(lists, path, file=path)
 
 
+@pytest.mark.long
 def test_missing_file(reading: Refused, tmp_path: Path) -> None:
     path = tmp_path / "missing"
     assert "no such file" in reading(path, file=path)

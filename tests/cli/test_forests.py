@@ -96,6 +96,7 @@ def ranked(record: dict[str, Any]) -> list[tuple[float, str]]:
     return sorted(((score, text) for text, score in best.items()), reverse=True)
 
 
+@pytest.mark.long
 def test_rerank_writes_the_best_of_all_derivations(cli: Run, few: Path) -> None:
     found = cli("rerank", "--forests", few / "f.jsonl", "--weights", few / "w.json").lines()
     for record, text in zip(records_of(few), found, strict=True):
@@ -122,6 +123,7 @@ def test_rerank_writes_the_best_distinct_texts(cli: Run, few: Path) -> None:
     assert converted == lines
 
 
+@pytest.mark.long
 def test_evaluate_scores_what_rerank_writes(cli: Run, few: Path) -> None:
     given = ("--forests", few / "f.jsonl", "--weights", few / "w.json")
     texts = cli("rerank", *given).lines()
@@ -238,6 +240,7 @@ def test_what_a_format_has_no_place_for_is_told(cli: Run, few: Path, tmp_path: P
     assert own.json()["score"] == other.json()["score"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["posterior:0.05", "beam:0.5", "beam:0", "density:2"])
 def test_pruning_keeps_the_best(cli: Run, few: Path, tmp_path: Path, how: str) -> None:
     first = ("--forests", few / "f.jsonl", "--weights", few / "w.json")
@@ -254,6 +257,7 @@ def test_pruning_keeps_the_best(cli: Run, few: Path, tmp_path: Path, how: str) -
         assert [len({" ".join(w) for w, _ in trees(record)}) for record in after] >= equal
 
 
+@pytest.mark.long
 def test_little_memory_gives_the_same(
     cli: Run, few: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -61,6 +61,7 @@ def test_tune_refuses(refused: Refused, real: list[object]) -> None:
     assert "time_limit is 0" in refused(*plane, "--keep", "LM0", "--time-limit", "0")
 
 
+@pytest.mark.long
 def test_map_as_text_and_file(cli: Run, maps: list[object], tmp_path: Path) -> None:
     out = tmp_path / "map.json"
     options = [*maps, "--plane", "f,g", "--range", "-2:2,-1:3"]

@@ -137,6 +137,7 @@ def test_what_tune_says_of_its_inputs(cli, made, tmp_path):
     assert {file["path"] for file in found["data"]} >= {*inputs["tune"]["candidates"]}
 
 
+@pytest.mark.long
 def test_a_test_set_that_is_scored_again_is_counted(cli, made, tmp_path):
     out = tmp_path / "w.json"
 

@@ -183,6 +183,7 @@ def test_compressed_in_several_members(
 # All candidates
 
 
+@pytest.mark.long
 def test_nbest_keeps_every_candidate(rerank: Rerank, bundled: Path) -> None:
     paths = bundled / "test.nbest.gz", bundled / "weights.final"
     lines = rerank(*paths, "--nbest")

@@ -136,6 +136,7 @@ def test_a_range_cuts_the_line(cli: Run, good: list[object]) -> None:
     assert 1.5 <= held["best"]["low"] <= held["best"]["at"] <= held["best"]["high"] <= 3.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["html", "png", "svg", "pdf", "json"])
 def test_out(cli: Run, good: list[object], tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"surface.{ending}"
@@ -179,6 +180,7 @@ def test_names_that_do_not_match_are_warned_of(cli: Run, good: list[object], mak
     )
 
 
+@pytest.mark.long
 def test_the_bundled_lists(cli: Run, bundled: Path, tmp_path: Path) -> None:
     arguments = ["--candidates", bundled / "tune.nbest.gz", "--references", bundled / "tune.ref",
                  "--weights", bundled / "weights.initial"]  # fmt: skip

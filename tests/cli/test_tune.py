@@ -83,6 +83,7 @@ def mixed(make: Make) -> tuple[Path, Path]:
 # The object
 
 
+@pytest.mark.long
 def test_object(tune: Tune, cli: Run, bundled: Path, tmp_path: Path) -> None:
     start, out = bundled / "weights.initial", tmp_path / "result.json"
     files = {name: bundled / name for name in ("tune.nbest.gz", "tune.ref")}
@@ -138,6 +139,7 @@ def test_object(tune: Tune, cli: Run, bundled: Path, tmp_path: Path) -> None:
     assert found["score"] < found["oracle_score"] < 100
 
 
+@pytest.mark.long
 def test_without_a_start(tune: Tune, cli: Run, mixed: tuple[Path, Path], make: Make) -> None:
     found = tune(*mixed)
     references = mixed[1].read_text().splitlines()
@@ -333,6 +335,7 @@ def test_json_lines_change_nothing(tune: Tune, mixed: tuple[Path, Path], make: M
 # Weights files
 
 
+@pytest.mark.long
 def test_moses_weights_are_written_back(
     tune: Tune, cli: Run, bundled: Path, make: Make, tmp_path: Path
 ) -> None:
@@ -508,6 +511,7 @@ def test_weight_without_a_feature_is_kept(
 # The development set
 
 
+@pytest.mark.long
 def test_dev_is_reported_and_has_no_influence(
     tune: Tune, cli: Run, bundled: Path, make: Make
 ) -> None:

@@ -22,6 +22,8 @@ from .loop_support import Task
 from .support import Outcome, files_below, python, random_lists
 from .test_forests import few  # noqa: F401  (a fixture)
 
+pytestmark = pytest.mark.long
+
 Interrupt = Callable[..., None]
 
 #: Options that make a tuner quick, the step after which it is interrupted, and what it says then.

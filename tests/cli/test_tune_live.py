@@ -73,6 +73,7 @@ def same(found: dict, wanted: dict) -> None:
     assert {key: found[key] for key in keys} == {key: wanted[key] for key in keys}
 
 
+@pytest.mark.long
 def test_an_online_tuner_decodes_each_sentence_as_it_comes_to_it(cli: Run, arguments) -> None:
     found = cli(*arguments("--tuner", "mira", "--epochs", 2, "--json", "--quiet")).json()
     same(essence(found), by_python(MIRA(epochs=2)))
@@ -91,6 +92,7 @@ def test_the_table_has_a_row_for_each_epoch(cli: Run, arguments) -> None:
     assert "it ended: the limit of rounds" in "\n".join(lines)
 
 
+@pytest.mark.long
 def test_a_batch_tuner_tunes_on_forests(cli: Run, arguments) -> None:
     quick = ("--restarts", 1, "--walks", 0, "--rounds", 2, "--json", "--quiet")
     found = cli(*arguments(*quick)).json()
@@ -108,6 +110,7 @@ def test_how_forests_are_searched(cli: Run, arguments) -> None:
     assert "forests:kbest|kbest:3" in found["signature"]
 
 
+@pytest.mark.long
 def test_a_model_has_a_short_option(cli: Run, arguments) -> None:
     about = ("--tuner", "mira", "--epochs", 1, "--json", "--quiet")
     usual = cli(*arguments(*about)).json()
@@ -119,6 +122,7 @@ def test_a_model_has_a_short_option(cli: Run, arguments) -> None:
     assert "--decoder-model" not in shown
 
 
+@pytest.mark.long
 def test_taken_up_again(cli: Run, arguments, tmp_path: Path) -> None:
     run = tmp_path / "run"
     about = ("--tuner", "mira", "--work-dir", run, "--json")

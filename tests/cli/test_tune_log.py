@@ -40,6 +40,7 @@ def test_trackers_log_and_standard_output_is_the_result_alone(cli, arguments, tm
     assert (tmp_path / "ml" / "mlflow.db").exists()
 
 
+@pytest.mark.long
 def test_rounds_of_a_loop_are_logged_once_though_it_is_run_again(cli, tmp_path):
     task = Task.make(tmp_path)
     log = "--log", f"tensorboard:{tmp_path / 'tb'}", "--work-dir", tmp_path / "run", "--json"
@@ -66,6 +67,7 @@ def test_what_cannot_be_logged_to_is_said_first(cli, arguments, tmp_path, log, t
     assert found.err.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_tracker_that_fails_is_a_warning_in_the_result(cli, arguments):
     found = cli(*arguments, "--log", "mlflow:nothing://there")
     assert found.code == 0

@@ -82,6 +82,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict:
     return json.loads(out.read_text())
 
 
+@pytest.mark.long
 def test_the_result_is_that_of_python(task: Task, whole: dict) -> None:
     held = [" ".join(text.split()[1:]) for text in HELD]
     with pytest.warns(UserWarning, match="features without a weight"):
@@ -115,6 +116,7 @@ def test_scores_are_those_of_the_decoders_output(task: Task, whole: dict, make: 
 # State
 
 
+@pytest.mark.long
 def test_a_run_that_was_done_is_read(cli: Run, task: Task, whole: dict) -> None:
     run = task.path("run")
     first = cli(*task.arguments("--json", work_dir=run))
@@ -128,6 +130,7 @@ def test_a_run_that_was_done_is_read(cli: Run, task: Task, whole: dict) -> None:
     assert cli(*task.arguments("--json", "--quiet", work_dir=run)).err == ""
 
 
+@pytest.mark.long
 def test_options_that_change_no_step_may_be_others(cli: Run, task: Task, whole: dict) -> None:
     run = task.path("run")
     cli(*task.arguments(work_dir=run, rounds=1)).lines()
@@ -138,6 +141,7 @@ def test_options_that_change_no_step_may_be_others(cli: Run, task: Task, whole: 
     assert [one["chosen"] for one in last["rounds"]] == [False, False, True]
 
 
+@pytest.mark.long
 def test_jobs_change_nothing(cli: Run, task: Task, whole: dict) -> None:
     found = cli(*task.arguments("--json", "--quiet", jobs=2)).json()
     assert essence(found) == essence(whole)
@@ -195,6 +199,7 @@ def test_stopped_while_a_decoder_runs(
 # What is said and written
 
 
+@pytest.mark.long
 def test_a_line_a_round(cli: Run, task: Task, whole: dict) -> None:
     loud = cli(*task.arguments("--json", "--verbose"))
     lines = re.findall(r"^tunesmith: round (\d): output ([\d.]+), (\d+) new", loud.err, re.M)
@@ -203,6 +208,7 @@ def test_a_line_a_round(cli: Run, task: Task, whole: dict) -> None:
     assert essence(loud.json()) == essence(whole)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [80, 100])
 def test_the_table(
     cli: Run, task: Task, whole: dict, columns: int, monkeypatch: pytest.MonkeyPatch
@@ -224,6 +230,7 @@ def test_the_table(
     assert f"it ended: {whole['stopped']}" in [line.rstrip() for line in found]
 
 
+@pytest.mark.long
 def test_out_is_the_whole_result_or_weights(cli: Run, task: Task, make: Make) -> None:
     moses = make("start.weights", "# mine\nlm= 0.1\nlength= 1\n")
     result, weights, own = (task.path(name) for name in ("result.json", "new", "own"))
@@ -289,6 +296,7 @@ def test_decoders_are_listed(cli: Run) -> None:
     assert options >= {"command", "nbest-size", "jobs", "time-limit", "retries"}
 
 
+@pytest.mark.long
 def test_a_source_from_standard_input(cli: Run, task: Task, whole: dict) -> None:
     stdin = task.path("source").read_bytes()
     found = cli(*task.arguments("--json", "--quiet", source="-"), stdin=stdin).json()
@@ -320,6 +328,7 @@ def test_a_file_that_may_not_grow(cli: Run, task: Task, whole: dict) -> None:
 # A pool
 
 
+@pytest.mark.long
 def test_a_column_of_a_pool_is_no_feature(cli: Run, make: Make) -> None:
     """What is tuned for would tune itself; the same as on lists, when they hold all."""
     rows = ["id,text,f,g,right,wrong"]

@@ -59,6 +59,7 @@ def test_options_of_lists_want_none(refused: Refused, task: Task, option: str, r
     assert found.endswith(f"; {remedy}")
 
 
+@pytest.mark.long
 def test_options_that_a_decoder_lacks(refused: Refused, make: Make) -> None:
     own = make("own.py", "import tunesmith\nclass Own(tunesmith.Decoder):\n    pass\n")
     begin = ["tune", "--decoder", f"{own}:Own"]
@@ -159,6 +160,7 @@ def done(cli: Run, task: Task) -> dict:
     return cli(*task.arguments("--json", "--quiet", work_dir=task.path("run"))).json()
 
 
+@pytest.mark.long
 def test_another_run_is_refused(refused: Refused, task: Task, done: dict, make: Make) -> None:
     run = task.path("run")
     other = make("other", task.path("source").read_text().replace("a", "q"))
@@ -187,6 +189,7 @@ def test_a_program_that_has_changed_is_told(cli: Run, task: Task, done: dict) ->
     assert f"tunesmith: warning: {program} has changed since the run in " in found.err
 
 
+@pytest.mark.long
 def test_a_damaged_file(refused: Refused, cli: Run, task: Task, done: dict) -> None:
     for name in ("round-01/dev.arrow", "round-00/tuned.json"):
         path = task.path("run") / name
@@ -201,6 +204,7 @@ def test_a_damaged_file(refused: Refused, cli: Run, task: Task, done: dict) -> N
         assert essence(again.json()) == essence(done)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [1, 3, 6])
 def test_a_full_disk(cli: Run, task: Task, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     calls = []
@@ -221,6 +225,7 @@ def test_a_full_disk(cli: Run, task: Task, monkeypatch: pytest.MonkeyPatch, step
     assert essence(again) == essence(cli(*task.arguments("--json", "--quiet")).json())
 
 
+@pytest.mark.long
 def test_a_decoder_that_fails_is_quoted_and_goes_on(cli: Run, task: Task) -> None:
     """It fails in the first round; mended without a new command, it goes on."""
     mark = task.path("mark")

@@ -95,6 +95,7 @@ def test_restrictions_that_are_wrong(wrong: Refused, options: list[str], said: s
     assert said in wrong(*options)
 
 
+@pytest.mark.long
 def test_smoothing(tune: Tune) -> None:
     plain, mean, worst = (
         tune("--smoothing", kind, "--window", 4) for kind in ("none", "mean", "min")
@@ -139,6 +140,7 @@ def test_runs_and_scales_that_are_wrong(wrong: Refused, options: list[str], said
     assert said in wrong(*options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--normalise", "--normalize"])
 def test_normalise(tune: Tune, option: str) -> None:
     plain = tune()
@@ -154,6 +156,7 @@ def test_normalise(tune: Tune, option: str) -> None:
         assert signs == [w > 0 for w in plain["weights"].values()]
 
 
+@pytest.mark.long
 def test_dropped_features(cli: Run, base: list[object], tmp_path: Path, bundled: Path) -> None:
     out = tmp_path / "weights"
     dev = ["--dev-candidates", bundled / "test.nbest.gz", "--dev-references", bundled / "test.ref"]

@@ -20,6 +20,8 @@ from .support import (
     random_lists,
 )
 
+pytestmark = pytest.mark.long
+
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]
 Tune = Callable[..., dict[str, Any]]

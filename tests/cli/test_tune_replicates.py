@@ -31,6 +31,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
     return given
 
 
+@pytest.mark.long
 def test_runs_are_those_of_their_seeds(cli: Run, few: list[object], tmp_path: Path) -> None:
     out = tmp_path / "w.json"
     found = cli("tune", *few, "--metric", "bleu", "--metric", "ter", "--replicates", 3, "--seed", 4,

@@ -72,6 +72,7 @@ def test_groups_whose_candidates_are_all_equal_score_1():
     assert module._normalised(np.array([2.0, 2.0, 1.0, 3.0]), 2).tolist() == [1.0, 1.0, 0.0, 1.0]
 
 
+@pytest.mark.long
 def test_features_are_uniform_and_weights_normal():
     candidates, _ = ts.synthetic(200, 50, 40, rng=5)
     dense = candidates.features.dense

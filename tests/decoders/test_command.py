@@ -72,6 +72,7 @@ def test_the_first_candidate_is_the_best_under_the_weights_that_it_got():
         check_decoded(found, SENTENCES[:3])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [FILES, STREAMS])
 def test_any_number_of_jobs_gives_the_same_bits(command):
     ids = [7, 3, "x", 0, 5, 1]

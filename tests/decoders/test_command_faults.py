@@ -254,12 +254,14 @@ except DecoderError as error:
     )
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_written_whole_is_told(tmp_path):
     done = limited(tmp_path, 2000)  # the input is too large
     assert "/input: file too large; free some space and start the same command" in done.stdout
     assert done.stdout.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_decoder_that_cannot_write_is_told(tmp_path):
     done = limited(tmp_path, 100)  # the list is too large, and the program says so or is killed
     assert "the decoder" in done.stdout

@@ -380,6 +380,7 @@ def test_the_configuration_knows_the_text_of_moses_ini(tmp_path):
     assert moses(tmp_path, nbest_size=9).configuration() != one
 
 
+@pytest.mark.long
 def test_the_loop_tunes_it(tmp_path):
     decoder = moses(tmp_path, jobs=2)
     texts = ["das haus ist klein", "ja", "ein mann geht heim", "ein mann ist klein"]

@@ -19,6 +19,8 @@ from tunesmith.loop.loop import Loop
 from tunesmith.testing.decoders import check_decoder
 from tunesmith.tuners.mert import MERT
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("thot.translation", reason="sil-thot is not installed")
 
 #: Weights that are no round numbers, and negative for one.
@@ -62,7 +64,6 @@ def raw(decoder, weights, sentences, n):
     return [decoder._decoder.translate_n(s.text, n) for s in sentences]
 
 
-@pytest.mark.long
 def test_it_keeps_the_rules_of_decoders(decoder, tune):
     check_decoder(decoder, tune.sentences[:6], SOME)
 
@@ -92,7 +93,6 @@ def test_the_first_candidate_is_the_translation(decoder, tune):
     assert sum(" ".join(b.target) == text for b, text in zip(best, first, strict=True)) >= 22
 
 
-@pytest.mark.long
 def test_it_is_the_same_each_time_and_after_other_weights(config, decoder, tune):
     first = lists(decoder.decode(SOME, tune.sentences))
     other = Weights(FEATURES, np.ones(8))
@@ -106,7 +106,6 @@ def test_it_is_the_same_each_time_and_after_other_weights(config, decoder, tune)
     again.close()
 
 
-@pytest.mark.long
 def test_the_scale_of_the_weights_does_not_matter_with_a_norm(config, decoder, tune):
     some = tune.sentences[:15]
     larger = Weights(FEATURES, 16 * SOME.vector)  # a power of 2, so that nothing is rounded
@@ -159,7 +158,6 @@ def test_only_blank_sentences(decoder):
     assert lists(decoder.decode(SOME, [Sentence(0, "")])) == [[("", (0.0,) * 8)]]
 
 
-@pytest.mark.long
 def test_negative_weights_are_taken(decoder, tune):
     for k in range(8):
         values = np.ones(8)
@@ -168,7 +166,6 @@ def test_negative_weights_are_taken(decoder, tune):
         check_decoded(decoded, tune.sentences[:5])
 
 
-@pytest.mark.long
 def test_the_loop_improves_what_thot_says(decoder, tune):
     sacrebleu = pytest.importorskip("sacrebleu")
     # To the end: in between, weights may be tuned to what the lists do not hold yet.

@@ -33,7 +33,8 @@ LONG = {
         for name in (
             *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
             *("plane", "plugins", "python", "report", "tracking", "tutorials/best-of-n"),
-            *("tutorials/moses-list", "tutorials/neural-nbest"),
+            *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
+            *("forests", "learning", "lp-mert", "thot"),
         )
     ),
 }

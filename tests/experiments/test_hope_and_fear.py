@@ -81,6 +81,7 @@ def test_every_run_is_kept_and_dev_chooses_the_epoch(done):
         assert len(row["test_stats"]) == 5
 
 
+@pytest.mark.long
 def test_scores_are_those_of_the_weights_that_were_chosen(done):
     runs = all_runs(TINY, PARTS)
     for one in (runs[0], runs[-1]):
@@ -102,6 +103,7 @@ def test_what_is_held_out_is_learnt_from_and_not_trained_on(done):
     assert len(trained) == 80 - 2
 
 
+@pytest.mark.long
 def test_what_is_there_is_not_run_again_and_comes_out_the_same(done):
     first, second, *_ = all_runs(TINY, PARTS)
     before = kept(done, first).stat().st_mtime_ns

@@ -119,6 +119,7 @@ def test_with_less_context_matches_may_be_missed_and_nothing_else(
     assert len(trees) == len(derivations(before.arrays))
 
 
+@pytest.mark.long
 def test_no_warning_where_all_is_seen() -> None:
     _, after = pair(1e6)
     held = [tuple(range(12)), (4, 0, 1, 3)]

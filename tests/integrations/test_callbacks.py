@@ -175,6 +175,7 @@ class TestMLflow:
         with open(path, encoding="utf-8") as file:
             assert json.load(file)["score"] == result.score
 
+    @pytest.mark.long
     def test_a_run_that_goes_on_is_one_run_without_repetitions(self, folder, name, tmp_path):
         loop(MLflowCallback(folder, name), 1, work_dir=tmp_path / "run")
         result = loop(MLflowCallback(folder, name), 3, work_dir=tmp_path / "run")
@@ -194,6 +195,7 @@ class TestMLflow:
         for feature in ("a b", "größe", "a_b"):
             assert logged[f"weights/{feature}"] == result.weights[feature]
 
+    @pytest.mark.long
     def test_the_active_run_is_logged_to_and_stays_open(self, folder, name):
         import mlflow
 
@@ -307,6 +309,7 @@ class TestWandb:
                     found.setdefault(key, {})[row["_step"]] = value
         return found
 
+    @pytest.mark.long
     def test_rounds_are_in_the_offline_file(self, tmp_path):
         result = loop(WandbCallback("toys", dir=tmp_path))
         found = self.history(tmp_path)

@@ -26,6 +26,8 @@ from tunesmith.integrations.sil_machine import TunesmithParameterTuner, use_tune
 from tunesmith.metrics.chrf import CHRF
 from tunesmith.tuners.mert import MERT
 
+pytestmark = pytest.mark.long
+
 QUICK = MERT(restarts=2, bound=BOUNDS, fix=("SourceJump=0",))
 
 
@@ -74,7 +76,6 @@ def corpus(text):
     return sides[0].align_rows(sides[1])
 
 
-@pytest.mark.long
 def test_tuning_a_model_in_place_of_its_own_tuner(config, text):
     seen = []
     tuner, tuned, stats = tuned_on(config, text, seen=seen)
@@ -87,7 +88,6 @@ def test_tuning_a_model_in_place_of_its_own_tuner(config, text):
     assert list(stats.metrics) == ["bleu"]
 
 
-@pytest.mark.long
 def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatch):
     searched, plain = [], ThotDecoder._set
 
@@ -116,7 +116,6 @@ def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatc
     assert compute_bleu(first, held) < stats.metrics["bleu"]
 
 
-@pytest.mark.long
 def test_another_metric_is_told_beside_bleu(config, text):
     _, tuned, stats = tuned_on(config, text, "chrf")
     held = [target for _, target in text]
@@ -132,7 +131,6 @@ def test_another_metric_is_told_beside_bleu(config, text):
     assert sorted(stats.metrics) == ["bleu", "chrf"]
 
 
-@pytest.mark.long
 def test_sentences_that_are_too_long_for_thot_are_left_out(config, text):
     plain, expected, stats = tuned_on(config, text)
     long = (["die"] * 201, ["the"] * 201)
@@ -146,7 +144,6 @@ def test_sentences_that_are_too_long_for_thot_are_left_out(config, text):
         tuned_on(config, [long])
 
 
-@pytest.mark.long
 def test_in_a_trainer_from_text_to_model(tmp_path):
     config = tmp_path / "smt.cfg"
     config.write_text("-tm tm/src_trg\n-lm lm/trg.lm\n-tmw 1 1 1 1 1 1 1 0\n")

@@ -286,6 +286,7 @@ class TestErrors:
         with pytest.raises(ValueError, match=r"two columns are called 'a'|unique column names"):
             LinearReranker().fit(frame, [0.0, 1, 0, 1], [0, 0, 1, 1])
 
+    @pytest.mark.long
     def test_the_extra_may_be_missing(self):
         code = (
             "import sys; sys.modules['sklearn'] = None\n"

@@ -46,6 +46,7 @@ def test_a_set_comes_back_with_the_same_bits(tmp_path_factory, seed, references,
     assert found.features.dense.tobytes() == made.features.dense.tobytes()
 
 
+@pytest.mark.long
 def test_it_is_mapped_and_never_changed(tmp_path):
     path = write(random_set(1), tmp_path / "set.arrow")
     before = path.read_bytes()
@@ -86,6 +87,7 @@ def test_the_file_has_the_schema_and_one_record_batch(tmp_path):
         assert opened.num_record_batches == 1
 
 
+@pytest.mark.long
 def test_it_tunes_to_the_same_bits_as_the_text(tmp_path, bundled):
     lists = ts.read(bundled / "tune.nbest.gz", bundled / "tune.ref")
     mapped = ts.read(write(lists, tmp_path / "set.arrow"))
@@ -160,6 +162,7 @@ def test_damage_is_an_error_or_harmless(tmp_path_factory, seed, data):
     assert len([found.text(i) for i in range(len(found))]) == len(found)
 
 
+@pytest.mark.long
 def test_neither_writing_nor_reading_copies_the_features(tmp_path):
     made, _ = ts.synthetic(100, 500, 200)
     size = made.features.dense.nbytes
@@ -268,6 +271,7 @@ def test_ids_are_kept_or_refused(tmp_path):
             write(made, path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_a_compressed_table_that_expands_without_bound_is_refused(
     tmp_path, monkeypatch, compression

@@ -74,6 +74,7 @@ def test_formats_that_count_have_no_place_for_other_ids() -> None:
         check_ids([0, 2], "plf", "arrow")
 
 
+@pytest.mark.long
 def test_formats_by_ending(tmp_path) -> None:
     assert forest_format_of("a.arrow") == "arrow"
     assert forest_format_of("a.jsonl.gz") == "cdec-forest"

@@ -63,6 +63,7 @@ def parse_by_hand(lines) -> dict:
     return found
 
 
+@pytest.mark.long
 def test_real_lists_are_read_value_for_value(bundled):
     with gzip.open(bundled / "tune.nbest.gz", "rt") as file:
         lines = file.readlines()
@@ -176,6 +177,7 @@ def test_two_features_of_one_name():
         collect("0 ||| a ||| f= 1 2 f_1= 3 ||| 0\n")
 
 
+@pytest.mark.long
 def test_what_is_written_reads_back(bundled):
     found = read(bundled / "test.nbest.gz")
     order, scores = ranking(found, np.linspace(-1, 1, 14))

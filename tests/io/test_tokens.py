@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ def test_tokens_are_those_of_str_split(lines, ended):
     ]
 
 
+@pytest.mark.long
 def test_white_space_is_that_of_python_for_every_character():
     for code in range(1, sys.maxunicode + 1):
         if 0xD800 <= code < 0xE000:

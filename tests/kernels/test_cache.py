@@ -241,6 +241,7 @@ def test_what_else_is_in_the_folder_stays(modules: Modules, own_folder: Path):
     assert [one.name for one in own_folder.iterdir()] == ["mine"]
 
 
+@pytest.mark.long
 def test_fingerprints_do_not_depend_on_the_process():
     program = (
         "from tunesmith.inference.envelope import envelope\n"

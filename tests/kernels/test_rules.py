@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import tunesmith
 
 SOURCE = Path(tunesmith.__file__).parent
@@ -54,10 +56,12 @@ def called(function: ast.FunctionDef) -> list[tuple[str, int]]:
     return found
 
 
+@pytest.mark.long
 def test_kernels_are_found():
     assert len(kernels()) > 400
 
 
+@pytest.mark.long
 def test_sorting_is_ours():
     wrong = [
         f"{path.relative_to(SOURCE)}:{line}: {name}"
@@ -68,6 +72,7 @@ def test_sorting_is_ours():
     assert wrong == [], "use tunesmith.sorting"
 
 
+@pytest.mark.long
 def test_arrays_are_copied_by_our_kernels():
     """With an array that is assigned to a slice numba compiles its errors about shapes."""
     wrong = []

@@ -26,6 +26,8 @@ from tunesmith.tuners.arow import AROW
 from tunesmith.tuners.mert import MERT
 from tunesmith.tuners.mira import MIRA
 
+pytestmark = pytest.mark.long
+
 TUNE, DEV = Inputs.of(*sentences(11, 1)), Inputs.of(*sentences(6, 2))
 ENGLISH = [
     "the house is small",
@@ -201,7 +203,6 @@ def test_words_are_numbered_as_they_come_however_forests_are_cut():
     assert vocabularies[0] == tuple(dict.fromkeys(said))
 
 
-@pytest.mark.long
 def test_forests_that_were_made_are_not_sent():
     tuning = LiveTuning(DecodedSentences(Portable(), TUNE), Portable().start())
     sent = len(pickle.dumps(tuning))

@@ -135,6 +135,7 @@ def found():
     )
 
 
+@pytest.mark.long
 def test_scores_are_those_of_the_decoders_output(found):
     for one in found.rounds:
         for key, inputs in {"score": TUNE, "dev_score": DEV, "test_score": TEST}.items():

@@ -33,6 +33,8 @@ from tunesmith.tuners.mira import MIRA
 from tunesmith.tuners.perceptron import Perceptron
 from tunesmith.tuners.sgd import SGD
 
+pytestmark = pytest.mark.long
+
 TUNE = Inputs.of(*sentences(10, 1))
 DEV = Inputs.of(*sentences(6, 2))
 TEST = Inputs.of(*sentences(5, 3))
@@ -187,7 +189,6 @@ class Stopping(ForestToy):
         return super().forests(weights, asked)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "tuner",
     [TUNERS[1], TUNERS[4], OTHERS[1]],
@@ -207,7 +208,6 @@ def test_taken_up_again_it_comes_to_the_same(tmp_path, tuner):
         assert plain(again) == wanted
 
 
-@pytest.mark.long
 def test_killed_and_taken_up_again_in_another_process(tmp_path):
     if not sys.platform.startswith("linux"):
         pytest.skip("needs fork and SIGKILL")
@@ -284,7 +284,6 @@ def test_an_objective_that_does_not_say_what_it_remembers(tmp_path, monkeypatch)
         Loop().run(ForestToy(), tuner.changed(epochs=2), TUNE, work_dir=tmp_path)
 
 
-@pytest.mark.long
 def test_nothing_is_kept_of_a_sentence(monkeypatch):
     """Forests of single sentences go, and those that told what is usual."""
     import gc

@@ -118,6 +118,7 @@ def test_it_ends_when_nothing_is_new():
     assert len(result.rounds) == 2
 
 
+@pytest.mark.long
 def test_tuners_that_take_steps_go_on_without_new_candidates():
     """All candidates are there from the first round on, and the weights are far from the best."""
     toy = Toy(nbest_size=100)

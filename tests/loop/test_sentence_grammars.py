@@ -27,6 +27,7 @@ def sets(tmp_path_factory):
     return files, Inputs.of(lines[:2], wanted[:2]), Inputs.of(lines[2:], wanted[2:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tune_on", ["lists", "forests"])
 def test_batch_tuners(sets, tune_on):
     files, tune, test = sets

@@ -102,6 +102,7 @@ def test_tokenizers_of_sacrebleu(tokenize, lowercase):
     assert tuning.score(tuning.candidates.start[:-1]) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.long
 def test_reference_lengths_by_hand():
     corpus = [(["a b c d"], ["a b", "a b c d e f", "a b c"])]
     lengths = {

@@ -71,6 +71,7 @@ def test_any_characters_at_all(texts, whitespace):
     assert found.tolist() == expect(theirs, texts[0], texts[1:])
 
 
+@pytest.mark.long
 def test_statistics_by_hand():
     metric = CHRF(char_order=2, word_order=1)
     assert metric.stat_names == (
@@ -137,6 +138,7 @@ def test_real_lists(shared_data):
     compare_sample(read(folder / "run5.nbest.gz", folder / "val.ref"), 2000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["chrf", "chrf++"])
 def test_mert_raises_it_and_reports_what_sacrebleu_finds(bundled, name):
     candidates = read(bundled / "tune.nbest.gz", bundled / "tune.ref")

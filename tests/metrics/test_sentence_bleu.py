@@ -217,6 +217,7 @@ def test_each_row_of_tables_2_and_3_is_a_setting():
     assert len(set(scores[:6])) == 6
 
 
+@pytest.mark.long
 def test_scores_of_any_shape_and_of_pseudo_documents():
     metric = SentenceBLEU(smoothing="lin-och", grounded=True)
     rng = np.random.default_rng(0)

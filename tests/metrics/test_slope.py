@@ -245,6 +245,7 @@ def test_without_a_reference_word_an_error_counts_up_to_one(spec):
     assert metric.slope(sums)[:, 0].tolist() == [-1.0, -1.0, 0.0, 0.0]
 
 
+@pytest.mark.long
 def test_kernels_give_the_same_interpreted():
     rng = np.random.default_rng(1)
     rows = rng.uniform(0, 3, (50, 12)) * (rng.random((50, 12)) < 0.9)

@@ -185,6 +185,7 @@ def test_edits_by_hand():
     assert TER().score(np.array([[3, 4], [2, 0], [0, 0]])).tolist() == [75, 100, 0]
 
 
+@pytest.mark.long
 def test_lower_case_of_a_word_is_that_in_its_text():
     # Vocabularies are lower-cased word by word, references once.
     for character in map(chr, range(sys.maxunicode + 1)):
@@ -221,6 +222,7 @@ def compare_sample(candidates, count: int) -> None:
         assert stats[i].tolist() == expected
 
 
+@pytest.mark.long
 def test_bundled_lists(bundled):
     compare_sample(read(bundled / "tune.nbest.gz", bundled / "tune.ref"), 500)
 
@@ -230,6 +232,7 @@ def test_real_lists(shared_data):
     compare_sample(read(folder / "run5.nbest.gz", folder / "val.ref"), 2000)
 
 
+@pytest.mark.long
 def test_mert_lowers_it_and_reports_what_sacrebleu_finds(bundled):
     candidates = read(bundled / "tune.nbest.gz", bundled / "tune.ref")
     start = read_weights(bundled / "weights.initial").weights

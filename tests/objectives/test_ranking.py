@@ -152,6 +152,7 @@ def test_weights_are_finite_for_any_size_of_features(learner, seed, strength):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.long
 def test_many_threads_give_the_same_bits():
     # Long enough for BLAS to share out.
     rng = np.random.default_rng(7)

@@ -104,6 +104,7 @@ def test_data_are_sent_once(engine):
     assert engine_work.Large.packed == 2 * is_remote
 
 
+@pytest.mark.long
 def test_data_that_are_gone_are_let_go(remote):
     large = engine_work.Large(np.arange(50_000.0))
     before = len(remote._shelf.blocks)
@@ -255,11 +256,13 @@ def test_a_call_too_many_is_refused(engine):
     actors.close()
 
 
+@pytest.mark.long
 def test_a_piece_whose_worker_dies_is_done_again(remote, tmp_path):
     assert remote.map(engine_work.dying_once, str(tmp_path), range(3)) == [0, 1, 2]
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.long
 def test_a_piece_whose_worker_hangs_is_done_again(remote, tmp_path, monkeypatch):
     remote.map(engine_work.added, 0.0, range(2))
     mark, losses = tmp_path / "5.begun", dict(remote.losses)
@@ -267,6 +270,7 @@ def test_a_piece_whose_worker_hangs_is_done_again(remote, tmp_path, monkeypatch)
     assert remote.map(engine_work.hanging_once, str(tmp_path), [5]) == [5]
 
 
+@pytest.mark.long
 def test_a_piece_that_ends_every_worker_is_named(remote):
     with pytest.raises(TunesmithError, match=r"^piece 4 of 6 ended 3 workers \(.*\); give") as one:
         remote.map(engine_work.deadly, 3, range(6))
@@ -274,6 +278,7 @@ def test_a_piece_that_ends_every_worker_is_named(remote):
     assert remote.map(engine_work.deadly, None, range(6)) == list(range(6))
 
 
+@pytest.mark.long
 def test_workers_killed_at_random_lose_nothing(remote, tmp_path):
     done = threading.Event()
     killed = set()
@@ -299,6 +304,7 @@ def test_workers_killed_at_random_lose_nothing(remote, tmp_path):
     assert len(killed) == 2
 
 
+@pytest.mark.long
 def test_actors_of_a_dead_worker_are_lost(remote):
     actors = remote.actors(engine_work.Counter, None, [0, 10, 20, 30])  # 0 and 2 live together
     actors.call(0, "die")
@@ -316,6 +322,7 @@ def test_actors_of_a_dead_worker_are_lost(remote):
     actors.close()
 
 
+@pytest.mark.long
 def test_an_actor_that_hangs_is_lost(remote, monkeypatch):
     actors = remote.actors(engine_work.Counter, None, [0, 10])
     actors.call(1, "hang")
@@ -329,12 +336,14 @@ def test_an_actor_that_hangs_is_lost(remote, monkeypatch):
     actors.close()
 
 
+@pytest.mark.long
 def test_an_actor_that_cannot_be_made_is_named(remote):
     with pytest.raises(TunesmithError, match=r"actor 1 ended 3 workers .*, or work in threads$"):
         remote.actors(engine_work.Deadly, 10, [0, 10])
     assert remote.map(engine_work.added, 0.0, [1]) == [1.0]
 
 
+@pytest.mark.long
 def test_workers_have_a_part_of_the_machine(remote, monkeypatch):
     monkeypatch.setenv("TUNESMITH_MEMORY", "1G")
     remote.close()  # they have it from when they start

@@ -86,6 +86,7 @@ def test_pieces_within_pieces_have_threads_of_their_own():
             assert mine not in {other for _, other in found}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_child_starts_threads_of_its_own():
     code = """

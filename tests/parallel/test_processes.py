@@ -74,6 +74,7 @@ def test_workers_end_with_the_engine():
     assert_ends(worker)
 
 
+@pytest.mark.long
 def test_an_engine_that_was_closed_can_be_used_again():
     engine = ProcessEngine(1)
     data = np.ones(50_000)
@@ -108,6 +109,7 @@ def test_many_pieces_have_more_time_than_one(engine, tmp_path, monkeypatch):
     assert engine.map(engine_work.asleep, str(tmp_path), pieces) == [worker] * len(pieces)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="there is no program sleep")
 def test_what_a_killed_worker_has_started_ends(engine):
     ((worker, program),) = engine.map(engine_work.starting, None, [0])
@@ -225,6 +227,7 @@ def test_workers_that_do_not_start_in_time_are_reported(monkeypatch):
         assert sum(engine.losses.values()) == 2
 
 
+@pytest.mark.long
 def test_other_versions_are_refused(monkeypatch):
     other = {**remote.versions(), "numpy": "0.1"}
     monkeypatch.setattr(remote, "versions", lambda: other)
@@ -275,6 +278,7 @@ def test_a_disk_that_is_full_is_reported(monkeypatch):
         engine.map(engine_work.added, np.zeros(1_000_000), range(3))
 
 
+@pytest.mark.long
 def test_a_limit_of_open_files_is_reported(monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.EMFILE, "Too many open files")

@@ -48,6 +48,8 @@ from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.processes import ProcessEngine
 
+pytestmark = pytest.mark.long
+
 FEATURES, WORDS = 3, 4
 
 
@@ -318,7 +320,6 @@ def test_runs_are_made_apart(processes):
     assert settings_of(engine) == [3]
 
 
-@pytest.mark.long
 def test_what_a_race_notes_stays_here():
     problem = text_problem(8, groups=25)
     tuner = ts.Auto(contender=("mert:restarts=1", "batch-mira:passes=2"))

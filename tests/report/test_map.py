@@ -40,6 +40,7 @@ def score_at(blocks, values, weights):
 WEIGHTS = {"f0": 0.5, "f1": -1.0, "f2": 0.7}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", [None, Loss()])
 def test_pixels_are_those_of_a_dense_scan(metric):
     blocks, values, tuning = problem(metric=metric)
@@ -139,6 +140,7 @@ def test_what_is_refused():
         metric_map(tuning, WEIGHTS, ["f0", "f1"], window=((0.0, 1.0), (2.0, 1.0)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", [None, ((10.0, 11.0), (20.0, 21.0))])
 @pytest.mark.parametrize("ending", MAGIC)
 def test_a_picture_is_written(tmp_path, ending, window):
@@ -172,6 +174,7 @@ def test_a_page_shows_the_same_numbers():
     assert (marks[0].x[0], marks[0].y[0]) == (0.5, -1.0)
 
 
+@pytest.mark.long
 def test_names_cannot_become_part_of_a_page(tmp_path):
     _, _, tuning = problem()
     found = metric_map(tuning, WEIGHTS, ["f0", "f1"], size=SMALL)

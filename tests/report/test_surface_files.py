@@ -22,6 +22,8 @@ from tunesmith.report import surface_html, surface_static
 from tunesmith.report.surface import error_surface
 from tunesmith.report.surface_files import kind_of, write_surface
 
+pytestmark = pytest.mark.long
+
 LINES = [[0.0, 0.0], [1.0, -2.0], [2.0, -8.0]]
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-", "html": b"<!doctype html>"}
 
@@ -51,7 +53,6 @@ def png_size(path):
 # Every kind of file
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("ending", "weight"),
     [("png", 0.0), ("png", 2.0), ("png", 7.0), *((ending, 3.0) for ending in MAGIC)],
@@ -86,7 +87,6 @@ def test_a_feature_that_changes_nothing_can_be_drawn(tmp_path, ending):
     assert path.stat().st_size > 1000
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "html"])
 def test_the_same_surface_is_the_same_bytes(tmp_path, ending):
     paths = [tmp_path / f"{k}.{ending}" for k in range(2)]
@@ -104,7 +104,6 @@ def test_json_is_the_object(tmp_path):
 # Static pictures
 
 
-@pytest.mark.long
 def test_a_picture_grows_with_its_rows(tmp_path):
     one, four = tmp_path / "one.png", tmp_path / "four.png"
     write_surface(surface_at(), one)
@@ -135,7 +134,6 @@ def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
         assert wanted in texts
 
 
-@pytest.mark.long
 def test_names_are_drawn_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setitem(surface_static.STYLE, "svg.fonttype", "none")
     features = Features(("a$^$", "特徴"), np.array([[0.0, 1.0], [0.0, -1.0]]), (), _nothing(2))
@@ -179,7 +177,6 @@ def test_a_page_needs_nothing_else(tmp_path):
     assert "along f0: 2 breakpoints" in text
 
 
-@pytest.mark.long
 def test_names_in_a_page_are_text(tmp_path):
     name = "</script><script>alert(1)</script><b>"
     features = Features((name,), np.array([[0.0, 1.0, 2.0]]), (), _nothing(3))

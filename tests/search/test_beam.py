@@ -61,6 +61,7 @@ def test_it_is_never_worse_than_its_start(seed, beam, tries):
     assert plain_loss(problem, found.vector, 1e-9) == found.loss
 
 
+@pytest.mark.long
 @compiled_only
 def test_it_improves_on_a_bad_start():
     problem = many_points(groups=30)
@@ -72,6 +73,7 @@ def test_it_improves_on_a_bad_start():
     assert found.tested > 0
 
 
+@pytest.mark.long
 @compiled_only
 def test_the_same_for_any_number_of_threads():
     problem = many_points(groups=20)

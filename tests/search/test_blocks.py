@@ -143,6 +143,7 @@ def test_the_best_vectors_of_blocks_are_assessed_on_all(seed):
         assert plain_loss(problem, one.vector, 1e-6) == one.loss >= bound.bound
 
 
+@pytest.mark.long
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 def test_the_same_for_any_number_of_threads(monkeypatch):
     small_steps(monkeypatch, 4, 100, 8, 50)

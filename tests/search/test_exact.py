@@ -147,6 +147,7 @@ def larger(groups, seed=1, size=20, width=6):
     return Problem.of(tuning_set(points, [rng.random(size).tolist() for _ in range(groups)]))
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("groups", [12, 30, 120])
 def test_the_same_for_any_number_of_threads(groups):

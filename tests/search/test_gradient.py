@@ -108,6 +108,7 @@ def test_gold_weights_are_found_through_correlated_features_of_unlike_sizes():
     assert cosine(mixed.T @ end.weights, gold.vector) > 0.99
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("metric", ["bleu", "wer", "ter", "chrf", "harmonic(bleu,chrf)"])
 def test_real_lists_are_climbed(bundled, metric):
@@ -130,6 +131,7 @@ def test_a_cost_is_climbed_as_its_opposite_is():
     assert climbed(gain)[2].weights.tobytes() == climbed(cost)[2].weights.tobytes()
 
 
+@pytest.mark.long
 @compiled
 def test_threads_change_no_bit():
     # Of several pieces of work.
@@ -273,6 +275,7 @@ def test_within_ranges_gradients_lead_higher_than_coordinates():
     assert by_gradient > by_coordinates
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.parametrize("kind", ["mean", "min"])
 def test_smoothed_objectives_are_climbed(kind):

@@ -148,6 +148,7 @@ def many_points(seed=1, groups=8, size=40, width=8):
     return Problem.of(tuning_set(blocks, [rng.random(size).tolist() for _ in range(groups)]))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
 def test_the_same_for_any_number_of_threads():
     results = []

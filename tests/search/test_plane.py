@@ -333,6 +333,7 @@ def test_it_stops_at_a_time_limit(monkeypatch):
     assert part.point.gain == hypotheses.point(part.point.weights).gain
 
 
+@pytest.mark.long
 @pytest.mark.skipif(INTERPRETED, reason="many walks")
 def test_what_was_not_remembered_is_looked_at_again(monkeypatch):
     hypotheses = ListHypotheses(problem(seed=4))

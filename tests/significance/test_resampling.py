@@ -57,6 +57,7 @@ def joint(of_sentence: list[Counter[float]]) -> dict[float, float]:
     return {value: count / total for value, count in found.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("runs", [(2, 2), (3, 3), (3, 2), (1, 2), (2, 1)])
 def test_every_shuffling_is_as_likely_as_it_should_be(runs: tuple[int, int]) -> None:
     first, second = powers(2, *runs)

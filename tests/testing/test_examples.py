@@ -77,6 +77,7 @@ def folder(tmp_path, bundled, monkeypatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PLUGINS)
 def test_an_example_is_short_shown_as_it_is_and_conforms(name):
     text = (EXAMPLES / name).read_text()
@@ -148,6 +149,7 @@ def test_the_lists_of_rules_are_complete():
         assert "\n".join(["", *rules, ""]) in PAGE
 
 
+@pytest.mark.long
 def test_the_example_in_python_runs(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     convert_to_tabbed()

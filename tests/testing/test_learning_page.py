@@ -33,6 +33,7 @@ def _selections_as_before():
         del sys.modules[name]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_selections_as_before")
 def test_a_part_of_ones_own_runs_as_the_page_says(tmp_path, bundled, monkeypatch, capsys):
     for path in bundled.glob("*"):
@@ -55,6 +56,7 @@ def test_a_part_of_ones_own_runs_as_the_page_says(tmp_path, bundled, monkeypatch
     assert capsys.readouterr().out != with_all
 
 
+@pytest.mark.long
 def test_every_objective_and_tuner_is_on_the_page():
     names = set(re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE))
     assert {*PRESETS} <= names

@@ -16,7 +16,13 @@ from tunesmith.testing import ConformanceError, NotApplicable, check_tuner, tune
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.mert import MERT
 
-BUILT_IN = [check for name in TUNERS.names() for check in tuner_checks(TUNERS.get(name))]
+#: One of those that climb, of those that learn from pairs, and of those that learn on the way.
+QUICK = ("mert", "pro", "mira")
+BUILT_IN = [
+    check if name in QUICK else pytest.param(check, marks=pytest.mark.long)
+    for name in TUNERS.names()
+    for check in tuner_checks(TUNERS.get(name))
+]
 
 
 @pytest.mark.parametrize("check", BUILT_IN)
@@ -24,11 +30,13 @@ def test_built_in_tuners_conform(check):
     check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directions", ["powell", "random"])
 def test_mert_with_options_conforms(directions):
     check_tuner(MERT(restarts=1, walks=0, directions=directions))
 
 
+@pytest.mark.long
 def test_smoothed_mert_promises_less():
     check_tuner(MERT(restarts=1, walks=0, smoothing="mean"), never_worse=False)
 
@@ -230,6 +238,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("tuner", "first", "others", "said"), BROKEN, ids=[case[0].__name__ for case in BROKEN]
 )
@@ -248,6 +257,7 @@ def test_an_outcome_is_asked_for():
     assert "return Outcome(weights)" in messages["outcome_has_a_weight_for_each_feature"]
 
 
+@pytest.mark.long
 def test_a_tuner_that_does_not_promise_it_may_end_worse_than_it_began():
     assert failing(tuner_checks(TakesTheLast, never_worse=False)) == {}
     modest = type("Modest", (TakesTheLast,), {"never_worse": False, "__doc__": "Steps."})

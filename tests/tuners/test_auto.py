@@ -35,6 +35,7 @@ def test_a_held_out_set_chooses_and_the_table_says_why(real, start):
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+@pytest.mark.long
 def test_without_a_held_out_set_a_part_chooses_and_all_is_tuned_on(real, start):
     result = Auto(contender=CHEAP).fit(real["tune"], start, rng=1)
     (chosen,) = [entry for entry in result.path if entry["chosen"]]
@@ -103,6 +104,7 @@ def test_one_contender_needs_nobody_to_choose(real, start):
         assert result.score > result.initial_score
 
 
+@pytest.mark.long
 def test_contenders_are_those_of_the_kept_features(bundled):
     from tunesmith.data.features import Features
 
@@ -116,6 +118,7 @@ def test_contenders_are_those_of_the_kept_features(bundled):
     assert "mert" in [entry["tuner"] for entry in result.path]
 
 
+@pytest.mark.long
 def test_a_row_can_be_had_again_by_itself(real, start):
     result = Auto(contender=CHEAP).fit(real["tune"], start, real["test"], 5)
     for entry in result.path:
@@ -158,6 +161,7 @@ def test_it_conforms(check):
     check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [("pro",), ("pro", "batch-mira:passes=2,pick=last")])
 def test_a_generator_leads_where_its_seed_does(real, names):
     few = real["tune"].part(range(40))

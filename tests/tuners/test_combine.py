@@ -69,6 +69,7 @@ def test_the_best_is_the_lowest_where_lower_is_better():
     assert result.score == min(scores)
 
 
+@pytest.mark.long
 def test_one_run_is_as_if_nothing_was_said(real, start):
     plain = MERT(restarts=2).fit(real["tune"], start, rng=3)
     for combine in ("best", "average", "median"):
@@ -139,6 +140,7 @@ def test_wrong_numbers_and_ways(real, start):
 # The scale
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("normalise", ["l1", "l2", "LM0", "WordPenalty0"])
 def test_normalised_results_choose_the_same(real, start, normalise):
     plain = MERT(restarts=2).fit(real["tune"], start, dev=real["test"])
@@ -242,6 +244,7 @@ def test_what_cannot_be_1(real, start):
 # Features by pattern
 
 
+@pytest.mark.long
 def test_dropped_features_do_not_take_part(real, start):
     pattern = "LexicalReordering0_*"
     with pytest.warns(
@@ -327,6 +330,7 @@ def test_a_held_out_set_drops_its_own_features_too():
 # Other metrics
 
 
+@pytest.mark.long
 def test_other_metrics_are_reported_beside(real, start):
     others = ["bleu:order=2", BLEU(order=1)]
     result = MERT(restarts=1).fit(real["tune"], start, dev=real["test"], others=others)

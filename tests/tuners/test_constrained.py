@@ -145,6 +145,7 @@ def test_ranges_that_nothing_reaches_change_nothing(real, start, directions):
     assert bounded.history == free.history
 
 
+@pytest.mark.long
 def test_on_real_lists(real, start):
     options = {
         "fix": ["LM0=1"],

@@ -82,6 +82,7 @@ def test_progress_is_that_of_all_learners(tuner):
     assert done[-1] == tuning.groups
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tuner", [TOGETHER[1], TOGETHER[3]], ids=lambda t: t.parallel)
 def test_a_loop_goes_on_with_other_workers(tuner, tmp_path):
     tuner = replace(tuner, epochs=3)

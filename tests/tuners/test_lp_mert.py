@@ -162,6 +162,7 @@ def test_beam_proves_nothing_and_is_no_worse_than_mert(whole, start):
     assert result.score <= LPMERT().fit(tuning, start).certificate["bound"] + 1e-9
 
 
+@pytest.mark.long
 def test_many_groups_within_a_limit(whole, start):
     tuning = drawn(whole["sentence-bleu"], 40)
     result = LPMERT(test_limit=500).fit(tuning, start, rng=3)
@@ -213,6 +214,7 @@ def scaled(tuning, weights):
     return vector / np.linalg.norm(vector)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cosine", [0.3, 0.9, 0.999])
 def test_a_cosine(whole, start, cosine):
     tuning = drawn(whole["sentence-bleu"], 4, 1)
@@ -237,6 +239,7 @@ def test_a_cosine(whole, start, cosine):
             assert score <= result.score + 1e-9
 
 
+@pytest.mark.long
 def test_a_cosine_with_many_groups(whole, start):
     # Other tuners' weights, which are begun from there, may lie outside.
     tuning = drawn(whole["sentence-bleu"], 30)
@@ -402,6 +405,7 @@ def test_runs_and_other_options_of_every_tuner(whole, start):
     assert average.certificate is None  # nothing is proven of a mean
 
 
+@pytest.mark.long
 def test_the_result_is_shown(whole, start):
     tuning = drawn(whole["sentence-bleu"], 4)
     assert "proven: no weights do better" in str(LPMERT().fit(tuning, start))

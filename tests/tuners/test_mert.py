@@ -58,6 +58,7 @@ def test_lower_is_better_is_driven_down():
     assert [entry["score"] for entry in result.history][:2] == [5.0, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directions", ["coordinate", "powell", "random"])
 @pytest.mark.parametrize("begin", ["near", "anywhere"])
 def test_the_score_is_that_of_sacrebleu_on_the_reranked_output(real, start, directions, begin):
@@ -100,6 +101,7 @@ def test_seeds_matter_and_are_kept(real, start):
     assert MERT().fit(real["tune"], start, rng=np.random.default_rng(1)).seed is None
 
 
+@pytest.mark.long
 def test_the_development_set_has_no_influence(real, start):
     plain = MERT(restarts=2).fit(real["tune"], start)
     beside = MERT(restarts=2).fit(real["tune"], start, dev=real["test"])
@@ -199,6 +201,7 @@ def test_a_constant_feature_does_no_harm():
     assert np.abs(result.weights.vector).max() < 1e3
 
 
+@pytest.mark.long
 def test_seeds_of_any_whole_number_type_and_nothing_else(real, start):
     one = MERT(restarts=1).fit(real["tune"], start, rng=3)
     same = MERT(restarts=1).fit(real["tune"], start, rng=np.int64(3))

@@ -405,6 +405,7 @@ ExpectedGain(hypotheses, np.ones(3), 1.0)
     assert (done.stdout, done.stderr) == ("False\nTrue\n", "")
 
 
+@pytest.mark.long
 def test_a_held_out_set_chooses_the_strength(bundled):
     tuning = TuningSet(read(bundled / "tune.nbest.gz", bundled / "tune.ref"))
     dev = TuningSet(read(bundled / "test.nbest.gz", bundled / "test.ref"))

@@ -115,6 +115,7 @@ def test_every_objective(real, start, name):
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+@pytest.mark.long
 def test_scaled_lengths_follow_the_round_before(real, start):
     """Rounds by hand: the second has the reference lengths that the first led to."""
     tuning = real["tune"].part(range(30))
@@ -152,6 +153,7 @@ def test_documents_end_a_round_with_its_winners(real, start, monkeypatch):
     assert totals[1].tolist() == real["tune"].total(winners).tolist()
 
 
+@pytest.mark.long
 def test_a_held_out_set_chooses_objective_and_strength(real, start):
     tuner = PRO(objective=("bleu+1", "brevity-smoothed"), strength=(1.0, 1e6))
     result = tuner.fit(real["tune"], start, dev=real["test"])

@@ -344,6 +344,7 @@ def test_the_best_on_the_development_set_is_chosen(metric):
     assert [entry["step"] for entry in result.history] == list(range(len(result.history)))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:the test set is scored with each")
 def test_the_test_set_has_no_influence():
     tuning, dev, test = (task(seed, 6, 20, noise=1.0) for seed in (71, 72, 73))

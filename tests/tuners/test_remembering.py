@@ -118,6 +118,7 @@ def test_earlier_weights_are_brought_into_the_space(options, rule):
     assert rule(result.weights)
 
 
+@pytest.mark.long
 def test_any_number_of_threads_gives_the_same_bits(real, start):
     rng = np.random.default_rng(1)
     rounds = [Weights(start.names, rng.normal(size=len(start)) * start.vector) for _ in range(6)]
@@ -149,6 +150,7 @@ def test_distinct_points_keep_their_order():
     assert [point.tolist() for point in found] == [a.tolist(), b.tolist()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("objective", ["scaled", "scaled-literal"])
 def test_rounds_of_pro_on_the_same_lists_are_its_iterations(real, start, objective):
     """With all pairs there is no chance: a loop whose lists stay is PRO's own iterations."""
@@ -216,6 +218,7 @@ def test_others_that_learn_know_the_length_of_the_last_round(real, start, tuner)
     assert plain.weights != later.weights
 
 
+@pytest.mark.long
 def test_interpolation_in_a_loop_keeps_the_size_of_the_weights(real, start):
     tuning = real["tune"]
     names = tuning.candidates.features.names

@@ -107,6 +107,7 @@ def test_unknown_words_without_a_probability_are_warned_of():
     assert [score.unknown for score in model.score(["b", "unheard"])] == [False, True, False]
 
 
+@pytest.mark.long
 def test_files_longer_than_a_block_and_larger_than_a_table():
     # 4-grams without any of their parts: each of those is added.
     rng = random.Random(1)

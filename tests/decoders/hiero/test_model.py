@@ -276,6 +276,7 @@ def test_a_damaged_rule(model: Path) -> None:
         Grammar.load(folder)
 
 
+@pytest.mark.long
 def test_frequent_words(tmp_path: Path) -> None:
     """They are those of the text, also where rules are left out."""
     for name, content in (

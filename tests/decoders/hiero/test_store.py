@@ -29,6 +29,7 @@ def test_words_of_one_vocabulary_in_another(words, others):
     assert one.ids_in(other).tolist() == other.ids_of(words).tolist()
 
 
+@pytest.mark.long
 def test_equal_hashes_of_two_vocabularies_are_told_apart():
     one, other = (
         Vocabulary(held.start, held.letters, np.zeros(3, np.uint64), held.order)

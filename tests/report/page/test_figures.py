@@ -209,6 +209,7 @@ def test_what_is_drawn_are_the_numbers(full):
     assert points(score)["positives"] == [(0, 3.0)]
 
 
+@pytest.mark.long
 def test_a_curve_is_drawn_as_its_steps(full):
     curve = full.surfaces.curves[0]
     whole, close = drawn(full, f"surface-01-{curve.feature}")

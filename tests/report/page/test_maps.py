@@ -40,6 +40,7 @@ def small(monkeypatch):
     monkeypatch.setattr(module, "COLUMNS", 7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", [Mean(), Loss()])
 def test_pixels_are_means_of_a_dense_scan(small, metric):
     blocks, values = problem()

@@ -95,6 +95,7 @@ def test_a_finished_run(done):
     assert len(record.sets["tune"].lists.candidates) == counts
 
 
+@pytest.mark.long
 def test_a_run_that_ended_after_any_step(done, tmp_path):
     folder, steps, _ = done
     for count in range(1, len(steps)):
