@@ -50,6 +50,7 @@ def test_commands_differ_in_what_they_need():
     assert more < expected_kernels(["tune", "--tuner", "lp-mert"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
 def test_a_first_run_on_a_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

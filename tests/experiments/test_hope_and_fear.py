@@ -95,6 +95,7 @@ def test_scores_are_those_of_the_weights_that_were_chosen(done):
             assert said == pytest.approx(bleu.score, abs=1e-3)
 
 
+@pytest.mark.long
 def test_what_is_held_out_is_learnt_from_and_not_trained_on(done):
     trained = (done.folder / "train.de").read_text().splitlines()
     texts = [sentence.text for sentence in done.inputs("tune").sentences]

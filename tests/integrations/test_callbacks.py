@@ -187,6 +187,7 @@ class TestMLflow:
         fit(MLflowCallback(folder, name))
         assert len(self.runs(folder, name)) == 3  # others are others
 
+    @pytest.mark.long
     def test_hard_names_are_mended_and_stay_apart(self, folder, name):
         result = fit(MLflowCallback(folder, name), HARD)
         (run,) = self.runs(folder, name)
@@ -321,6 +322,7 @@ class TestWandb:
         (file,) = tmp_path.glob("wandb/offline-run-*/files/result.json")
         assert json.loads(file.read_text())["score"] == result.score
 
+    @pytest.mark.long
     def test_a_run_that_is_begun_is_logged_to_and_stays_open(self, tmp_path):
         import wandb
 
