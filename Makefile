@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .PHONY: example-thot compare-thot example-hiero demo test test-all checks lint types docs \
-	warm unit unit-all bench fuzz kenlm kernels clean
+	warm unit unit-all coverage bench fuzz kenlm kernels clean
 .DELETE_ON_ERROR:
 
 # Tests start many processes, each of which would compile all sources anew.
@@ -80,7 +80,7 @@ docs: $(VENV)/.dev
 	$(TIMED) $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 # Tests have compiled kernels of their own, which stay from one run to the next.
-warm unit unit-all: export TUNESMITH_CACHE_DIR ?= $(CURDIR)/.kernels
+warm unit unit-all coverage: export TUNESMITH_CACHE_DIR ?= $(CURDIR)/.kernels
 
 warm: $(VENV)/.dev  ## compile kernels ahead, so that no process of the tests has to
 	$(TIMED) $(BIN)/tunesmith doctor --warm
@@ -90,6 +90,14 @@ unit: warm
 
 unit-all: warm
 	$(TIMED) $(PYTEST) --hypothesis-profile all
+
+# Compiled kernels are not seen line by line, so those tests run once more interpreted.
+INTERPRETED = $(addprefix tests/,data decoders/hiero inference metrics search io/test_numbers.py io/test_utf8.py test_sorting.py)
+coverage: warm  ## which lines and branches the tests run, interpreted kernels included
+	$(PYTEST) --hypothesis-profile quick --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 TUNESMITH_SHARED_DATA= $(PYTEST) --hypothesis-profile quick \
+		-W ignore::RuntimeWarning --cov --cov-append --cov-report= $(INTERPRETED)
+	$(BIN)/coverage report --skip-covered --sort cover
 
 bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNESMITH_SHARED_DATA)
 	$(BIN)/python benchmarks/first_run.py
