@@ -230,8 +230,8 @@ class _Entry:
     def is_compact(self, before: bool | None) -> bool:
         """Tell the type from the number of fields; if all arcs have four, from the last ones.
 
-        Costs on one arc are enough: what is damaged on others must not be taken for a word. If
-        there are none at all, the type is that of the lattice before.
+        Costs on one arc are enough, or with ids at one final state: what is damaged elsewhere
+        must not be taken for a word. If there are none, the type is that of the lattice before.
         """
         arcs = [fields for _, fields in self.rows if len(fields) > 2]
         sizes = {len(fields) for fields in arcs}
@@ -239,7 +239,8 @@ class _Entry:
             return False
         if 3 in sizes or not arcs or any(_NUMBERS.fullmatch(fields[-1]) for fields in arcs):
             return True
-        return before is True
+        finals = [fields[1] for _, fields in self.rows if len(fields) == 2]
+        return before is True or any(costs.count(",") == 2 for costs in finals)
 
     def _state(self, text: str, line: int) -> int:
         if not (text.isascii() and text.isdigit()):
