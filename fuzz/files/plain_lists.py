@@ -120,7 +120,9 @@ def _named_values(tokens: list[str]) -> dict[str, list[float]]:
 
 def marian(seed: Seed, files: Mapping[str, bytes]) -> Records:
     """Read Marian's lists without alignments."""
-    if any(len(_fields(line)) != 4 for line in lines_of(files[seed.first])):
+    every = [_fields(line) for line in lines_of(files[seed.first])]
+    # What has no names may be an alignment, after which the score is missing.
+    if any(len(one) != 4 or not any("=" in token for token in one[2]) for one in every):
         raise Unclear
     return bars(seed, files)
 

@@ -224,7 +224,7 @@ class _Parser:
             elif status != DONE:
                 raise self._error(status, block)
         if info[LINES]:
-            self.collector.add_piece(self._piece())
+            self.collector.add_piece(self._piece(block))
             self.empty = False
         self.line += block.count(b"\n")
 
@@ -246,10 +246,10 @@ class _Parser:
             self.values[pair] = value
         self.info[SLOW] = 0
 
-    def _piece(self) -> Piece:
+    def _piece(self, block: bytes) -> Piece:
         info = self.info
         n, pairs = int(info[LINES]), int(info[PAIRS])
-        names = self._column_names()
+        names = self._column_names(block)
         columns = self.columns[:pairs]
         given_here = np.bincount(columns, minlength=len(names))
         dense_here = np.flatnonzero(given_here == n)
@@ -278,12 +278,16 @@ class _Parser:
             origin=self.name,
         )
 
-    def _column_names(self) -> Ints:
+    def _column_names(self, block: bytes) -> Ints:
         """Return the collector's column of each column of this file."""
         done = self.named
         if done < len(self.features):
             names = []
             for k, name in enumerate(self.features.words(done), done):
+                if "|||" in name:
+                    line = self.line + block.count(b"\n", 0, block.find(name.encode()))
+                    problem = f"'{name}' stands where the name of a feature should"
+                    raise FormatError(self.name, line, problem, "write spaces on both sides of |||")
                 width = int(self.width[k])
                 self.collector.check_width(name, width, self.name)
                 names += [name] if width == 1 else [f"{name}_{j + 1}" for j in range(width)]

@@ -233,11 +233,17 @@ class _Entry:
         Costs on one arc are enough, or with ids at one final state: what is damaged elsewhere
         must not be taken for a word. If there are none, the type is that of the lattice before.
         """
-        arcs = [fields for _, fields in self.rows if len(fields) > 2]
-        sizes = {len(fields) for fields in arcs}
+        arcs = [(line, fields) for line, fields in self.rows if len(fields) > 2]
+        sizes = {len(fields) for _, fields in arcs}
+        costs = [line for line, fields in arcs if _NUMBERS.fullmatch(fields[-1])]
+        short = {line for line, fields in arcs if len(fields) == 4}
         if 5 in sizes:
+            if wrong := short.intersection(costs):
+                problem = "an arc has four fields, the last of them costs, and another has five"
+                remedy = "give each arc two states, one label or two, and costs"
+                raise FormatError(self.source_name, min(wrong), problem, remedy)
             return False
-        if 3 in sizes or not arcs or any(_NUMBERS.fullmatch(fields[-1]) for fields in arcs):
+        if 3 in sizes or not arcs or costs:
             return True
         finals = [fields[1] for _, fields in self.rows if len(fields) == 2]
         return before is True or any(costs.count(",") == 2 for costs in finals)
