@@ -58,6 +58,7 @@ def by_step(result, key):
     return {entry["round"]: entry[key] for entry in result.rounds}
 
 
+@pytest.mark.long  # importing it takes seconds
 class TestTensorBoard:
     def read(self, folder):
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -101,7 +102,6 @@ class TestTensorBoard:
             for step, value in by_step(result, "score").items()
         ]
 
-    @pytest.mark.long
     def test_no_tensorflow_is_imported(self, tmp_path):
         code = (
             "import sys\nfrom tests.integrations.test_callbacks import *\n"
@@ -131,6 +131,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("mlflow")
 
 
+@pytest.mark.long  # importing it takes seconds
 class TestMLflow:
     @pytest.fixture
     def name(self, request):
@@ -154,7 +155,6 @@ class TestMLflow:
             for metric in self.client(folder).get_metric_history(run.info.run_id, name)
         ]
 
-    @pytest.mark.long
     def test_rounds_are_metrics(self, folder, name):
         result = loop(MLflowCallback(folder, name, run_name="first"))
         (run,) = self.runs(folder, name)
@@ -175,7 +175,6 @@ class TestMLflow:
         with open(path, encoding="utf-8") as file:
             assert json.load(file)["score"] == result.score
 
-    @pytest.mark.long
     def test_a_run_that_goes_on_is_one_run_without_repetitions(self, folder, name, tmp_path):
         loop(MLflowCallback(folder, name), 1, work_dir=tmp_path / "run")
         result = loop(MLflowCallback(folder, name), 3, work_dir=tmp_path / "run")
@@ -187,7 +186,6 @@ class TestMLflow:
         fit(MLflowCallback(folder, name))
         assert len(self.runs(folder, name)) == 3  # others are others
 
-    @pytest.mark.long
     def test_hard_names_are_mended_and_stay_apart(self, folder, name):
         result = fit(MLflowCallback(folder, name), HARD)
         (run,) = self.runs(folder, name)
@@ -196,7 +194,6 @@ class TestMLflow:
         for feature in ("a b", "größe", "a_b"):
             assert logged[f"weights/{feature}"] == result.weights[feature]
 
-    @pytest.mark.long
     def test_the_active_run_is_logged_to_and_stays_open(self, folder, name):
         import mlflow
 
@@ -259,6 +256,7 @@ class TestMLflow:
         assert our_mlflow._is_uri(text) == is_uri
 
 
+@pytest.mark.long  # importing it takes seconds
 class TestWandb:
     @pytest.fixture(autouse=True)
     def quiet(self, monkeypatch):
@@ -310,7 +308,6 @@ class TestWandb:
                     found.setdefault(key, {})[row["_step"]] = value
         return found
 
-    @pytest.mark.long
     def test_rounds_are_in_the_offline_file(self, tmp_path):
         result = loop(WandbCallback("toys", dir=tmp_path))
         found = self.history(tmp_path)
@@ -322,7 +319,6 @@ class TestWandb:
         (file,) = tmp_path.glob("wandb/offline-run-*/files/result.json")
         assert json.loads(file.read_text())["score"] == result.score
 
-    @pytest.mark.long
     def test_a_run_that_is_begun_is_logged_to_and_stays_open(self, tmp_path):
         import wandb
 

@@ -32,7 +32,8 @@ def compile_apart(folder: Path, *arguments: str) -> tuple[list[str], list[Path]]
     return done.stdout.split(), sorted(folder.rglob(f"*{SUFFIX}"))
 
 
-@pytest.mark.parametrize("order", ["", pytest.param("--backwards", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("order", ["", "--backwards"])
 def test_each_compiled_by_a_process_of_its_own(tmp_path: Path, order: str):
     wrong, files = compile_apart(tmp_path, order)
     assert wrong == []
