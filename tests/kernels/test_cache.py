@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import enum
+import importlib
 import importlib.util
+import math
 import os
+import pkgutil
 import shutil
 import stat
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher
 
+import tunesmith
 from tunesmith.kernels import cache
 from tunesmith.kernels.fingerprint import fingerprint
 
@@ -133,6 +138,40 @@ def test_stale_code_is_never_used(modules: Modules, before: str, after: str, exp
     assert hits(changed) == 0
 
 
+def test_a_constant_that_changes_between_two_versions(modules: Modules):
+    first = modules.load()
+    assert first(5) == 16
+    inner = sys.modules[modules.name]
+    inner.FACTOR = 4  # numba has the old one in what it has compiled, and takes the new one now
+    assert inner.times(5.0) == 20.0
+    modules.load()
+    assert sys.modules[modules.name].times(5.0) == 15.0
+
+
+def test_options_of_the_compiler_count(modules: Modules):
+    def divided(x: float, y: float) -> float:
+        return x / y
+
+    def compiled(model: str) -> Any:
+        found = numba.njit(error_model=model)(divided)
+        found._cache = cache.KernelCache(found)
+        return found
+
+    assert compiled("numpy")(1.0, 0.0) == np.inf
+    with pytest.raises(ZeroDivisionError):
+        compiled("python")(1.0, 0.0)
+
+
+def test_contents_that_cannot_be_loaded_are_compiled_again(modules: Modules, own_folder: Path):
+    assert modules.load()(5) == 16
+    outer = next(one for one in files(own_folder) if one.name.startswith("outer.both"))
+    key, _ = cache.read_entry(outer) or ("", b"")
+    cache._write(outer, key, b"not a pickle")
+    again = modules.load()
+    assert again(5) == 16
+    assert hits(again) == 0
+
+
 def test_a_comment_changes_nothing(modules: Modules):
     assert modules.load()(5) == 16
     modules.inner = "# a comment\n" + INNER
@@ -212,16 +251,23 @@ def test_a_folder_that_cannot_be_written_is_told_once(
     assert cache.VARIABLE in str(told[0].message)
 
 
-def test_several_threads_write_at_once(modules: Modules, own_folder: Path):
-    kernels = [modules.load() for _ in range(4)]
-    found: list[int] = []
-    threads = [threading.Thread(target=lambda k=k: found.append(k(5))) for k in kernels]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert found == [16] * 4
-    assert len(files(own_folder)) == 2
+@pytest.mark.long
+def test_several_processes_at_once(tmp_path: Path, own_folder: Path):
+    """All begin when the last of them is there, and compile the same kernels."""
+    program = (
+        "import sys, os, time, pathlib\n"
+        "from tunesmith.sorting import kth_smallest, sorted_copy\n"
+        "import numpy as np\n"
+        "here = pathlib.Path(sys.argv[1])\n"
+        "(here / f'ready-{os.getpid()}').touch()\n"
+        "while len(list(here.glob('ready-*'))) < 3: time.sleep(0.01)\n"
+        "print(sorted_copy(np.array([3, 1, 2])), kth_smallest(np.array([3., 1., 2.]), 1))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    printed = [one.communicate()[0] for one in running]
+    assert printed == ["[1 2 3] 2.0\n"] * 3
+    assert all(cache.read_entry(one) is not None for one in files(own_folder))
     assert not list(own_folder.rglob(".*.tmp"))
 
 
@@ -236,9 +282,12 @@ def test_everything_is_removed(modules: Modules, own_folder: Path):
 
 def test_what_else_is_in_the_folder_stays(modules: Modules, own_folder: Path):
     modules.load()(5)
-    (own_folder / "mine").write_text("mine")
-    cache.clear()
-    assert [one.name for one in own_folder.iterdir()] == ["mine"]
+    others = [own_folder / "mine", own_folder / "kernels" / "cuda" / "mine.cu"]
+    others[1].parent.mkdir()
+    for one in others:
+        one.write_text("mine")
+    assert cache.clear()[0] == 2
+    assert [one for one in sorted(own_folder.rglob("*")) if one.is_file()] == sorted(others)
 
 
 @pytest.mark.long
@@ -261,14 +310,72 @@ def test_fingerprints_do_not_depend_on_the_process():
     assert len(found) == 1
 
 
+class Pair(NamedTuple):
+    """Two numbers."""
+
+    a: int
+    b: int = 1
+
+
 def test_constants_of_all_kinds_count():
-    def with_global(value: object) -> str:
+    def with_global(value: object) -> str | None:
         names: dict[str, Any] = {"VALUE": value}
         exec("def f(x):\n    return x + VALUE", names)
         return fingerprint(names["f"])
 
+    large = np.zeros(2000)
+    other = large.copy()
+    other[1000] = 1e-12
     values = [1, 1.0, True, np.int32(1), np.float32(1), (1,), np.array([1]), np.array([1.0]), "1"]
-    assert len({with_global(value) for value in values}) == len(values)
+    values += [(large,), (other,), np.int32, Pair, math.floor, np.exp]
+    found = {with_global(value) for value in values}
+    assert None not in found
+    assert len(found) == len(values)
+
+
+def test_what_cannot_be_told_has_no_fingerprint():
+    class Kind(enum.IntEnum):
+        ONE = 1
+
+    for value in (Kind, Kind.ONE, {"a": 1}, [1], object()):
+        names: dict[str, Any] = {"VALUE": value}
+        exec("def f(x):\n    return VALUE", names)
+        assert fingerprint(names["f"]) is None
+
+
+def test_defaults_closures_and_modules_count():
+    def made(default: int, bound: int, keyword: int, constant: int) -> str | None:
+        module = ModuleType("of_a_user")
+        module.CONSTANT = constant
+        names: dict[str, Any] = {"module": module}
+        text = (
+            f"def outer(bound):\n    def f(x, y={default}, *, z={keyword}):\n"
+            "        return x + y + z + bound + module.CONSTANT\n    return f"
+        )
+        exec(text, names)
+        return fingerprint(names["outer"](bound))
+
+    found = {
+        made(1, 1, 1, 1),
+        made(2, 1, 1, 1),
+        made(1, 2, 1, 1),
+        made(1, 1, 2, 1),
+        made(1, 1, 1, 2),
+    }
+    assert None not in found
+    assert len(found) == 5
+
+
+def test_every_kernel_has_a_fingerprint():
+    without = []
+    for info in pkgutil.walk_packages(tunesmith.__path__, "tunesmith."):
+        if ".integrations." in info.name or info.name.endswith(("__main__", "ray_worker")):
+            continue  # no kernels, and what they need may not be there
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if isinstance(value, CPUDispatcher) and fingerprint(value) is None:
+                without.append(f"{info.name}.{name}")
+    assert without == []
 
 
 def test_the_cache_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

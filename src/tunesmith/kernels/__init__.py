@@ -47,7 +47,7 @@ def _compile(function: F, inline: str) -> F:
     dispatcher: Any = numba.njit(inline=inline, **options)(function)
     if isinstance(dispatcher, CPUDispatcher):  # with NUMBA_DISABLE_JIT the function itself
         # What ``cache=True`` does, with our own cache in the place of numba's.
-        dispatcher._cache = KernelCache(function)
+        dispatcher._cache = KernelCache(dispatcher)
         dispatcher.get_call_template = _with_plain_types(dispatcher.get_call_template)
     return dispatcher  # type: ignore[no-any-return]
 

@@ -16,12 +16,10 @@ import os
 import pickle
 import platform
 import re
-import shutil
 import stat
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,13 +33,25 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
 from tunesmith._version import __version__
+from tunesmith.errors import TunesmithError
 from tunesmith.kernels.fingerprint import fingerprint
 
 #: Names another folder for compiled kernels.
 VARIABLE = "TUNESMITH_CACHE_DIR"
 SUFFIX = ".kernel"
 _MAGIC = b"tunesmith kernel 1\n"
-_SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT")
+_SETTINGS = (
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "USING_SVML",
+    "LLVM_REFPRUNE_PASS",
+    "LLVM_REFPRUNE_FLAGS",
+    "ENABLE_AVX",
+    "FORCE_INLINE",
+)
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
@@ -50,10 +60,11 @@ class KernelCache(_Cache):  # type: ignore[misc]
     #: How many kernels this process has loaded.
     loaded = 0
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self._fingerprint = ""
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
         self._is_enabled = True
+        #: What a version was going to be made of when it began to be compiled, by its types.
+        self._begun: dict[str, str] = {}
 
     @property
     def cache_path(self) -> str:
@@ -79,10 +90,14 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if not self._is_enabled:
             return None
         key = self._key(sig, target_context.codegen())
-        payload = _read(self._path(key), key)
+        self._begun[str(sig)] = key
+        payload = _read(self._path(key), key) if key else None
         if payload is None:
             return None
-        loaded = CompileResult._rebuild(target_context, *pickle.loads(payload))
+        try:
+            loaded = CompileResult._rebuild(target_context, *pickle.loads(payload))
+        except (pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError):
+            return None
         KernelCache.loaded += 1
         return loaded
 
@@ -91,23 +106,28 @@ class KernelCache(_Cache):  # type: ignore[misc]
         # What points into the memory of this process means nothing to another.
         if not self._is_enabled or data.lifted or data.library.has_dynamic_globals:
             return
-        if not is_writable():
-            _warn()
-            return
+        # A constant that was changed meanwhile may or may not be in the code.
         key = self._key(sig, data.codegen)
+        if not key or self._begun.pop(str(sig), None) != key:
+            return
+        if not is_writable():
+            warn_unless_writable()
+            return
         _write(self._path(key), key, dumps(data._reduce()))
 
     def _key(self, sig: Any, codegen: Any) -> str:
-        """Return everything that the machine code depends on."""
-        if not self._fingerprint:
-            self._fingerprint = fingerprint(self._function)
+        """Return everything that the machine code depends on; nothing if that cannot be told."""
+        made_of = fingerprint(self._kernel)
+        if made_of is None:
+            return ""
         arguments = getattr(sig, "args", sig)
         described = ", ".join(map(_type_name, arguments))
         where = " ".join(map(str, codegen.magic_tuple()))
-        return f"{self._stem()}({described})\n{self._fingerprint}\n{compiler()}\n{where}\n"
+        return f"{self._stem()}({described})\n{made_of}\n{compiler()}\n{where}\n"
 
     def _stem(self) -> str:
-        name = f"{self._function.__module__}.{self._function.__qualname__}"
+        function = self._kernel.py_func
+        name = f"{function.__module__}.{function.__qualname__}"
         return re.sub(r"[^\w.]", "_", name.removeprefix("tunesmith."))
 
     def _path(self, key: str) -> Path:
@@ -117,9 +137,18 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
 def cache_folder() -> Path:
     """Return the folder in which everything is kept that can be made again."""
-    given = os.environ.get(VARIABLE)
+    return _folder(os.environ.get(VARIABLE))
+
+
+@cache  # a relative one is meant from where the process began
+def _folder(given: str | None) -> Path:
     if given:
-        return Path(given).expanduser().absolute()
+        try:
+            return Path(given).expanduser().absolute()
+        except (OSError, RuntimeError):  # no such user, or no current folder
+            raise TunesmithError(
+                f"{VARIABLE} is '{given}', which is no folder; name one, or leave it unset"
+            ) from None
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("tunesmith", appauthor=False))
@@ -169,27 +198,39 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
+def warn_unless_writable() -> None:
+    """Warn, once for a folder, if compiled kernels cannot be kept."""
+    if not is_writable():
+        _warn(cache_folder())
+
+
 @cache
-def _warn() -> None:
+def _warn(folder: Path) -> None:
     message = (
-        f"{cache_folder()}: compiled kernels cannot be kept there, so that every command compiles "
+        f"{folder}: compiled kernels cannot be kept there, so that every command compiles "
         f"them again; set {VARIABLE} to a folder of yours"
     )
     warnings.warn(message, stacklevel=2)
 
 
 def clear() -> tuple[int, int]:
-    """Remove all compiled kernels, of all versions; return how many there were, and their bytes."""
+    """Remove all compiled kernels, of all versions; return how many there were, and their bytes.
+
+    What is not a kernel of ours stays, and so do folders that something else is in.
+    """
     folder = cache_folder() / "kernels"
-    sizes = [path.stat().st_size for path in folder.rglob(f"*{SUFFIX}")]
-    if folder.is_symlink():
-        folder.unlink()
-    elif folder.exists():
-        shutil.rmtree(folder)
-    with contextlib.suppress(OSError):  # something else is in it
-        folder.parent.rmdir()
+    count = size = 0
+    for path in sorted(folder.glob(f"*/*{SUFFIX}")) + sorted(folder.glob("*/.*.tmp")):
+        with contextlib.suppress(FileNotFoundError):  # another process was faster
+            size += path.stat().st_size
+            path.unlink()
+            count += path.suffix == SUFFIX
+    for below in (*folder.glob("*/"), folder, folder.parent):
+        with contextlib.suppress(OSError):  # something else is in it, or it is not there
+            below.rmdir()
     _is_writable.cache_clear()
-    return len(sizes), sum(sizes)
+    _is_ours.cache_clear()
+    return count, size
 
 
 @cache
@@ -232,8 +273,15 @@ def _write(path: Path, key: str, payload: bytes) -> None:
             file.write(_MAGIC + hashlib.sha256(body).digest() + body)
         os.replace(temporary, path)
     except OSError:  # a full disk, say: it is compiled again next time
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        _remove(temporary)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _remove(temporary: str | None) -> None:
+    if temporary is not None:
+        Path(temporary).unlink(missing_ok=True)
 
 
 def _type_name(of: Any) -> str:
