@@ -68,18 +68,18 @@ def interruptible(again: Callable[[], None] | None = None) -> Iterator[None]:
         yield
         return
     watch = _Watch(again)
-    _watches.append(watch)
-    signal.signal(signal.SIGINT, watch)
     try:
+        _watches.append(watch)
+        signal.signal(signal.SIGINT, watch)
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _watches.remove(watch)
+        _watches[:] = [one for one in _watches if one is not watch]
 
 
 def is_asked() -> bool:
     """Tell whether somebody has asked for what was found so far; any thread may want to know."""
-    return bool(_watches) and _watches[-1].asked
+    return any(watch.asked for watch in _watches[-1:])
 
 
 def check() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import platform
-import time
 from importlib import metadata
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 
 from tunesmith.cli.app import OUR_FAULT, Session
 from tunesmith.cli.options import Json, print_json
-from tunesmith.errors import UsageError
+from tunesmith.errors import TunesmithError, UsageError
 
 SCHEMA = "tunesmith.doctor/1"
 LIBRARIES = (
@@ -47,7 +46,7 @@ def run(
     session: Session,
     warm: Annotated[
         bool,
-        typer.Option("--warm", help="Compile the kernels of all commands ahead: a minute or two."),
+        typer.Option("--warm", help="Compile the kernels of all commands ahead: a few minutes."),
     ] = False,
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove all compiled kernels, and do nothing else.")
@@ -61,9 +60,14 @@ def run(
         _clear(as_json)
         return
     from tunesmith._version import __version__
-    from tunesmith.kernels.cache import SUFFIX, cache_folder, current_folder
+    from tunesmith.kernels.cache import SUFFIX, VARIABLE, cache_folder, current_folder, is_writable
     from tunesmith.parallel.local import thread_count
 
+    if warm and not is_writable():
+        raise TunesmithError(
+            f"{cache_folder()}: compiled kernels cannot be kept there; "
+            f"set {VARIABLE} to a folder of yours"
+        )
     failed = _warmed() if warm else []
     kernels, seconds = _kernels()
     found: dict[str, Any] = {
@@ -77,6 +81,7 @@ def run(
         "libraries": {name: metadata.version(name) for name in LIBRARIES},
         "extras": {name: importlib.util.find_spec(name) is not None for name in EXTRAS},
         "kernel_cache": str(cache_folder()),
+        "kernel_cache_writable": is_writable(),
         "kernels_compiled": len(list(current_folder().glob(f"*{SUFFIX}"))),
         "kernels_work": kernels,
         "kernel_seconds": seconds,
@@ -91,7 +96,9 @@ def run(
         for name, there in found["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
             typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
-        typer.echo(f"kernel cache: {found['kernel_cache']} ({found['kernels_compiled']} kernels)")
+        kept = "" if found["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
+        count = found["kernels_compiled"]
+        typer.echo(f"kernel cache: {found['kernel_cache']} ({count} kernels{kept})")
         state = "work" if kernels else "DO NOT WORK, please report it"
         typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
     for job in failed:
@@ -124,10 +131,11 @@ def _kernels() -> tuple[bool, float]:
     from tunesmith.io.moses import MosesFormat
     from tunesmith.io.streams import Source
     from tunesmith.io.tokens import tokenize
+    from tunesmith.kernels.compiling import working_seconds
     from tunesmith.metrics.tuning import TuningSet
     from tunesmith.tuners.mert import MERT
 
-    begun = time.perf_counter()
+    begun = working_seconds()
     collector = Collector()
     lists = b"0 ||| a b ||| f= 1 ||| 0\n0 ||| a c ||| f= 0 ||| 0\n1 ||| c d ||| f= 0.5 ||| 0\n"
     MosesFormat().read(Source("doctor", lists), collector)
@@ -135,7 +143,7 @@ def _kernels() -> tuple[bool, float]:
     tuning = TuningSet(collector.finish([("doctor", references)]), "bleu:order=2")
     result = MERT(restarts=0).fit(tuning, {"f": 1.0})
     right = abs(result.score - 100.0) < 1e-9 and result.weights["f"] < 0
-    return right, time.perf_counter() - begun
+    return right, working_seconds() - begun
 
 
 def _warmed() -> list[str]:

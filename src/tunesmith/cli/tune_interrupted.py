@@ -52,7 +52,7 @@ def tell_of_interruption(result: TuneResult, out: str | None, more: str = "") ->
 
 
 def _end_at_once() -> None:
-    """End the process. Files appear whole or not at all, and others that it has started end too."""
+    """End the process: files appear whole or not at all, and workers notice that it is gone."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     with contextlib.suppress(OSError, ValueError):
         os.write(2, f"{CURSOR if is_terminal else ''}tunesmith: interrupted\n".encode())

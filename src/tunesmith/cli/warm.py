@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
 
-from tunesmith.cli.app import DONE, main
-from tunesmith.progress import progress, shown
+from tunesmith.cli.app import DONE, INTERRUPTED, main
+from tunesmith.parallel.local import thread_count
+from tunesmith.progress import shown
 
 SENTENCES = 6
 CANDIDATES = 8
@@ -72,9 +73,11 @@ def warm_up() -> list[str]:
         for number, job in enumerate(jobs):
             show("compiling kernels", number, len(jobs), job.split(" --")[0])
             code, told = _run(job)
+            if code == INTERRUPTED:
+                raise KeyboardInterrupt
             if code != DONE and "pip install" not in told:  # an extra that is not installed
                 failed.append(f"{job}: {told}")
-        progress("compiling kernels", len(jobs), len(jobs))
+        show("compiling kernels", len(jobs), len(jobs), "")
     return failed
 
 
@@ -173,13 +176,13 @@ def _writer() -> Callable[[str, str], int]:
 
 def _run(job: str) -> tuple[int, str]:
     """Run a command in this process; return its exit code and what it said last."""
-    said = io.StringIO()
+    said, threads = io.StringIO(), str(thread_count())
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(said),
         warnings.catch_warnings(),
     ):
-        code = main([*job.split(), "--quiet"])
+        code = main([*job.split(), "--quiet", "--threads", threads])
     return code, said.getvalue().strip().rpartition("\n")[2]
 
 

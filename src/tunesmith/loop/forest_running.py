@@ -12,7 +12,7 @@ from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, check_decoded, check_forests
 from tunesmith.inference.asking import oracle_at
-from tunesmith.interruption import uninterrupted
+from tunesmith.interruption import check, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_forests
 from tunesmith.loop.inputs import Inputs
@@ -65,6 +65,7 @@ class ForestRun(Run):
             check_forests(forests, sentences, self.decoder.names)
             with uninterrupted():
                 held.add(forests, weights)
+            check()
             return
         assert isinstance(held, Lists)
         found = state.candidates(
@@ -73,6 +74,7 @@ class ForestRun(Run):
         check_decoded(found, sentences)
         with uninterrupted():
             held.add(found)
+        check()
 
     def _asking(self, ask: Callable[[Decoder], T]) -> Callable[[Path | None], T]:
         """Return what asks the decoder, which leaves what it leaves in a folder."""

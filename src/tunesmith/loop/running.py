@@ -268,6 +268,7 @@ class Run:
             self._expected = Expected.of(found, self.begin)
         with uninterrupted():
             lists.add(found)
+        check()
 
     def _decoded(
         self, folder: Path | None, weights: Weights, sentences: Sequence[Sentence]

@@ -460,10 +460,10 @@ def _no_nodes(count: int, context: int) -> Nodes:
 @kernel
 def _more_nodes(nodes: Nodes, room: int) -> Nodes:
     """Return nodes with room for more."""
-    before = nodes.scores.shape[0]
     ints = np.empty((room, nodes.ints.shape[1]), np.int32)
     floats = np.empty((room, nodes.floats.shape[1]), np.float32)
-    ints[:before], floats[:before] = nodes.ints, nodes.floats
+    copy_rows(ints, 0, nodes.ints)
+    copy_rows(floats, 0, nodes.floats)
     return Nodes(
         grown(nodes.vertices, room),
         grown_floats(nodes.scores, room),
