@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from fuzz.campaign import Campaign
 from fuzz.report import write
 
 INPUTS = {"files": 400, "programs": 25, "faults": 4, "kills": 4}
 
 
+@pytest.mark.long
 def test_a_short_campaign(tmp_path):
     campaign = Campaign(5, None, 1, dict.fromkeys(INPUTS, 1.0), INPUTS)
     campaign.run()
@@ -26,6 +28,7 @@ def test_a_short_campaign(tmp_path):
     assert (tmp_path / "report.jsonl").read_text() == ""
 
 
+@pytest.mark.long
 def test_an_input_depends_on_the_seed_and_its_number_alone(tmp_path):
     from fuzz.files.seeds import TEXT_SEEDS
     from fuzz.mutation import mutated

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -10,7 +11,11 @@ import pytest
 from tests.builders import Loss, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists import best
+from tunesmith.io.collector import Collector
+from tunesmith.io.moses import MosesFormat
 from tunesmith.io.read import read
+from tunesmith.io.streams import Source
+from tunesmith.io.tokens import tokenize
 from tunesmith.metrics.combination import Sum
 from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
@@ -150,3 +155,15 @@ def test_features_that_are_named_where_there_are_no_others():
     named = Plane(features="f1,f0").fit(tuning)
     assert "within" not in named.certificate
     assert named.score == Plane().fit(tuning).score == 0.0
+
+
+def test_values_too_far_apart_for_a_radius():
+    lines = "0 ||| a b ||| f= 2 ||| 0\n0 ||| c ||| f= -1e300 ||| 0\n1 ||| d ||| f= 0.5 ||| 0\n"
+    lines += "1 ||| a d ||| f= -0.25 ||| 0\n1 ||| d d ||| f= 3 ||| 0\n"
+    collector = Collector()
+    MosesFormat().read(Source("f", lines.encode()), collector)
+    references = tokenize(b"c\nd d\n", collector.vocabulary)
+    tuning = TuningSet(collector.finish([("r", references)]), "sentence-bleu")
+    result = Plane().fit(tuning)
+    json.dumps(result.to_dict(), allow_nan=False)
+    assert np.isfinite(result.weights["f"])

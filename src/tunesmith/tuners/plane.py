@@ -88,7 +88,9 @@ class Plane(Tuner):
             best = first
         history = [_entry(first, None, 0)]
         if best is not first:
-            history.append(_entry(best, "plane", found.lines) | {"radius": found.radius})
+            # Values that differ by hundreds of orders of magnitude have no radius.
+            radius = {"radius": found.radius} if np.isfinite(found.radius) else {}
+            history.append(_entry(best, "plane", found.lines) | radius)
         seconds = working_seconds() - begun
         certificate = _certificate(tuning, best, found, seconds)
         if varied:
