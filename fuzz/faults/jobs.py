@@ -182,8 +182,8 @@ JOBS = (
     ),
     Job(
         "decode to forests",
-        "decode --model trained --input s --forest out.jsonl --out out",
-        ("out.jsonl", "out"),
+        "decode --model trained --input s --forest out.jsonl",
+        ("out.jsonl",),
     ),
     Job("demo", "demo --out demo", ("demo/",), ("mkdir", "replace", "write")),
 )
