@@ -152,6 +152,8 @@ def plf(text: str) -> dict[int | str, Forest]:
     for number_of_line, line in enumerate(text.split("\n")[:-1]):
         try:
             columns = ast.literal_eval(line)
+            if _names_twice(line):
+                raise Unclear  # whether the last counts, or the sum, is not told
             forest = Forest(len(columns), {0: [([], [], {})]})
             for state, arcs in enumerate(columns):
                 for word, *scores, jump in arcs:
@@ -176,6 +178,16 @@ def _scores(scores: list[Any]) -> dict[str, float]:
         raise Unclear
     names = ["PLF"] if len(values) == 1 else [f"PLF_{k}" for k in range(1, len(values) + 1)]
     return dict(zip(names, map(float, values), strict=True))
+
+
+def _names_twice(line: str) -> bool:
+    """Tell whether a score has the name of another of the same arc."""
+    for node in ast.walk(ast.parse(line.strip(), mode="eval")):
+        if isinstance(node, ast.Dict):
+            names = [ast.unparse(key) for key in node.keys if key is not None]
+            if len(set(names)) < len(names):
+                return True
+    return False
 
 
 def kaldi_lattice(text: str) -> dict[int | str, Forest]:

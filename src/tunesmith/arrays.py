@@ -31,4 +31,6 @@ def to_size_of(other: Floats, vector: Floats) -> float:
     Times a power of two no digit changes.
     """
     wanted, now = (float(np.sqrt(inner(one, one))) for one in (other, vector))
-    return 2.0 ** int(np.rint(np.log2(wanted / now))) if wanted > 0.0 and now > 0.0 else 1.0
+    if not (0.0 < wanted < np.inf and 0.0 < now < np.inf):  # squares of huge values overflow
+        return 1.0
+    return 2.0 ** int(np.rint(np.log2(wanted / now)))
