@@ -90,13 +90,14 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if not self._is_enabled:
             return None
         key = self._key(sig, target_context.codegen())
-        self._begun[str(sig)] = key
         payload = _read(self._path(key), key) if key else None
         if payload is None:
+            self._begun[str(sig)] = key
             return None
         try:
             loaded = CompileResult._rebuild(target_context, *pickle.loads(payload))
         except (pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError):
+            self._begun[str(sig)] = key
             return None
         KernelCache.loaded += 1
         return loaded
@@ -110,10 +111,10 @@ class KernelCache(_Cache):  # type: ignore[misc]
         key = self._key(sig, data.codegen)
         if not key or self._begun.pop(str(sig), None) != key:
             return
-        if not is_writable():
-            warn_unless_writable()
-            return
-        _write(self._path(key), key, dumps(data._reduce()))
+        if is_writable():
+            _write(self._path(key), key, dumps(data._reduce()))
+        else:
+            _warn(cache_folder())
 
     def _key(self, sig: Any, codegen: Any) -> str:
         """Return everything that the machine code depends on; nothing if that cannot be told."""
@@ -198,14 +199,9 @@ def _is_writable(folder: Path) -> bool:
         return False
 
 
-def warn_unless_writable() -> None:
-    """Warn, once for a folder, if compiled kernels cannot be kept."""
-    if not is_writable():
-        _warn(cache_folder())
-
-
 @cache
 def _warn(folder: Path) -> None:
+    """Warn, once for a folder, that compiled kernels cannot be kept."""
     message = (
         f"{folder}: compiled kernels cannot be kept there, so that every command compiles "
         f"them again; set {VARIABLE} to a folder of yours"

@@ -86,11 +86,6 @@ def watch_compiler() -> None:
         os.register_at_fork(after_in_child=_watch.forget)
 
 
-def compiled_kernels() -> int:
-    """Return how many of our kernels this process has compiled."""
-    return _watch.compiled
-
-
 def working_seconds() -> float:
     """Return a clock that stands still while kernels are compiled.
 
