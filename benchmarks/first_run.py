@@ -57,7 +57,10 @@ def cpu_seconds(command: str, source: Path, cache: Path, folder: Path) -> float:
 
 def prepare(folder: Path) -> None:
     """Train a small model."""
-    program = "from tunesmith.cli.warm import write_samples; write_samples()"
+    program = (
+        "from pathlib import Path; from tunesmith.cli.warm import write_samples; "
+        "write_samples(Path())"
+    )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment, check=True)
     train = "train --source source --target text --alignment links --order 3 --out model"

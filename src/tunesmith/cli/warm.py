@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
+import multiprocessing
 import os
+import signal
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from importlib import resources
 from pathlib import Path
 
-from tunesmith.cli.app import DONE, INTERRUPTED, main
+from tunesmith.cli.app import DONE, INTERRUPTED, OUR_FAULT, main
+from tunesmith.kernels.cache import cache_folder
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import shown
 
@@ -65,24 +71,70 @@ SPARSE = (
 
 
 def warm_up() -> list[str]:
-    """Run all commands on a few sentences; return those that failed, which should be none."""
+    """Run all commands on a few sentences; return those that failed, which should be none.
+
+    numba compiles one kernel at a time in a process, so lists and forests have a process each.
+    """
     show, failed = shown(), []
-    with tempfile.TemporaryDirectory(prefix="tunesmith-warm-") as folder, _within(Path(folder)):
-        write_samples()
-        jobs = list(_jobs())
-        for number, job in enumerate(jobs):
-            show("compiling kernels", number, len(jobs), job.split(" --")[0])
-            code, told = _run(job)
-            if code == INTERRUPTED:
-                raise KeyboardInterrupt
-            if code != DONE and "pip install" not in told:  # an extra that is not installed
-                failed.append(f"{job}: {told}")
-        show("compiling kernels", len(jobs), len(jobs), "")
+    with tempfile.TemporaryDirectory(prefix="tunesmith-warm-") as folder:
+        write_samples(Path(folder))
+        sequences = [list(_list_jobs()), list(_forest_jobs())]
+        total = sum(map(len, sequences))
+        with _workers(min(len(sequences), thread_count()), folder) as workers:
+            jobs = {
+                worker.submit(_run, job, thread_count()): job
+                for worker, sequence in zip(itertools.cycle(workers), sequences, strict=False)
+                for job in sequence
+            }
+            show("compiling kernels", 0, total, "")
+            for done, future in enumerate(as_completed(jobs), 1):
+                code, message = _outcome(future)
+                if code == INTERRUPTED:
+                    raise KeyboardInterrupt
+                if code != DONE and "pip install" not in message:  # an extra is not installed
+                    failed.append(f"{jobs[future]}: {message}")
+                show("compiling kernels", done, total, jobs[future].split(" --")[0])
     return failed
 
 
-def _jobs() -> Iterator[str]:
-    """Yield command lines in the order in which they must run."""
+@contextlib.contextmanager
+def _workers(count: int, folder: str) -> Iterator[list[ProcessPoolExecutor]]:
+    """Start processes that each run their jobs in order; whatever ends this ends them at once."""
+    others = set(multiprocessing.active_children())
+    workers = [
+        ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"), initializer=_enter, initargs=(folder,)
+        )
+        for _ in range(count)
+    ]
+    try:
+        yield workers
+    except BaseException:
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        for worker in workers:
+            worker.shutdown(cancel_futures=True)
+
+
+def _enter(folder: str) -> None:
+    """Begin a worker: Ctrl-C is for the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    cache_folder()  # a relative one is meant from where the command began
+    os.chdir(folder)
+
+
+def _outcome(future: Future[tuple[int, str]]) -> tuple[int, str]:
+    """Return a job's exit code and its last line; a process that died has one, too."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        return OUR_FAULT, "the process that compiled it died"
+
+
+def _list_jobs() -> Iterator[str]:
+    """Yield command lines on lists, in the order in which they must run."""
     lists = "--candidates small.nbest --references small.ref"
     chosen = "--references small.ref --weights weights"
     weighed = f"--candidates small.nbest {chosen}"
@@ -103,6 +155,10 @@ def _jobs() -> Iterator[str]:
     few = "--resamples 20 --randomizations 20"
     yield f"compare {lists} --system a=weights --system b=tuned.json {few}"
     yield f"compare --references text --system a=text --system b=source {few} --metric ter"
+
+
+def _forest_jobs() -> Iterator[str]:
+    """Yield command lines of the decoder and on forests, in the order in which they must run."""
     train = "train --source source --target text --alignment links --order 3"
     yield f"{train} --out model --text"
     yield "decode --model model --input small.source --nbest 5 --to cdec --out decoded.nbest"
@@ -125,7 +181,7 @@ def _jobs() -> Iterator[str]:
     )
 
 
-def write_samples() -> None:
+def write_samples(folder: Path) -> None:
     """Write a few sentences of the bundled lists, and text to train a small model on."""
     bundled = resources.files("tunesmith") / "bundled"
     with gzip.open(io.BytesIO((bundled / "tune.nbest.gz").read_bytes()), "rt") as file:
@@ -142,24 +198,24 @@ def write_samples() -> None:
         " ".join(f"{i}-{min(i, len(there.split()) - 1)}" for i in range(len(here.split())))
         for here, there in zip(source, target, strict=True)
     ]
-    write = _writer()
-    write("small.nbest", "".join(lines))
+    _write(folder, "small.nbest", "".join(lines))
     # Features that few candidates have are stored in another way.
     bars = [line.split(" ||| ") for line in lines]
-    write(
+    _write(
+        folder,
         "sparse.cdec",
         _joined(
             [f"{name} ||| {text} ||| LM={len(text)} {_rare(text)} ||| 0" for name, text, *_ in bars]
         ),
     )
-    write("small.ref", _joined(target[:SENTENCES]))
-    write("weights", (bundled / "weights.initial").read_text("utf-8"))
-    write("source", _joined(source))
-    write("text", _joined(target))
-    write("links", _joined(links))
+    _write(folder, "small.ref", _joined(target[:SENTENCES]))
+    _write(folder, "weights", (bundled / "weights.initial").read_text("utf-8"))
+    _write(folder, "source", _joined(source))
+    _write(folder, "text", _joined(target))
+    _write(folder, "links", _joined(links))
     short = [k for k in range(PAIRS) if 2 <= len(source[k].split()) <= 8][:4]
-    write("small.source", _joined([source[k] for k in short]))
-    write("small.text", _joined([target[k] for k in short]))
+    _write(folder, "small.source", _joined([source[k] for k in short]))
+    _write(folder, "small.text", _joined([target[k] for k in short]))
 
 
 def _rare(text: str) -> str:
@@ -170,27 +226,17 @@ def _joined(lines: list[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _writer() -> Callable[[str, str], int]:
-    return lambda name, text: Path(name).write_text(text, "utf-8")
+def _write(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text, "utf-8")
 
 
-def _run(job: str) -> tuple[int, str]:
+def _run(job: str, threads: int) -> tuple[int, str]:
     """Run a command in this process; return its exit code and what it said last."""
-    said, threads = io.StringIO(), str(thread_count())
+    said = io.StringIO()
     with (
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(said),
         warnings.catch_warnings(),
     ):
-        code = main([*job.split(), "--quiet", "--threads", threads])
+        code = main([*job.split(), "--quiet", "--threads", str(threads)])
     return code, said.getvalue().strip().rpartition("\n")[2]
-
-
-@contextlib.contextmanager
-def _within(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
