@@ -56,6 +56,8 @@ example-hiero: $(VENV)/.thot  ## train a hierarchical model, tune it on forests,
 
 # How long a part took, and how long processors worked on it.
 TIMED = @TIMEFORMAT='$@: %1R s, processors %1U + %1S s'; time
+# Compiling kernels takes longest: what runs beside it gives way.
+YIELDING = $(TIMED) nice
 # What parts print that run beside each other is not mixed; make 3.81, of macOS, cannot do that.
 SYNC := $(if $(filter 3.%,$(MAKE_VERSION)),,--output-sync=target)
 BESIDE = +@$(MAKE) --no-print-directory --jobs 2 $(SYNC)
@@ -71,13 +73,13 @@ checks: $(VENV)/.dev
 	$(BESIDE) warm types docs lint
 
 lint: $(VENV)/.dev
-	$(TIMED) { $(BIN)/ruff check . && $(BIN)/ruff format --check .; }
+	$(YIELDING) $(SHELL) -c '$(BIN)/ruff check . && $(BIN)/ruff format --check .'
 
 types: $(VENV)/.dev
-	$(TIMED) $(BIN)/mypy
+	$(YIELDING) $(BIN)/mypy
 
 docs: $(VENV)/.dev
-	$(TIMED) $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(YIELDING) $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 
 # Tests have compiled kernels of their own, which stay from one run to the next.
 warm unit unit-all coverage: export TUNESMITH_CACHE_DIR ?= $(CURDIR)/.kernels

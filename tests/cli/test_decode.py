@@ -60,6 +60,7 @@ def best(sentence: str, **changes: float) -> str:
     return candidates(sentence, {**WEIGHTS, **changes})[0].text
 
 
+@pytest.mark.long
 def test_the_best_translations(cli: Run, parts: list[str], files: dict[str, Path]) -> None:
     found = cli("decode", *parts, "--input", files["input"], "--pop-limit", 0)
     assert found.lines() == [best(text) for text in SENTENCES]
@@ -548,6 +549,7 @@ def test_help(cli: Run) -> None:
     assert "all|unknown|none" in found.out
 
 
+@pytest.mark.long
 def test_standard_input_is_not_kept_waiting(files) -> None:
     import subprocess
     import sys

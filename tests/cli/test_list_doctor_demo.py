@@ -150,6 +150,7 @@ def test_list_as_json(cli: Run, kind: str) -> None:
         assert set(options["reference-length"]["choices"]) == {"closest", "shortest", "average"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "option"),
     [("metrics", "--metric"), ("directions", "--directions"), ("tuners", "--tuner")],

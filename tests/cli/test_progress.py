@@ -96,6 +96,7 @@ def test_a_result_stays_on_the_terminal_when_the_bar_goes(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.long
 def test_a_table_stays_on_the_terminal(lists: Path, refs: Path) -> None:
     tune = ["tune", "--candidates", str(lists), "--references", str(refs), "--restarts", "2"]
     shown = on_terminal(*tune)

@@ -87,6 +87,7 @@ def test_a_run_whose_files_are_gone(cli, made, tmp_path):
     assert again.err == ""
 
 
+@pytest.mark.long
 def test_a_work_directory(cli, tmp_path):
     task = Task.make(tmp_path)
     assert cli(*task.arguments(work_dir=tmp_path / "run", out=tmp_path / "w.json")).code == 0

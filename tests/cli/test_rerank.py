@@ -333,6 +333,7 @@ def test_warnings(cli: Run, lists: Path, make: Make) -> None:
     assert (quiet.code, quiet.out, quiet.err) == (0, found.out, "")
 
 
+@pytest.mark.long
 def test_program(rerank: Rerank, lists: Path, weights: Path) -> None:
     # Whatever the locale, texts are UTF-8.
     text = lists.read_text().replace("a b", "ä 語")

@@ -49,6 +49,7 @@ def test_json(cli: Run, text: tuple[str, ...], tmp_path: Path) -> None:
     assert any("too small" in warning for warning in found["warnings"])
 
 
+@pytest.mark.long
 def test_with_an_aligner(cli: Run, text: tuple[str, ...], tmp_path: Path) -> None:
     pytest.importorskip("thot")
     options = [*text[:4], "--order", "2", "--aligner", "ibm1", "--symmetrise", "intersection"]

@@ -586,6 +586,7 @@ def test_references_and_start_from_standard_input(
         assert essence(found) == whole
 
 
+@pytest.mark.long
 def test_program_reads_standard_input(tune: Tune, lists: Path, refs: Path) -> None:
     arguments = ["--candidates", "-", "--references", refs, "--restarts", 2, "--json"]
     found = python("-m", "tunesmith", "tune", *arguments, input=LISTS)

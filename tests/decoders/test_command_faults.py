@@ -304,6 +304,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path):
 # An interrupt.
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_all_processes(tmp_path):
     program = f"""
 from pathlib import Path

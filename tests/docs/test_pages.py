@@ -34,7 +34,7 @@ LONG = {
             *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
             *("plane", "plugins", "python", "report", "tracking", "tutorials/best-of-n"),
             *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
-            *("forests", "learning", "lp-mert", "thot"),
+            *("forests", "learning", "lp-mert", "moses", "sklearn", "thot"),
         )
     ),
 }

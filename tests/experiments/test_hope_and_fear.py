@@ -119,6 +119,7 @@ def test_what_is_there_is_not_run_again_and_comes_out_the_same(done):
         assert new[key] == old[key]
 
 
+@pytest.mark.long
 def test_a_folder_of_other_runs_is_refused(done):
     assert experiment.other_configuration(done, TINY) is None
     other = Task(done.text, done.folder, Sizes(5, 5, 5, 2, 4))

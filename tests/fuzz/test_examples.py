@@ -50,6 +50,7 @@ def slot():
         slot.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "kind"), FAULTS)
 def test_a_fault_that_was_found(slot, name, kind):
     pairs = [(job.name, own) for job, own in all_pairs()]

@@ -105,6 +105,7 @@ class Loaded(Forests):
         return Block(cut(Block(self.whole.arrays, first, last)), 0, last - first)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(25))
 @given(st.lists(drawn_forest(), min_size=3, max_size=6), weights)
 def test_neither_threads_nor_pieces_nor_size_change_what_is_drawn(

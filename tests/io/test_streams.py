@@ -208,6 +208,7 @@ def unread(pipe):
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs to look into a pipe")
 def test_an_interrupt_while_standard_input_is_awaited(tmp_path):
     weights = tmp_path / "w.json"

@@ -39,6 +39,7 @@ def test_batch_tuners(sets, tune_on):
     assert result.score == pytest.approx(100.0)
 
 
+@pytest.mark.long
 def test_live_and_taken_up_again(sets, tmp_path):
     files, tune, test = sets
 

@@ -63,6 +63,7 @@ def test_all_kinds_of_steps_are_on_disk(done):
     assert "round-02/tuned.json" not in steps
 
 
+@pytest.mark.long
 def test_a_run_is_taken_up_after_every_step(done, tmp_path):
     folder, steps, result = done
     for count in range(len(steps)):

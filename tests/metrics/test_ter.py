@@ -93,6 +93,7 @@ def long_cases():
     yield ["b", "w60"], plain
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("hypothesis", "reference"), list(long_cases()))
 def test_long_texts(hypothesis, reference):
     expected = list(translation_edit_rate(hypothesis, reference))

@@ -60,6 +60,7 @@ def run(code, *arguments, **options):
     )
 
 
+@pytest.mark.long
 def test_workers_end_with_the_engine():
     before = left_behind()
     with ProcessEngine(2) as engine:
@@ -100,6 +101,7 @@ def test_results_are_no_open_files(engine, monkeypatch):
     assert [a[-1] for a in found] == list(range(50))
 
 
+@pytest.mark.long
 def test_many_pieces_have_more_time_than_one(engine, tmp_path, monkeypatch):
     (worker,) = engine.map(engine_work.process, None, [0])
     monkeypatch.setattr(engine, "worthwhile", 1000.0, raising=False)
@@ -134,6 +136,7 @@ engine.map(engine_work.hanging_once, sys.argv[1], range(2))
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_a_driver_that_is_killed(way, tmp_path):
     before = left_behind()

@@ -83,6 +83,7 @@ def test_addresses(address, expected):
     assert parsed(address) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "address",
     ["", "abc", "head:", ":6379", "head:x", "head:0", "head:65536", "http://a:1", "a b:1"],

@@ -93,6 +93,7 @@ def test_other_metrics_look_at_the_best(tuner, seed):
     assert same_gains == pytest.approx(gains, abs=1e-9)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(6))
 @given(SEEDS)
 def test_risk_of_few_of_the_best_ends_well_on_all(seed):

@@ -225,6 +225,11 @@ def same_in_groups(values: Stats, start: Ints) -> bool:
     return bool((values == first).all())
 
 
+def as_rows(stats: Stats) -> Floats:
+    """Return statistics one row after the other, in the type that kernels are compiled for."""
+    return np.ascontiguousarray(stats, np.float64).reshape(-1, stats.shape[-1])
+
+
 def ratio_slope(stats: Stats, above: int, below: int) -> Floats:
     """Return the derivative of ``stats[..., above] / stats[..., below]`` by each statistic.
 

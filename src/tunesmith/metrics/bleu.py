@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.kernels import inlined, kernel
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, as_rows
 from tunesmith.metrics.ngrams import (
     check_options,
     check_references,
@@ -111,7 +111,7 @@ class BLEU(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Return BLEU in per cent."""
-        rows = stats.reshape(-1, stats.shape[-1])
+        rows = as_rows(stats)
         out = np.empty(len(rows))
         score_rows(rows, *self.scoring, out)
         return out.reshape(stats.shape[:-1])
@@ -121,7 +121,7 @@ class BLEU(Metric):
 
         Without a match of an order that nothing stands for, BLEU is 0 and so is this.
         """
-        rows = stats.reshape(-1, stats.shape[-1])
+        rows = as_rows(stats)
         out = np.zeros(rows.shape)
         _slope(rows, *self.scoring, out)
         return out.reshape(stats.shape)

@@ -12,7 +12,7 @@ from tunesmith.arrays import Floats, Ids, Ints, Number, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import inlined, kernel
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import METRICS, Metric, as_rows
 from tunesmith.metrics.chrf_score import f_scores, f_slopes
 from tunesmith.metrics.preparation import numbered, spelled
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -143,14 +143,14 @@ class CHRF(Metric):
 
     def score(self, stats: Stats) -> Floats:
         """Return chrF in per cent."""
-        rows = stats.reshape(-1, stats.shape[-1])
+        rows = as_rows(stats)
         out = np.empty(len(rows))
         f_scores(rows, float(self.beta) ** 2, self.eps_smoothing, out)
         return out.reshape(stats.shape[:-1])
 
     def slope(self, stats: Stats) -> Floats:
         """Return the derivative of chrF in natural units; 0 where nothing matches."""
-        rows = stats.reshape(-1, stats.shape[-1])
+        rows = as_rows(stats)
         out = np.zeros(rows.shape)
         f_slopes(rows, float(self.beta) ** 2, self.eps_smoothing, out)
         return out.reshape(stats.shape)

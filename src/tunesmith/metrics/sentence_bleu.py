@@ -35,7 +35,7 @@ from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
-from tunesmith.metrics.base import METRICS, Metric, ratio_slope
+from tunesmith.metrics.base import METRICS, Metric, as_rows, ratio_slope
 from tunesmith.metrics.ngrams import check_options, check_references, count_ngrams, times
 from tunesmith.metrics.preparation import Preparation
 from tunesmith.registry import option
@@ -135,7 +135,7 @@ class SentenceBLEU(Metric):
                 f"{self.name} of order {self.order} is made of {2 + 2 * self.order} counts, "
                 f"not of {counts.shape[-1]}; count with the same order"
             )
-        rows = counts.reshape(-1, counts.shape[-1])
+        rows = as_rows(counts)
         out = np.empty(len(rows))
         _scores(
             rows,
