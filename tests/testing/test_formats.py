@@ -249,6 +249,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "first", "others", "said"), BROKEN, ids=[case[0].__name__ for case in BROKEN]
 )

@@ -350,6 +350,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("metric", "first", "others", "said"), BROKEN, ids=[case[0].__name__ for case in BROKEN]
 )
