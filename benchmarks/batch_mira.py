@@ -24,7 +24,7 @@ from pathlib import Path
 
 import tunesmith as ts
 from common import announce, arguments
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.tuners.base import TUNERS
 
 

@@ -24,15 +24,15 @@ import tunesmith as ts
 from common import announce, arguments
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
-from tunesmith.decoders.hiero import HieroDecoder
-from tunesmith.decoders.hiero.grammar import glue, joined
-from tunesmith.decoders.hiero.grammar_text import read_grammar
-from tunesmith.decoders.hiero.language_model import LanguageModel
-from tunesmith.decoders.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writing_model
-from tunesmith.inference.forest_lists import kbest_lists
+from tunesmith.hiero import HieroDecoder
+from tunesmith.hiero.grammar.grammar import glue, joined
+from tunesmith.hiero.grammar.text import read_grammar
+from tunesmith.hiero.lm.language_model import LanguageModel
+from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writing_model
+from tunesmith.inference.forests.lists import kbest_lists
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests.decoders.hiero.cdec_derivations import (
+from tests.hiero.cdec_derivations import (
     best_derivation,
     best_scores,
     forests,

@@ -58,7 +58,7 @@ def cpu_seconds(command: str, source: Path, cache: Path, folder: Path) -> float:
 def prepare(folder: Path) -> None:
     """Train a small model."""
     program = (
-        "from pathlib import Path; from tunesmith.cli.warm import write_samples; "
+        "from pathlib import Path; from tunesmith.cli.doctor.warm import write_samples; "
         "write_samples(Path())"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}

@@ -21,11 +21,11 @@ from common import announce, arguments, interleaved
 from minkowski import minkowski_of_block
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.data.raw_forest import RawForest
-from tunesmith.inference.derivations import best_derivations, edge_scores
-from tunesmith.inference.forest_envelope import forest_envelopes
-from tunesmith.inference.forest_inside import inside, outside
-from tunesmith.inference.forest_kbest import kbest_derivations
-from tunesmith.io.read_forests import read_forests
+from tunesmith.inference.forests.derivations import best_derivations, edge_scores
+from tunesmith.inference.forests.envelope.search import forest_envelopes
+from tunesmith.inference.forests.inside import inside, outside
+from tunesmith.inference.forests.kbest.search import kbest_derivations
+from tunesmith.io.forests.read import read_forests
 from tunesmith.kernels import kernel
 
 #: cdec's dpmert: hyperedges a second and direction, of CPU time.

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import tunesmith as ts
 from tunesmith.data.forests import Forests
 from tunesmith.data.memory import parsed_size
-from tunesmith.io.forest_writer import ForestWriter, Row, rows_of
+from tunesmith.io.forests.arrow.writer import ForestWriter, Row, rows_of
 
 MIB = 1 << 20
 TUNERS: dict[str, list[str]] = {

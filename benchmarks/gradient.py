@@ -17,9 +17,9 @@ import numpy as np
 import tunesmith as ts
 from common import announce, arguments, interleaved
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.search.climb import DIRECTIONS, Climb
-from tunesmith.search.line import search
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.search.directions.base import DIRECTIONS, Climb
+from tunesmith.search.line.search import search
 
 #: At which sharpness a gradient is measured; it costs the same at any.
 SHARPNESS = 1.0

@@ -12,9 +12,9 @@ import tunesmith as ts
 from common import arguments, interleaved, parse
 from textbook import TextbookHypotheses
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.line import search
+from tunesmith.search.line.search import search
 
 POINTS = 4
 

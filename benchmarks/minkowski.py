@@ -13,8 +13,8 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.data.forests import ForestArrays
-from tunesmith.inference.forest_envelope import edge_lines
-from tunesmith.inference.forest_gaps import ROUNDING
+from tunesmith.inference.forests.envelope.gaps import ROUNDING
+from tunesmith.inference.forests.envelope.search import edge_lines
 from tunesmith.kernels import kernel
 
 

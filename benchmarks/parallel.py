@@ -31,15 +31,15 @@ from forest import synthetic as synthetic_forest
 from tunesmith.data.forests import ForestSet, joined
 from tunesmith.data.synthetic import synthetic
 from tunesmith.decoders.base import Sentence
-from tunesmith.decoders.hiero import HieroDecoder
+from tunesmith.hiero import HieroDecoder
 from tunesmith.inference.asking import hypotheses_of
-from tunesmith.inference.derivations import best_derivations
-from tunesmith.inference.forest_envelope import forest_envelopes
-from tunesmith.inference.forest_expectation import expected_counts
-from tunesmith.inference.forest_kbest import kbest_derivations
-from tunesmith.inference.forest_sample import sampled_derivations
+from tunesmith.inference.forests.derivations import best_derivations
+from tunesmith.inference.forests.envelope.search import forest_envelopes
+from tunesmith.inference.forests.expectation import expected_counts
+from tunesmith.inference.forests.kbest.search import kbest_derivations
+from tunesmith.inference.forests.sample import sampled_derivations
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.io.read_forests import read_forests
+from tunesmith.io.forests.read import read_forests
 from tunesmith.parallel.choice import ENGINES, engine_of
 from tunesmith.parallel.engine import Engine, current_engine, working_on
 

@@ -16,9 +16,9 @@ from scipy.sparse import csc_array
 import tunesmith as ts
 from common import arguments, interleaved, parse
 from tunesmith.data.candidates import pack_texts
-from tunesmith.inference.lists import ListHypotheses, best
+from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.plane import PlaneFound, Slice, search_slice
+from tunesmith.search.plane.search import PlaneFound, Slice, search_slice
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from common import arguments, parse
 from tunesmith.report.page.assemble import view_of
 from tunesmith.report.page.html import page_of
-from tunesmith.report.page.reading import read_run
+from tunesmith.report.page.run.reading import read_run
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.report.page.browser import browser, why_not

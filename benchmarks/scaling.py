@@ -22,17 +22,17 @@ import numpy as np
 import tunesmith as ts
 from common import announce
 from scaling_model import Constants, predicted, simulated
-from tunesmith.decoders.hiero.decoder import HieroDecoder
+from tunesmith.hiero.decoder import HieroDecoder
 from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
-from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.parallel.engine import Engine, working_on
 from tunesmith.parallel.local import threads
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 from tunesmith.randomness import generator_of
-from tunesmith.search.working_set import SharedSet
-from tunesmith.tuners.learning import Learning
-from tunesmith.tuners.lessons import Reader
+from tunesmith.search.working_set.solver import SharedSet
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.online.learning import Learning
+from tunesmith.tuners.online.lessons import Reader
 
 TEXT = Path(__file__).parent.parent / "examples" / "catalogs"
 MODEL = Path(__file__).parent.parent / "examples" / "hiero" / "model"

@@ -23,11 +23,11 @@ import tunesmith as ts
 from common import announce, arguments, interleaved
 from tunesmith.data.candidates import CandidateSet, pack_texts
 from tunesmith.data.features import Features
-from tunesmith.inference.envelope import extremes_of
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses, _Lines
+from tunesmith.inference.lists.envelope import extremes_of
+from tunesmith.inference.lists.hypotheses import ListHypotheses, _Lines
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.line import search
+from tunesmith.search.line.search import search
 
 DENSE = 14
 POOL = 5

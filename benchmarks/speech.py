@@ -23,8 +23,8 @@ import numpy as np
 
 import tunesmith as ts
 from common import announce, interleaved
-from tunesmith.inference.lists import best
-from tunesmith.io.frames import from_arrays
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.io.tables.frames import from_arrays
 
 NAMES = ("acoustic", "lm", "words")
 WORDS = 2000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
-from tunesmith.inference.lists import ListHypotheses, _changes
+from tunesmith.inference.lists.hypotheses import ListHypotheses, _changes
 from tunesmith.kernels import kernel
 
 

@@ -38,7 +38,7 @@ def main() -> None:
             candidates = ts.read(lists, references)
             found = dict(zip(candidates.features.names, weights, strict=True))
             tuning = ts.TuningSet(candidates)
-            from tunesmith.inference.lists import best
+            from tunesmith.inference.lists.hypotheses import best
 
             score = tuning.score(best(candidates, ts.Weights.from_dict(found).vector))
             print(f"extractor + mert     {reading:8.1f} s + {mert:.1f} s  BLEU {score:.2f}")

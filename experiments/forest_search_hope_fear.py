@@ -12,10 +12,10 @@ import numpy as np
 import tunesmith as ts
 from tunesmith.arrays import Floats
 from tunesmith.inference.asking import usual_lists
-from tunesmith.inference.forest_examples import ForestExample, ForestExamples
-from tunesmith.inference.forest_lists import candidates_of
-from tunesmith.inference.forest_sample import sampled_derivations
-from tunesmith.metrics.worth import DocumentObjective, Worth
+from tunesmith.inference.forests.examples import ForestExample, ForestExamples
+from tunesmith.inference.forests.lists import candidates_of
+from tunesmith.inference.forests.sample import sampled_derivations
+from tunesmith.metrics.candidate_scorer import DocumentObjective, Worth
 
 #: Fear maximises w·h − B, hope w·h + B.
 SIDES = {"fear": -1.0, "hope": 1.0}

@@ -10,7 +10,7 @@ from typing import Any
 import tunesmith as ts
 from forest_search_data import Source
 from tunesmith.inference.asking import score_at
-from tunesmith.inference.forest_lists import kbest_lists
+from tunesmith.inference.forests.lists import kbest_lists
 
 #: Derivations of each forest that a round adds to the lists.
 SIZE = 100

@@ -29,7 +29,7 @@ from hope_and_fear_parts import MODELS, PARTS, PROTOCOLS, Parts, Protocol, all_r
 from hope_and_fear_runs import Run, kept, run_and_keep, score, statistics
 from result_pages import Rows, keep_row, read_rows, with_tables
 from tunesmith.parallel.engine import map_over, working_on
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import tunesmith as ts
-from tunesmith.decoders.hiero.decoder import HieroDecoder
-from tunesmith.decoders.hiero.training.train import train
+from tunesmith.hiero.decoder import HieroDecoder
+from tunesmith.hiero.training.train import train
 from tunesmith.loop.inputs import Inputs
 
 CATALOGS = Path(__file__).parents[1] / "examples" / "catalogs"

@@ -20,9 +20,9 @@ from hope_and_fear_data import PROBABILITIES, Task, loaded, start
 from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.parallel.local import threads
 from tunesmith.randomness import generator_of
+from tunesmith.tasks.live import LiveTuning
 
 Row = dict[str, Any]
 ONLINE: dict[str, type[ts.Tuner]] = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tunesmith as ts
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.tuners.base import TUNERS
 
 PAGE = Path(__file__).parent.parent / "docs" / "learning.md"

@@ -10,11 +10,11 @@ import numpy as np
 
 import lp_mert_sets as sets
 import tunesmith as ts
-from tunesmith.search.extreme import TOLERANCE, Tester
-from tunesmith.search.found import Limits
-from tunesmith.search.incumbent import incumbents
-from tunesmith.search.lazy import lazy_search
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.extreme import TOLERANCE, Tester
+from tunesmith.search.exact.incumbent import incumbents
+from tunesmith.search.exact.lazy.search import lazy_search
+from tunesmith.search.exact.problem import Problem
 
 Keep = Callable[[dict[str, Any]], None]
 #: Seconds for one exact search, and for a lazy one.

@@ -9,8 +9,8 @@ import numpy as np
 
 import tunesmith as ts
 from tunesmith.data.candidates import Texts
-from tunesmith.inference.lists import best
-from tunesmith.search.problem import NEAR, Problem
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.search.exact.problem import NEAR, Problem
 
 #: Lists and their references.
 FILES = {

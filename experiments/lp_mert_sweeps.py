@@ -12,9 +12,9 @@ import numpy as np
 
 import lp_mert_sets as sets
 import tunesmith as ts
-from tunesmith.search.extreme import Tester
-from tunesmith.search.lazy import lazy_search
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.extreme import Tester
+from tunesmith.search.exact.lazy.search import lazy_search
+from tunesmith.search.exact.problem import Problem
 
 Keep = Callable[[dict[str, Any]], None]
 #: Features in the order in which they are added: what matters most first.

@@ -59,7 +59,7 @@ def main() -> None:
 
 def evaluate(tuning: ts.TuningSet, weights: ts.Weights) -> float:
     """Score what weights choose."""
-    from tunesmith.inference.lists import best
+    from tunesmith.inference.lists.hypotheses import best
 
     names = tuning.candidates.features.names
     return tuning.score(best(tuning.candidates, weights.aligned(names)))

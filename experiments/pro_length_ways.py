@@ -11,10 +11,10 @@ from typing import Any
 
 import tunesmith as ts
 from tunesmith.arrays import Stats
-from tunesmith.inference.lists import best
-from tunesmith.metrics.worth import OBJECTIVES as KNOWN
-from tunesmith.metrics.worth import DocumentObjective, DocumentWorth
-from tunesmith.metrics.worth import Way as LearningWay
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.metrics.candidate_scorer import OBJECTIVES as KNOWN
+from tunesmith.metrics.candidate_scorer import DocumentObjective, DocumentWorth
+from tunesmith.metrics.candidate_scorer import Way as LearningWay
 from tunesmith.tuners.base import TUNERS
 
 #: Dev is m30k's test set up to this sentence, Test the rest.

@@ -11,7 +11,7 @@ import numpy as np
 import tunesmith as ts
 from pro_monsters_pool import Pool
 from tunesmith.arrays import Floats
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.tuners.base import TUNERS
 
 #: Candidates of a sentence that a round reveals.

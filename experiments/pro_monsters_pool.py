@@ -18,7 +18,7 @@ import tunesmith as ts
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
 from tunesmith.data.features import Features
-from tunesmith.inference.rerank import nbest
+from tunesmith.inference.lists.rerank import nbest
 
 #: The number of phrases put into a candidate.
 COUNTS = (1, 2, 3, 4, 6, 9, 13, 19, 28, 40)

@@ -14,8 +14,8 @@ import regularized_mert_real as real
 import tunesmith as ts
 from regularized_mert_synthetic import FINDERS, NOISE
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.search.line import surface
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.search.line.search import surface
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart; marks differ as well.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tunesmith as ts
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 
 #: The 14 dense features; the others are sparse.
 SMALL = (

@@ -12,9 +12,9 @@ import numpy as np
 
 import tunesmith as ts
 from tunesmith.inference.hypotheses import Direction, Point
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.search.climb import DIRECTIONS, Climb
-from tunesmith.search.line import Step
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.search.directions.base import DIRECTIONS, Climb
+from tunesmith.search.line.search import Step
 
 #: What finds directions, and how tables and pictures name it.
 FINDERS = {

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 from tunesmith.data.candidates import CandidateSet, References, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 
 class Mean(Metric):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.forests import Edge, forest_arrays
 from tests.waiting import PATIENCE
-from tunesmith.io.forest_writer import ForestWriter, Row
+from tunesmith.io.forests.arrow.writer import ForestWriter, Row
 
 MIB = 1 << 20
 #: So many that those of a reference are rare: nodes are hardly split for BLEU.

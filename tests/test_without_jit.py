@@ -17,11 +17,11 @@ import json, sys, warnings
 import numpy as np
 from tests.builders import candidate_set
 from tunesmith.io.collector import Collector
-from tunesmith.io.moses import MosesFormat
+from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.tuners.mert import MERT
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
 
 warnings.simplefilter("ignore", RuntimeWarning)  # unsigned numbers overflow by design
 rng = np.random.default_rng(0)

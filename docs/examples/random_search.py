@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 

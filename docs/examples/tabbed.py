@@ -3,7 +3,7 @@
 import numpy as np
 
 from tunesmith.errors import FormatError
-from tunesmith.io.formats import FORMATS, CandidateFormat
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.values import feature_values
 
 

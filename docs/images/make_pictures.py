@@ -19,8 +19,8 @@ from scipy.spatial import ConvexHull
 
 import tunesmith as ts
 from tunesmith.inference.asking import hypotheses_of
-from tunesmith.inference.forest_lists import kbest_lists
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.forests.lists import kbest_lists
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 
 HERE = Path(__file__).parent
 FORESTS = HERE.parents[1] / "examples" / "forests"

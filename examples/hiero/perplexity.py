@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tunesmith.decoders.hiero.training.kneser_ney import estimate_files
+from tunesmith.hiero.training.lm.kneser_ney import estimate_files
 
 DATA = Path(__file__).parent.parent / "catalogs"
 #: Perplexities of dev.en under lmplz's models of train.en.gz: with unknown words, and without.

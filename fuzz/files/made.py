@@ -18,10 +18,10 @@ from fuzz.scratch import folder
 from fuzz.toy import sentences
 from fuzz.toy_decoder import Toy
 from tunesmith.cli.app import main
+from tunesmith.io.forests.read import read_forests
+from tunesmith.io.forests.write import write_forests
 from tunesmith.io.read import read
-from tunesmith.io.read_forests import read_forests
 from tunesmith.io.write import write
-from tunesmith.io.write_forests import write_forests
 
 
 def made_seeds() -> list[Seed]:

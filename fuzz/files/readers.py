@@ -12,20 +12,20 @@ from fuzz.files.checks import check_candidates, check_forests, check_weights
 from fuzz.files.seeds import Seed
 from fuzz.toy import sentences
 from fuzz.toy_decoder import Toy
-from tunesmith.decoders.hiero.conventions import CDEC, JOSHUA
-from tunesmith.decoders.hiero.grammar_text import read_grammar
-from tunesmith.decoders.hiero.joshua_config import JoshuaConfig
-from tunesmith.decoders.hiero.language_model import LanguageModel
-from tunesmith.decoders.hiero.model import HieroModel
+from tunesmith.hiero.conventions import CDEC, JOSHUA
+from tunesmith.hiero.grammar.text import read_grammar
+from tunesmith.hiero.joshua_config import JoshuaConfig
+from tunesmith.hiero.lm.language_model import LanguageModel
+from tunesmith.hiero.model import HieroModel
+from tunesmith.io.forests.read import read_forests
 from tunesmith.io.read import read
-from tunesmith.io.read_forests import read_forests
-from tunesmith.io.weights import read_weights
+from tunesmith.io.weights.files import read_weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.report.page.assemble import Options, view_of
 from tunesmith.report.page.files import content_of
-from tunesmith.report.page.reading import read_run
-from tunesmith.tuners.mert import MERT
+from tunesmith.report.page.run.reading import read_run
+from tunesmith.tuners.mert.mert import MERT
 
 #: The loop whose work directories are damaged.
 LOOP = Loop(rounds=1, weight_tolerance=0.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tunesmith.registry import option
-from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.online.arow import AROW
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from fuzz.toy import sentences
 from tunesmith.io.collector import Collector
 from tunesmith.io.read import read_lines
 from tunesmith.io.streams import Source
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import working_on
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
+from tunesmith.tasks.lists import TuningSet
 
 
 def tuning_set(groups: int = 24) -> TuningSet:
@@ -70,7 +70,7 @@ class Killer(threading.Thread):
 def engine_of(name: str) -> Any:
     """Return an engine with two workers."""
     if name == "ray":
-        from tunesmith.parallel.ray_engine import RayEngine
+        from tunesmith.parallel.ray.engine import RayEngine
 
         return RayEngine(workers=2)
     return ProcessEngine(2)

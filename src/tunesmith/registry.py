@@ -41,8 +41,9 @@ class Registry(Generic[T]):
         What an error calls it: "metric", "tuner".
     package
         Its built-in modules are imported at the first question, so that their
-        decorators have run; a new file there needs no entry anywhere else.
-
+        decorators have run; a new file there needs no entry anywhere else. Several
+        packages have spaces between them; ``package:name`` is a module that stands in a
+        package of another kind.
     group
         The entry-point group under which other packages register.
     base
@@ -51,7 +52,9 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, package: str, group: str, base: type[Any] | None = None) -> None:
         self.kind = kind
-        self.package = package
+        entries = [entry.split(":") for entry in package.split()]
+        self._packages = [package for package, *name in entries if not name]
+        self._modules = [f"{package}.{name}" for package, *names in entries for name in names]
         self.group = group
         self.base = base
         self._classes: dict[str, type[T]] = {}
@@ -62,9 +65,8 @@ class Registry(Generic[T]):
 
         def add(cls: C) -> C:
             known = self._classes.get(name)
-            ours = f"{self.package}."
-            is_ours = known is not None and known.__module__.startswith(ours)
-            if is_ours and not cls.__module__.startswith(ours):
+            is_ours = known is not None and _is_ours(known)
+            if is_ours and not _is_ours(cls):
                 raise UsageError(
                     f"the {self.kind} '{name}' comes with tunesmith; register another name"
                 )
@@ -102,9 +104,12 @@ class Registry(Generic[T]):
         """
         module = name.replace("-", "_")
         if name not in self._classes and not self._loaded and module.isidentifier():
-            place = f"{self.package}.{module}"
-            if importlib.util.find_spec(place) is not None:
+            inside = (f"{package}.{module}" for package in self._packages)
+            for place in [place for place in inside if importlib.util.find_spec(place)]:
                 importlib.import_module(place)
+            for place in self._modules:
+                if place.endswith(f".{module}"):
+                    importlib.import_module(place)
         return name in self._classes
 
     def create(self, spec: str) -> T:
@@ -163,9 +168,12 @@ class Registry(Generic[T]):
     def _load(self) -> None:
         if self._loaded:
             return
-        package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self.package}.{module.name}")
+        for name in self._packages:
+            package = importlib.import_module(name)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{name}.{module.name}")
+        for name in self._modules:
+            importlib.import_module(name)
         for entry in metadata.entry_points(group=self.group):
             try:
                 self.register(entry.name)(entry.load())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tunesmith.search import found as clock
+from tunesmith.search.exact import certificate as clock
 
 from .conftest import Run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.hiero.files import (
+from tests.hiero.files import (
     OTHER,
     RULES,
     SENTENCES,
@@ -20,8 +20,8 @@ from tests.decoders.hiero.files import (
     written,
 )
 from tunesmith.data.weights import Weights
-from tunesmith.inference.forest_lists import outputs
-from tunesmith.io.read_forests import read_forests
+from tunesmith.inference.forests.lists import outputs
+from tunesmith.io.forests.read import read_forests
 
 from .conftest import Run
 from .support import by_group, model_score, parse_moses
@@ -494,8 +494,8 @@ def test_places_that_are_taken(
     refused: Refused, parts: list[str], plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are refused before anything is translated."""
-    monkeypatch.setattr("tunesmith.decoders.hiero.HieroDecoder.forests", None)
-    monkeypatch.setattr("tunesmith.decoders.hiero.HieroDecoder.translate", None)
+    monkeypatch.setattr("tunesmith.hiero.HieroDecoder.forests", None)
+    monkeypatch.setattr("tunesmith.hiero.HieroDecoder.translate", None)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     (tmp_path / "full.arrow").mkdir()

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.hiero.files import decoder_of, written
+from tests.hiero.files import decoder_of, written
 from tests.loop.toy import sentences
 from tests.waiting import wait_until
-from tunesmith.cli import engine_options
+from tunesmith.cli.options import engine as engine_options
 from tunesmith.parallel.choice import ENGINES
 from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 
 from .conftest import Run
 from .loop_support import essence
@@ -110,7 +110,7 @@ def test_an_option_of_the_same_name(refused, tune, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from dataclasses import dataclass\n"
         "from tunesmith.registry import option\n"
-        "from tunesmith.tuners.mira import MIRA\n\n"
+        "from tunesmith.tuners.online.mira import MIRA\n\n"
         "@dataclass(frozen=True)\n"
         "class Mine(MIRA):\n"
         "    '''Mine.'''\n"
@@ -158,7 +158,7 @@ def test_workers_that_are_lost_are_told(cli: Run, tune, tmp_path: Path) -> None:
     own = (tmp_path / "own.py").read_text()
     mortal = (
         "        from pathlib import Path\n"
-        "        from tunesmith.parallel.worker import is_worker\n"
+        "        from tunesmith.parallel.remote.worker import is_worker\n"
         "        if is_worker() and not Path(__file__).with_name('died').exists():\n"
         "            Path(__file__).with_name('died').touch()\n"
         "            import os\n"

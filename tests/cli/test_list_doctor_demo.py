@@ -199,7 +199,7 @@ def test_doctor_without_a_cluster_s_engine(cli: Run, monkeypatch) -> None:
             raise metadata.PackageNotFoundError(name)
         return "1.2"
 
-    monkeypatch.setattr("tunesmith.cli.doctor.metadata.version", version)
+    monkeypatch.setattr("tunesmith.cli.doctor.command.metadata.version", version)
     assert cli("doctor", "--json").json()["engines"]["ray"] is False
     assert "threads, processes, ray (not installed)\n" in cli("doctor").out
 

@@ -15,7 +15,7 @@ import pytest
 
 import tunesmith as ts
 from tunesmith._version import __version__
-from tunesmith.io import arrow
+from tunesmith.io.tables import arrow
 
 from .conftest import Run
 from .support import files_below

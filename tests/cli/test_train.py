@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tunesmith.decoders.hiero.model import HieroModel
+from tunesmith.hiero.model import HieroModel
 
 from .conftest import Run
 

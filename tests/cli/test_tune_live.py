@@ -12,9 +12,9 @@ from tests.loop.forest_toy import ForestToy
 from tests.loop.toy import sentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.metrics.forest_tuning import ForestOptions
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.mira import MIRA
+from tunesmith.tasks.forests import ForestOptions
+from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.online.mira import MIRA
 
 from .conftest import Run
 from .loop_support import essence

@@ -135,7 +135,7 @@ def test_one_decoder_alone(refused: Refused, lists: Path) -> None:
 def test_two_options_of_one_name(refused: Refused, make: Make, task: Task) -> None:
     own = make(
         "own.py",
-        "from dataclasses import dataclass\nfrom tunesmith.tuners.mert import MERT\n"
+        "from dataclasses import dataclass\nfrom tunesmith.tuners.mert.mert import MERT\n"
         "@dataclass(frozen=True)\nclass Own(MERT):\n    source: str = ''\n",
     )
     found = refused(*task.arguments("--tuner", f"{own}:Own"))

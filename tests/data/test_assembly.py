@@ -10,7 +10,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.merge import merge
 from tunesmith.errors import TunesmithError
 from tunesmith.io.collector import Collector
-from tunesmith.io.moses import MosesFormat
+from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.streams import Source
 
 WORDS = ["a", "bb", "ccc", "überlang-und-mehr"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.builders import candidate_set
 from tunesmith.errors import TunesmithError
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 WORDS = ["a", "b", "c", "d"]
 

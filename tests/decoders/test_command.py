@@ -21,10 +21,10 @@ from tunesmith.decoders.command import CommandDecoder
 from tunesmith.decoders.outputs import joined, natural
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
-from tunesmith.io.weights import read_weights
+from tunesmith.io.weights.files import read_weights
 from tunesmith.io.write import write
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -26,10 +26,10 @@ from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.io.weights import read_weights
+from tunesmith.io.weights.files import read_weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 MOSES = str(STANDINS / "moses.py")
 INI = """# trained with care

@@ -16,12 +16,12 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence
 from tunesmith.decoders.pool import PoolDecoder
 from tunesmith.errors import UsageError
-from tunesmith.inference.rerank import nbest
+from tunesmith.inference.lists.rerank import nbest
 from tunesmith.io.read import read
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.parallel.local import threads
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 VALUES = st.integers(-2, 2).map(float)
 

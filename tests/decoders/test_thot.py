@@ -17,7 +17,7 @@ from tunesmith.errors import FormatError, MissingExtraError, TunesmithError, Usa
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.testing.decoders import check_decoder
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 pytestmark = pytest.mark.long
 

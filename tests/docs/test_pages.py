@@ -17,10 +17,11 @@ from tests.docs.running import Page
 from tests.docs.settings import module_name, settings_of
 from tunesmith.cli import main
 from tunesmith.decoders.base import DECODERS
-from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
+from tunesmith.io.lists.base import FORMATS
+from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.metrics.base import METRICS
-from tunesmith.objectives.selection import SELECTIONS
 from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.pro.selection import SELECTIONS
 
 #: Options whose values bring options of their own.
 CHOOSING = {"--tuner", "--decoder"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.inference.test_forest_lists import WEIGHTS, drawn_set
+from tests.inference.forests.test_lists import WEIGHTS, drawn_set
 from tests.tiers import examples
 
 #: More than any forest here has texts.

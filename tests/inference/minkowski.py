@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from tunesmith.data.forests import ForestArrays
-from tunesmith.inference.derivations import edge_scores
+from tunesmith.inference.forests.derivations import edge_scores
 
 #: A line: where it begins to win, its score, its slope.
 Line = tuple[float | Fraction, Fraction, Fraction]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tunesmith.data.forests import ForestSet
-from tunesmith.inference.derivations import viterbi
-from tunesmith.inference.forest_envelope import edge_lines, forest_envelopes
-from tunesmith.inference.forest_kbest import kbest_derivations
-from tunesmith.io.read_forests import read_forests
-from tunesmith.io.weights import read_weights
+from tunesmith.inference.forests.derivations import viterbi
+from tunesmith.inference.forests.envelope.search import edge_lines, forest_envelopes
+from tunesmith.inference.forests.kbest.search import kbest_derivations
+from tunesmith.io.forests.read import read_forests
+from tunesmith.io.weights.files import read_weights
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from tunesmith.integrations.tracking import figure_name, largest, mended, tracke
 from tunesmith.integrations.wandb import WandbCallback
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 QUICK = MERT(restarts=1, walks=0)
 SETS = {"tune": Inputs.of(*sentences(12, 1)), "dev": Inputs.of(*sentences(9, 2))}

@@ -23,8 +23,8 @@ from machine.translation.trainer import TrainStats
 from tunesmith.decoders.thot import BOUNDS, ThotDecoder
 from tunesmith.decoders.thot_config import FEATURES, kept_by_thot
 from tunesmith.integrations.sil_machine import TunesmithParameterTuner, use_tunesmith
-from tunesmith.metrics.chrf import CHRF
-from tunesmith.tuners.mert import MERT
+from tunesmith.metrics.chrf.metric import CHRF
+from tunesmith.tuners.mert.mert import MERT
 
 pytestmark = pytest.mark.long
 

@@ -14,7 +14,7 @@ from tests.forests import derivations, forest_set, vector
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.errors import FormatError
-from tunesmith.io.forest_formats import FileOrder, ForestFormat, Numbering
+from tunesmith.io.forests.base import FileOrder, ForestFormat, Numbering
 from tunesmith.io.streams import Source
 
 #: Words and features of one path; features that are 0 are left out.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.data.test_assembly import as_records
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
 
 

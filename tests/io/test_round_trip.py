@@ -18,7 +18,7 @@ from tests.io.samples import SAMPLES, Sample, whole
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize

@@ -17,8 +17,8 @@ from numba.core.bytecode import FunctionIdentity
 
 from tests.kernels.samples import KERNELS
 from tunesmith.data.forests import ForestArrays
-from tunesmith.decoders.hiero.rule_trie import sort_features
-from tunesmith.inference.forest_expectation import combine_edges
+from tunesmith.hiero.grammar.rule_trie import sort_features
+from tunesmith.inference.forests.expectation import combine_edges
 
 VALUES = np.random.default_rng(1).integers(-5, 6, 40).astype(np.int32)
 FEATURES = np.array([5, 1, 4, 1, 0, 2, 5, 3], np.int32)

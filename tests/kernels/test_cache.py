@@ -256,7 +256,7 @@ def test_several_processes_at_once(tmp_path: Path, own_folder: Path):
     """All begin when the last of them is there, and compile the same kernels."""
     program = (
         "import sys, os, time, pathlib\n"
-        "from tunesmith.sorting import kth_smallest, sorted_copy\n"
+        "from tunesmith.kernels.sorting import kth_smallest, sorted_copy\n"
         "import numpy as np\n"
         "here = pathlib.Path(sys.argv[1])\n"
         "(here / f'ready-{os.getpid()}').touch()\n"
@@ -293,7 +293,7 @@ def test_what_else_is_in_the_folder_stays(modules: Modules, own_folder: Path):
 @pytest.mark.long
 def test_fingerprints_do_not_depend_on_the_process():
     program = (
-        "from tunesmith.inference.envelope import envelope\n"
+        "from tunesmith.inference.lists.envelope import envelope\n"
         "from tunesmith.kernels.fingerprint import fingerprint\n"
         "print(fingerprint(envelope.py_func))"
     )

@@ -69,7 +69,7 @@ def test_sorting_is_ours():
         for name, line in called(function)
         if name in NOT_IN_KERNELS
     ]
-    assert wrong == [], "use tunesmith.sorting"
+    assert wrong == [], "use tunesmith.kernels.sorting"
 
 
 @pytest.mark.long
@@ -80,7 +80,7 @@ def test_arrays_are_copied_by_our_kernels():
         for path, function in kernels()
         for line, text in slices_assigned(function)
     ]
-    assert wrong == [], "use tunesmith.copying"
+    assert wrong == [], "use tunesmith.kernels.copying"
 
 
 #: Names of numbers that are assigned to all of a slice.

@@ -14,8 +14,8 @@ from tests.loop.toy import NAMES, Toy
 from tunesmith.data.forests import ForestSet, joined
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
-from tunesmith.inference.forest_lists import kbest_lists
-from tunesmith.inference.forest_prune import prune_beam
+from tunesmith.inference.forests.lists import kbest_lists
+from tunesmith.inference.forests.prune import prune_beam
 
 
 @dataclass(frozen=True)

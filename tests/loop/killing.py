@@ -23,7 +23,7 @@ from tunesmith.loop import state
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.parallel import local
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 LOOP = Loop(rounds=2, final="average", weight_tolerance=0.0)
 SETS = {"tune": Inputs.of(*sentences(12, 1)), "dev": Inputs.of(*sentences(9, 2))}

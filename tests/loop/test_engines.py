@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.decoders.copies import CopyEngine, copied
-from tests.decoders.hiero.files import WEIGHTS, decoder_of, written
+from tests.hiero.files import WEIGHTS, decoder_of, written
 from tests.loop.forest_toy import Counting, ForestToy
 from tests.loop.toy import sentences
 from tunesmith.data.weights import Weights
@@ -17,14 +17,14 @@ from tunesmith.errors import UsageError
 from tunesmith.loop.forests import DecodedSentences, Words, decoded_forests
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 from tunesmith.progress import tell_with
-from tunesmith.tuners.arow import AROW
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.mira import MIRA
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.mira import MIRA
 
 pytestmark = pytest.mark.long
 

@@ -21,20 +21,20 @@ from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DecoderError, Sentence, check_forests
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.forest_hypotheses import ForestHypotheses
+from tunesmith.inference.forests.hypotheses import ForestHypotheses
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.io.forest_store import StoredForests
+from tunesmith.io.forests.arrow.store import StoredForests
 from tunesmith.loop.forests import ForestsSoFar, Words, decoded_forests, united
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.lp_mert import LPMERT
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.pro import PRO
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.pro.pro import PRO
 
 TUNE = Inputs.of(*sentences(12, 1))
 DEV = Inputs.of(*sentences(9, 2))

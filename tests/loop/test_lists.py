@@ -15,7 +15,7 @@ from tunesmith.decoders.base import Sentence
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 TEXTS = ["a b c d e", "a b c d f", "a b", "", "b c d e f"]
 #: Numbers that are not in order: merging by id would sort them.

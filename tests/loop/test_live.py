@@ -22,16 +22,16 @@ from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
-from tunesmith.metrics.live_tuning import LiveTuning
-from tunesmith.metrics.worth import Worth
+from tunesmith.metrics.candidate_scorer import Worth
 from tunesmith.parallel import local
-from tunesmith.tuners.arow import AROW
-from tunesmith.tuners.learned import numbers_of
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.perceptron import Perceptron
-from tunesmith.tuners.sgd import SGD
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.learned import numbers_of
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.perceptron import Perceptron
+from tunesmith.tuners.online.sgd import SGD
 
 pytestmark = pytest.mark.long
 
@@ -278,7 +278,7 @@ def test_what_a_learner_remembers_may_be_numbers_and_may_be_damaged(tmp_path):
 
 def test_an_objective_that_does_not_say_what_it_remembers(tmp_path, monkeypatch):
     tuner = MIRA(epochs=1)
-    monkeypatch.setattr("tunesmith.metrics.worth.DocumentWorth.memory", Worth.memory)
+    monkeypatch.setattr("tunesmith.metrics.candidate_scorer.DocumentWorth.memory", Worth.memory)
     Loop().run(ForestToy(), tuner, TUNE, work_dir=tmp_path)
     with pytest.raises(TunesmithError, match="DocumentWorth does not say what it remembers"):
         Loop().run(ForestToy(), tuner.changed(epochs=2), TUNE, work_dir=tmp_path)

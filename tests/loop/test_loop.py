@@ -28,9 +28,9 @@ from tunesmith.loop.lists import Lists
 from tunesmith.loop.loop import Loop
 from tunesmith.loop.rounds import average, change
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.pro import PRO
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.pro.pro import PRO
 
 TUNE = Inputs.of(*sentences(12, 1))
 DEV = Inputs.of(*sentences(9, 2))

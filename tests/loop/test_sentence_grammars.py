@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.decoders.hiero.files import WEIGHTS, decoder_of, written
+from tests.hiero.files import WEIGHTS, decoder_of, written
 from tunesmith import Inputs, Loop
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.mira import MIRA
+from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.online.mira import MIRA
 
 START = {**WEIGHTS, "Own0": 0.0, "Own1": 0.0, "Own2": 0.0, "Both": -0.125}
 

@@ -24,7 +24,7 @@ from tunesmith.io.read import read
 from tunesmith.loop import state
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 LOOP = Loop(rounds=2, final="average", weight_tolerance=0.0)
 

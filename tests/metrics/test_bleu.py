@@ -17,7 +17,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 words = st.one_of(
     st.sampled_from(["a", "b", "c", "d", "the", "é", "漢"]), st.text("abcé漢,.%", min_size=1)

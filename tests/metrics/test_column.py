@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.builders import candidate_set
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.tuners.mert import MERT
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
 
 
 def with_column(groups, values, name="comet"):

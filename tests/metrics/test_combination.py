@@ -14,8 +14,8 @@ from tunesmith.io.write import write
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.combination import Harmonic, Minimum, Sum
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.tuners.mert import MERT
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
 
 WORDS = ["a", "b", "c", "d", "e"]
 

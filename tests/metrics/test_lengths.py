@@ -11,7 +11,7 @@ from tests.builders import tuning_set
 from tests.metrics.corpora import corpora, make
 from tests.tiers import examples
 from tunesmith.metrics.lengths import lengths_of
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 
 def words_of(corpus):

@@ -15,20 +15,20 @@ from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 from tests.builders import candidate_set
 from tests.metrics.test_bleu import corpora, make
-from tests.search.test_line import brute_force
+from tests.search.line.test_search import brute_force
 from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.inference.rerank import rerank
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.inference.lists.rerank import rerank
 from tunesmith.io.read import read
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
-from tunesmith.search.line import search
-from tunesmith.tuners.mert import MERT
+from tunesmith.search.line.search import search
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
 
 
 def ngrams(words, n):

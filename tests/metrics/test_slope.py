@@ -15,10 +15,11 @@ from tests.builders import Mean
 from tests.metrics.corpora import corpora, make
 from tests.tiers import examples
 from tunesmith.errors import TunesmithError
-from tunesmith.metrics import bleu, chrf_score
+from tunesmith.metrics import bleu
 from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.chrf import CHRF
+from tunesmith.metrics.chrf import score as chrf_score
+from tunesmith.metrics.chrf.metric import CHRF
 from tunesmith.metrics.combination import Combination, Harmonic, Minimum, Sum
 
 SPECS = (

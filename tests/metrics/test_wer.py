@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
-from tests.search.test_line import brute_force
+from tests.search.line.test_search import brute_force
 from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.inference.rerank import rerank
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.inference.lists.rerank import rerank
 from tunesmith.io.read import read
 from tunesmith.metrics import wer as module
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.wer import CER, WER
 from tunesmith.parallel.local import threads
-from tunesmith.search.line import search
-from tunesmith.tuners.mert import MERT
+from tunesmith.search.line.search import search
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.mert.mert import MERT
 
 WORDS = ["a", "b", "c", "the", "The", "é", "É", "漢字", "𝒳", "İ", "ΟΔΟΣ", "ß", "ab", "A"]
 words = st.one_of(st.sampled_from(WORDS), st.text("abcÉ漢😀", min_size=1, max_size=4))

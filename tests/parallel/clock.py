@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tunesmith.parallel import remote
+from tunesmith.parallel.remote import engine as remote
 
 
 def let_time_pass(patch: pytest.MonkeyPatch, ahead: Callable[[], float]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunesmith.parallel.engine import Engine, working_on
 from tunesmith.parallel.local import threads
-from tunesmith.parallel.packing import packed, unpacked
+from tunesmith.parallel.remote.packing import packed, unpacked
 
 
 class PicklingEngine(Engine):

@@ -20,7 +20,7 @@ def joined_ray():
     """Start a Ray that engines find and leave running."""
     os.environ.update(SETTINGS)
     pytest.importorskip("ray", reason="ray is not installed: pip install 'tunesmith[ray]'")
-    from tunesmith.parallel.ray_cluster import joined
+    from tunesmith.parallel.ray.cluster import joined
 
     return joined(None, CPUS)
 
@@ -34,6 +34,6 @@ def leave_ray():
 def ray_engine(**options):
     """Return an engine on it."""
     joined_ray()
-    from tunesmith.parallel.ray_engine import RayEngine
+    from tunesmith.parallel.ray.engine import RayEngine
 
     return RayEngine(**{"workers": CPUS, **options})

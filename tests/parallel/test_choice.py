@@ -10,7 +10,7 @@ from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.parallel.choice import ENGINES, engine_of
 from tunesmith.parallel.engine import current_engine, working_on
 from tunesmith.parallel.local import threads
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 
 
 def test_threads_are_an_engine_like_any_other():

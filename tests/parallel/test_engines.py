@@ -17,7 +17,7 @@ from tests.parallel.clock import flying, let_time_pass
 from tests.parallel.rays import ray_engine
 from tunesmith.errors import FormatError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.parallel.engine import Answer, Lost, map_over, working_on
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
 from tunesmith.parallel.threads import ThreadEngine
 
 MAKERS = {"threads": ThreadEngine, "processes": lambda: ProcessEngine(2), "ray": ray_engine}

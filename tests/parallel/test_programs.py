@@ -23,30 +23,30 @@ from tests.waiting import PATIENCE
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet, SelectedForests
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.derivations import best_derivations, features_of, texts_of
-from tunesmith.inference.forest_counts import counted
-from tunesmith.inference.forest_envelope import forest_envelopes
-from tunesmith.inference.forest_expectation import (
+from tunesmith.inference.forests.derivations import best_derivations, features_of, texts_of
+from tunesmith.inference.forests.envelope.search import forest_envelopes
+from tunesmith.inference.forests.expectation import (
     covariance_with_counts,
     covariance_with_features,
     expected_counts,
     score_deviation,
 )
-from tunesmith.inference.forest_hypotheses import ForestHypotheses
-from tunesmith.inference.forest_kbest import kbest_derivations
-from tunesmith.inference.forest_oracle import forest_oracle
-from tunesmith.inference.forest_prune import prune_beam, prune_density, prune_posterior
-from tunesmith.inference.forest_sample import sampled_derivations
+from tunesmith.inference.forests.hypotheses import ForestHypotheses
+from tunesmith.inference.forests.kbest.search import kbest_derivations
+from tunesmith.inference.forests.ngrams.counts import counted
+from tunesmith.inference.forests.oracle import forest_oracle
+from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
+from tunesmith.inference.forests.sample import sampled_derivations
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.io.forest_store import StoredForests
-from tunesmith.io.forest_temporary import stored_like
-from tunesmith.io.read_forests import read_forests
-from tunesmith.io.write_forests import write_forests
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.io.forests.arrow.store import StoredForests
+from tunesmith.io.forests.arrow.temporary import stored_like
+from tunesmith.io.forests.read import read_forests
+from tunesmith.io.forests.write import write_forests
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import working_on
-from tunesmith.parallel.processes import ProcessEngine
+from tunesmith.parallel.remote.processes import ProcessEngine
+from tunesmith.tasks.lists import TuningSet
 
 pytestmark = pytest.mark.long
 

@@ -26,11 +26,11 @@ from tests.parallel.rays import CPUS, SETTINGS, joined_ray, ray_engine
 from tests.tuners.problems import text_problem
 from tests.waiting import PATIENCE, wait_until
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.parallel import ray_cluster
-from tunesmith.parallel import ray_engine as engine_module
 from tunesmith.parallel.choice import engine_of
 from tunesmith.parallel.engine import working_on
-from tunesmith.parallel.ray_cluster import parsed, unreachable
+from tunesmith.parallel.ray import cluster as ray_cluster
+from tunesmith.parallel.ray import engine as engine_module
+from tunesmith.parallel.ray.cluster import parsed, unreachable
 
 pytestmark = pytest.mark.skipif(
     find_spec("ray") is None, reason="ray is not installed: pip install 'tunesmith[ray]'"
@@ -144,7 +144,7 @@ def test_other_versions_are_told_of(monkeypatch):
 
 @pytest.mark.long
 def test_workers_that_have_other_versions_are_refused(monkeypatch):
-    from tunesmith.parallel import remote
+    from tunesmith.parallel.remote import engine as remote
 
     ours = remote.versions()
     with ray_engine(workers=1) as engine:
@@ -324,7 +324,7 @@ def head(tmp_path_factory):
 JOIN = """
 import sys
 from tests.parallel import engine_work
-from tunesmith.parallel import ray_cluster
+from tunesmith.parallel.ray import cluster as ray_cluster
 from tunesmith.parallel.choice import engine_of
 import numpy as np
 import ray

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from tests.builders import candidate_set
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.search.extreme import BAND
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.extreme import BAND
+from tunesmith.search.exact.problem import Problem
+from tunesmith.tasks.lists import TuningSet
 
 WORDS = ("a", "b", "c", "d")
 

@@ -7,10 +7,10 @@ import itertools
 import numpy as np
 
 from tests.builders import tuning_set
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.search.extreme import BAND
-from tunesmith.search.incumbent import Incumbent
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.extreme import BAND
+from tunesmith.search.exact.incumbent import Incumbent
+from tunesmith.search.exact.problem import Problem
+from tunesmith.tasks.lists import TuningSet
 
 
 def plain_loss(problem: Problem, vector: np.ndarray, tolerance: float) -> int | None:

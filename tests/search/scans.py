@@ -9,10 +9,10 @@ import numpy as np
 
 from tests.builders import Mean, candidate_set
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
-from tunesmith.search.line import EVERYWHERE
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.search.line.search import EVERYWHERE
+from tunesmith.tasks.lists import TuningSet
 
 KINDS = ("l2-prior", "l2-fixed", "l2-normalized", "l0")
 WIDTH = 4

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tests.search.test_working_set import EPSILON, Brute
+from tests.search.working_set.test_solver import EPSILON, Brute
 from tests.tiers import examples
 from tunesmith.errors import UsageError
-from tunesmith.search.working_set import SharedSet, WorkingSet
+from tunesmith.search.working_set.solver import SharedSet, WorkingSet
 
 FEW = examples(200, interpreted=15)
 #: How exact, and how many sweeps that may take: sets that pull against each other take many.

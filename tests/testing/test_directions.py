@@ -10,7 +10,7 @@ import pytest
 from tests.testing.support import caught, failing
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.parallel.local import thread_count
-from tunesmith.search.climb import DIRECTIONS, Climb, Directions
+from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
 from tunesmith.testing import ConformanceError, check_directions, directions_checks
 
 BUILT_IN = [check for n in DIRECTIONS.names() for check in directions_checks(DIRECTIONS.get(n))]

@@ -16,7 +16,7 @@ import pytest
 from tests.testing.support import failing
 from tunesmith.cli import main
 from tunesmith.decoders.base import DECODERS
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 from tunesmith.metrics.base import METRICS
 from tunesmith.registry import options_of
 from tunesmith.testing import (

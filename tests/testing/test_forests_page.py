@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat
+from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat
 from tunesmith.tuners.base import TUNERS
 
 ROOT = Path(__file__).parents[2]

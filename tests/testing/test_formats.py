@@ -10,8 +10,8 @@ import pytest
 
 from tests.testing.support import caught, failing
 from tunesmith.errors import FormatError, TunesmithError, UsageError
-from tunesmith.io.formats import FORMATS, CandidateFormat
-from tunesmith.io.moses import MosesFormat
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
+from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.values import feature_values
 from tunesmith.registry import option
 from tunesmith.testing import ConformanceError, NotApplicable, check_format, format_checks

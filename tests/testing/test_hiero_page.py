@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from tunesmith.cli import train
-from tunesmith.decoders.hiero import HieroDecoder
-from tunesmith.decoders.hiero.conventions import CDEC, JOSHUA
-from tunesmith.decoders.hiero.training.train import START
+from tunesmith.hiero import HieroDecoder
+from tunesmith.hiero.conventions import CDEC, JOSHUA
+from tunesmith.hiero.training.train import START
 from tunesmith.registry import options_of
 
 ROOT = Path(__file__).parents[2]

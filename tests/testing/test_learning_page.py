@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tunesmith.cli import main
-from tunesmith.metrics.worth import OBJECTIVES, PRESETS
-from tunesmith.objectives.selection import SELECTIONS
+from tunesmith.metrics.candidate_scorer import OBJECTIVES, PRESETS
 from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.pro.selection import SELECTIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
 LEARNING = {

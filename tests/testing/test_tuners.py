@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from tests.testing.support import caught, failing
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
 from tunesmith.testing import ConformanceError, NotApplicable, check_tuner, tuner_checks
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 #: One of those that climb, of those that learn from pairs, and of those that learn on the way.
 QUICK = ("mert", "pro", "mira")

@@ -9,7 +9,7 @@ import pytest
 from tests.testing.support import caught, failing
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
-from tunesmith.io.formats import WEIGHTS_FORMATS
+from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.testing import ConformanceError, check_weights_format, weights_format_checks
 
 BUILT_IN = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.io.weights.files import read_weights
+from tunesmith.tasks.lists import TuningSet
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tunesmith.data.weights import Weights
-from tunesmith.inference.lists import best
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.tasks.lists import TuningSet
 
 
 def sign_of(tuning: TuningSet) -> float:

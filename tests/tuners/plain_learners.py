@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.inference.examples import difference
-from tunesmith.inference.list_examples import ListExamples
-from tunesmith.search.working_set import WorkingSet
-from tunesmith.tuners.arow import AROW
+from tunesmith.inference.lists.examples import ListExamples
+from tunesmith.search.working_set.solver import WorkingSet
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.sgd import SGD
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.sgd import SGD
 
 
 class PlainLearner:

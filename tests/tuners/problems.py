@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.builders import Mean, candidate_set
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 WORDS = ["a", "b", "c", "d", "e", "f"]
 

@@ -13,7 +13,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.column import Column
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.tuners import tuner_checks
 from tunesmith.tuners.auto import Auto, _choice
 from tunesmith.tuners.base import TUNERS

@@ -12,11 +12,11 @@ from tests.builders import Loss, Mean, candidate_set, tuning_set
 from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.hope_fear import Learned, Lists, document_pass
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hope_fear import Learned, Lists, document_pass
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import objective_of
+from tunesmith.metrics.candidate_scorer import objective_of
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import tuner_checks
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.ramp import Ramp

@@ -14,15 +14,16 @@ from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
 from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
-from tunesmith.search import blocks, exact
-from tunesmith.search import found as clock
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact import blocks
+from tunesmith.search.exact import certificate as clock
+from tunesmith.search.exact import search as exact
+from tunesmith.search.exact.problem import Problem
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners import certify as module
 from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 METRICS = ["sentence-bleu", "wer", "ter", "column:value", "cost:value"]
 KEYS = {"best", "bound", "gap", "optimal", "tested", "total", "seconds"}

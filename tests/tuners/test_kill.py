@@ -10,11 +10,11 @@ from collections import Counter
 
 import pytest
 
-from tests.tuners.test_asynchronous import many
+from tests.tuners.online.test_asynchronous import many
 from tests.tuners.watched import Watched
 from tunesmith.parallel.engine import working_on
-from tunesmith.parallel.processes import ProcessEngine
-from tunesmith.tuners.learned import Student
+from tunesmith.parallel.remote.processes import ProcessEngine
+from tunesmith.tuners.online.learned import Student
 
 pytestmark = pytest.mark.long
 KILLS = 2
@@ -26,7 +26,7 @@ def processes():
 
 def ray():
     pytest.importorskip("ray", reason="ray is not installed")
-    from tunesmith.parallel.ray_engine import RayEngine
+    from tunesmith.parallel.ray.engine import RayEngine
 
     return RayEngine(workers=2)
 

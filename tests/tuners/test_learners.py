@@ -12,22 +12,22 @@ import pytest
 from tests.loop.forest_toy import ForestToy
 from tests.loop.test_live import DEV, START, TUNE, fixed, live
 from tests.tuners.fragile import Fragile
-from tests.tuners.test_asynchronous import many
-from tests.tuners.test_mixing import begun, learnt
-from tests.tuners.test_online import easy
+from tests.tuners.online.test_asynchronous import many
+from tests.tuners.online.test_base import easy
+from tests.tuners.online.test_mixing import begun, learnt
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.loop.loop import Loop
-from tunesmith.metrics.worth import OBJECTIVES, Objective, Worth, objective_of
+from tunesmith.metrics.candidate_scorer import OBJECTIVES, Objective, Worth, objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.progress import show_with
-from tunesmith.tuners import crew
-from tunesmith.tuners.arow import AROW
-from tunesmith.tuners.learned import copied
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.perceptron import Perceptron
-from tunesmith.tuners.sgd import SGD
+from tunesmith.tuners.online import crew
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.learned import copied
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.perceptron import Perceptron
+from tunesmith.tuners.online.sgd import SGD
 
 KINDS = [Perceptron, SGD, MIRA, AROW]
 TOGETHER = [

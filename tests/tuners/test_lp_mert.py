@@ -14,15 +14,15 @@ from tests.search.exact_brute import random_tuning
 from tests.tuners.parts import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
-from tunesmith.search import exact
-from tunesmith.search.extreme import BAND
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact import search as exact
+from tunesmith.search.exact.extreme import BAND
+from tunesmith.search.exact.problem import Problem
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import check_tuner
 from tunesmith.tuners import lp_mert
 from tunesmith.tuners.lp_mert import LPMERT
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.plane import Plane
 
 METRICS = ["sentence-bleu", "wer", "ter", "column:value", "cost:value"]

@@ -9,11 +9,11 @@ import pytest
 
 from tests.builders import tuning_set
 from tests.tiers import examples
-from tunesmith.inference.lists import best
-from tunesmith.search.problem import Problem
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.search.exact.problem import Problem
 from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 
 SETS = examples(60, interpreted=6)
 TOLERANCE = 1e-6

@@ -17,16 +17,16 @@ from scipy.sparse import csc_array, random_array
 from scipy.special import softmax
 
 from tests.builders import Mean, candidate_set, tuning_set
-from tests.inference.test_expectation import METRICS, lists, matrix, of_groups
+from tests.inference.lists.test_expectation import METRICS, lists, matrix, of_groups
 from tests.tiers import examples
 from tests.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.list_examples import ListExamples
+from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.io.read import read
-from tunesmith.io.weights import read_weights
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import objective_of
+from tunesmith.io.weights.files import read_weights
+from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.local import threads
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import check_tuner
 from tunesmith.testing.samples import rough_problem
 from tunesmith.tuners.min_risk import ExpectedGain, MinRisk

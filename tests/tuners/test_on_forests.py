@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.forests import Edge, forest_arrays, forest_set
-from tests.inference.test_forest_examples import one_node_forests, options
+from tests.inference.forests.test_examples import one_node_forests, options
 from tests.tiers import examples
 from tunesmith.inference.asking import hypotheses_of, score_at
-from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.search.space import Space
-from tunesmith.tuners.arow import AROW
+from tunesmith.search.space.space import Space
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.perceptron import Perceptron
-from tunesmith.tuners.pro import PRO
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.perceptron import Perceptron
+from tunesmith.tuners.online.sgd import SGD
+from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.ramp import Ramp
-from tunesmith.tuners.sgd import SGD
 
 # With --reference bold there may be nothing to learn.
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was learnt")

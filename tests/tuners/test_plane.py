@@ -10,18 +10,18 @@ import pytest
 
 from tests.builders import Loss, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.collector import Collector
-from tunesmith.io.moses import MosesFormat
+from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
 from tunesmith.metrics.combination import Sum
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
-from tunesmith.search import plane as search
+from tunesmith.search.plane import search
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners import plane as tuner
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.plane import Plane
 
 THREE = ["LM0", "WordPenalty0", "TranslationModel0_1"]

@@ -12,9 +12,9 @@ from tests.builders import Mean, candidate_set
 from tests.tiers import examples
 from tests.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.lists import best
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import objective_of
+from tunesmith.inference.lists.hypotheses import best
+from tunesmith.metrics.candidate_scorer import objective_of
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import tuner_checks
 from tunesmith.tuners.ramp import Ramp
 

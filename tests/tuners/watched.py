@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tunesmith.registry import option
-from tunesmith.tuners.arow import AROW
+from tunesmith.tuners.online.arow import AROW
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from tunesmith._version import __version__
-from tunesmith.cli import engine_options
-from tunesmith.cli.sections import WHO_WORKS, Sectioned
+from tunesmith.cli.options import engine as engine_options
+from tunesmith.cli.options.sections import WHO_WORKS, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
@@ -201,7 +201,7 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     """Return what is wrong with the arguments; those of `tune` know whose an option is."""
     option = getattr(error, "option_name", None)
     if option is not None and arguments[:1] == ["tune"]:
-        from tunesmith.cli.tune import why_not
+        from tunesmith.cli.tune.command import why_not
 
         told = why_not(option, arguments)
         if told is not None:
@@ -230,7 +230,7 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         raise UnknownNameError("command", asked, COMMANDS)
     for name in COMMANDS:
         if name == asked:
-            module = importlib.import_module(f"tunesmith.cli.{name}")
+            module = importlib.import_module(f"tunesmith.cli.{MODULES.get(name, name)}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
             has_engine = name in engine_options.COMMANDS
             if has_engine:
@@ -241,6 +241,9 @@ def build(arguments: Sequence[str]) -> typer.Typer:
             app.command(name, help=HELP[name])(_placeholder)
     return app
 
+
+#: Commands that are packages.
+MODULES = {"tune": "tune.command", "doctor": "doctor.command"}
 
 HELP = {
     "tune": "Find the weights that make the metric as good as it can be.",

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import (
+from tunesmith.cli.options.common import (
     Candidates,
     Format,
     Json,
@@ -19,7 +19,7 @@ from tunesmith.cli.options import (
     print_json,
     read_candidates,
 )
-from tunesmith.search.extreme import TOLERANCE
+from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.tuners.certify import SECONDS, certify, check_options
 
 
@@ -57,10 +57,10 @@ def run(
 ) -> None:
     """Prove how much better than given weights any others can be."""
     from tunesmith.errors import UsageError
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.tuning import TuningSet
     from tunesmith.randomness import checked_seed
+    from tunesmith.tasks.lists import TuningSet
 
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import ForestFiles, Memory, read_forest_files, set_memory
-from tunesmith.cli.options import (
+from tunesmith.cli.options.common import (
     Format,
     Json,
     References,
@@ -21,6 +20,7 @@ from tunesmith.cli.options import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files, set_memory
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def _read_pool(
 def _warn_of_bias(paths: list[str], metrics: list[Metric], pool: Pool) -> None:
     """Warn of a model's scores that weights were tuned for, where nothing else is reported."""
     from tunesmith.data.candidates import CandidateSet
-    from tunesmith.tuners.guards import metric_bias
+    from tunesmith.tuners.fitting.guards import metric_bias
 
     tuned = {name for path in paths if (name := _tuned_for(path)) is not None}
     for metric in metrics:
@@ -247,7 +247,7 @@ def _warn_of_bias(paths: list[str], metrics: list[Metric], pool: Pool) -> None:
 
 def _tuned_for(path: str) -> str | None:
     """Return the metric that weights were tuned for, if their file says so."""
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
 
     held = read_weights(path)
     if held.format != "json":
@@ -259,7 +259,7 @@ def _tuned_for(path: str) -> str | None:
 
 def _warn_of_tuning_set(given: list[tuple[str, list[str]]], pool: Pool) -> None:
     """Warn of systems that are compared on what they were tuned on."""
-    from tunesmith.cli.tune_inputs import is_tuned_on
+    from tunesmith.cli.tune.inputs import is_tuned_on
 
     for name, paths in given:
         if any(is_tuned_on(path, pool.files) for path in paths):

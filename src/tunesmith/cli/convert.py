@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import (
+from tunesmith.cli.options.common import (
+    Candidates,
+    Format,
+    References,
+    Scores,
+    names_of,
+    one_standard_input,
+    read_candidates,
+)
+from tunesmith.cli.options.forests import (
     ForestFiles,
     Memory,
     Prune,
@@ -21,22 +30,13 @@ from tunesmith.cli.forest_options import (
     set_memory,
     write_lists,
 )
-from tunesmith.cli.options import (
-    Candidates,
-    Format,
-    References,
-    Scores,
-    names_of,
-    one_standard_input,
-    read_candidates,
-)
 from tunesmith.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.forests import Forests
-    from tunesmith.io.forest_formats import ForestFormat
-    from tunesmith.io.formats import CandidateFormat
+    from tunesmith.io.forests.base import ForestFormat
+    from tunesmith.io.lists.base import CandidateFormat
 
 
 def run(
@@ -137,7 +137,7 @@ def _convert_forests(
     out: str,
 ) -> None:
     """Write forests in another format, pruned if that is asked for, or as lists."""
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
 
     pruning = None if prune is None else Pruning.of(prune)
     held = None if weights is None else read_weights(weights).weights
@@ -164,9 +164,9 @@ def _convert_forests(
 
 def _forest_writer(to: str | None, out: str) -> ForestFormat:
     """Return who writes forests, if the result can go where it shall."""
-    from tunesmith.io.forest_formats import FOREST_FORMATS
+    from tunesmith.io.forests.base import FOREST_FORMATS
+    from tunesmith.io.forests.write import forest_format_of
     from tunesmith.io.streams import check_writable
-    from tunesmith.io.write_forests import forest_format_of
 
     try:
         writer = FOREST_FORMATS.create(to or forest_format_of(out))
@@ -180,7 +180,7 @@ def _forest_writer(to: str | None, out: str) -> ForestFormat:
 
 
 def _target(to: str | None, out: str) -> str:
-    from tunesmith.io.formats import FORMATS
+    from tunesmith.io.lists.base import FORMATS
     from tunesmith.io.write import format_of
 
     if to is None:
@@ -191,7 +191,7 @@ def _target(to: str | None, out: str) -> str:
 
 def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet:
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tasks.lists import TuningSet
 
     for spec in specs:
         metric = METRICS.create(spec)
@@ -204,8 +204,8 @@ def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet
 def _write(candidates: CandidateSet, target: str, weights: str | None, out: str) -> None:
     import numpy as np
 
-    from tunesmith.io.formats import FORMATS
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.lists.base import FORMATS
+    from tunesmith.io.weights.files import read_weights
 
     totals = np.zeros(len(candidates))
     if weights is not None:
@@ -235,9 +235,9 @@ def _warn_of_lost(
 
 
 def _convert_weights(path: str, to: str | None, out: str) -> None:
-    from tunesmith.io.formats import WEIGHTS_FORMATS
     from tunesmith.io.streams import write_atomically
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.base import WEIGHTS_FORMATS
+    from tunesmith.io.weights.files import read_weights
 
     if to is not None and to not in WEIGHTS_FORMATS.names():
         raise UnknownNameError("weights format", to, WEIGHTS_FORMATS.names())
@@ -248,7 +248,7 @@ def _convert_weights(path: str, to: str | None, out: str) -> None:
 
 def _of_ending(out: str) -> str:
     from tunesmith.io.compression import without_suffix
-    from tunesmith.io.formats import WEIGHTS_FORMATS
+    from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
     for name in WEIGHTS_FORMATS.names():
         suffixes: tuple[str, ...] = getattr(WEIGHTS_FORMATS.get(name), "suffixes", ())

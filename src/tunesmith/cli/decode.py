@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import Memory, Pruning, check_size, set_memory
-from tunesmith.cli.options import Strict, check_not_read, names_of, one_standard_input
-from tunesmith.cli.tune_options import Owned, files, files_of, made, with_options
+from tunesmith.cli.options.common import Strict, check_not_read, names_of, one_standard_input
+from tunesmith.cli.options.forests import Memory, Pruning, check_size, set_memory
+from tunesmith.cli.tune.options import Owned, files, files_of, made, with_options
 from tunesmith.errors import FormatError, UsageError, WeightNamesError
 
 if TYPE_CHECKING:
     from tunesmith.data.weights import Weights
     from tunesmith.decoders.base import Sentence
-    from tunesmith.decoders.hiero import HieroDecoder
-    from tunesmith.io.forest_formats import ForestFormat
-    from tunesmith.io.formats import CandidateFormat
+    from tunesmith.hiero import HieroDecoder
+    from tunesmith.io.forests.base import ForestFormat
+    from tunesmith.io.lists.base import CandidateFormat
     from tunesmith.io.streams import Source
 
 DECODER = "hiero"
@@ -39,7 +39,7 @@ Block = tuple[int, list["Sentence"]]
 
 def command(arguments: Sequence[str]) -> Callable[..., None]:
     """Return the command with the options of the decoder."""
-    from tunesmith.decoders.hiero import HieroDecoder
+    from tunesmith.hiero import HieroDecoder
     from tunesmith.registry import options_of
 
     options = {o.field: o for o in options_of(HieroDecoder) if o.field != "nbest_size"}
@@ -121,7 +121,7 @@ def run(
     """
     from tunesmith.decoders.base import DECODERS
     from tunesmith.io.streams import writing
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
 
     _check(nbest, unique, forest, prune, to, out)
     read = [input_path, weights, *files_of(DECODERS, DECODER, decoder_options)]
@@ -185,7 +185,7 @@ def _check_not_read(
     forest: str | None, out: str, read: Sequence[str | None], own: dict[str, Any]
 ) -> None:
     """Raise an error if the output would take the place of what is read."""
-    from tunesmith.decoders.hiero.model import ABOUT, WEIGHTS
+    from tunesmith.hiero.model import ABOUT, WEIGHTS
 
     # NAME=FILE is a language model too.
     named = [path.partition("=")[2] for path in own.get("lm", ())]
@@ -202,7 +202,7 @@ def _check_writable(out: str) -> None:
 
 def _list_writer(out: str, to: str | None) -> CandidateFormat:
     """Return who writes lists, part by part."""
-    from tunesmith.io.formats import FORMATS, CandidateFormat
+    from tunesmith.io.lists.base import FORMATS, CandidateFormat
     from tunesmith.io.write import format_of
 
     name = to
@@ -224,9 +224,9 @@ def _list_writer(out: str, to: str | None) -> CandidateFormat:
 def _forest_writer(path: str, to: str | None) -> ForestFormat:
     """Return who writes forests, if they can go where they shall."""
     from tunesmith.io.compression import without_suffix
-    from tunesmith.io.forest_folders import check_new_folder
-    from tunesmith.io.forest_formats import FOREST_FORMATS, ForestFormat
-    from tunesmith.io.write_forests import forest_format_of
+    from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat
+    from tunesmith.io.forests.folders import check_new_folder
+    from tunesmith.io.forests.write import forest_format_of
 
     if to is None:
         try:
@@ -272,7 +272,7 @@ def _matched(
     is known at the end, where there are such sentences.
     """
     from tunesmith.data.weights import Weights as Held
-    from tunesmith.decoders.hiero.grammar_text import segment
+    from tunesmith.hiero.grammar.text import segment
 
     def tell(new: Set[str], unused: bool) -> None:
         names = tuple(name for name in decoder.names if name in weights or name in new)
@@ -312,7 +312,7 @@ def _blocks(path: str) -> Iterator[Block]:
     From standard input those that have come are not kept waiting for others.
     """
     from tunesmith.decoders.base import DecoderError, Sentence, block_size
-    from tunesmith.decoders.hiero.grammar_text import segment
+    from tunesmith.hiero.grammar.text import segment
     from tunesmith.io.streams import Source
 
     size = block_size()
@@ -400,7 +400,7 @@ def _lists(
     """Return what makes the lines of lists."""
     import numpy as np
 
-    from tunesmith.inference.forest_lists import kbest_lists
+    from tunesmith.inference.forests.lists import kbest_lists
 
     def lines(sentences: Sequence[Sentence]) -> Iterator[str]:
         if unique:

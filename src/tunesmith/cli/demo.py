@@ -13,7 +13,7 @@ from tunesmith.cli.app import Session
 from tunesmith.errors import MissingExtraError, TunesmithError
 
 if TYPE_CHECKING:
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tasks.lists import TuningSet
     from tunesmith.tuners.base import TuneResult
 
 FEATURE = "LM0"
@@ -32,11 +32,11 @@ def run(
 
     from tunesmith.io.read import read
     from tunesmith.io.streams import check_writable, write_atomically
-    from tunesmith.io.weights import read_weights
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.io.weights.files import read_weights
     from tunesmith.randomness import checked_seed
-    from tunesmith.tuners.mert import MERT
-    from tunesmith.tuners.tables import demo_tables
+    from tunesmith.tasks.lists import TuningSet
+    from tunesmith.tuners.fitting.tables import demo_tables
+    from tunesmith.tuners.mert.mert import MERT
 
     checked_seed(seed)
     folder = Path(out)
@@ -69,8 +69,8 @@ def run(
 
 
 def _draw(tuning: TuningSet, result: TuneResult, path: Path) -> Path:
-    from tunesmith.report.surface import error_surface
-    from tunesmith.report.surface_files import write_surface
+    from tunesmith.report.surface.files import write_surface
+    from tunesmith.report.surface.surface import error_surface
 
     write_surface(error_surface(tuning, result.weights, features=[FEATURE]), path)
     return path

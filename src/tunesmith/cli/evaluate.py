@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import ForestFiles, Memory, read_forest_files, set_memory
-from tunesmith.cli.options import (
+from tunesmith.cli.options.common import (
     Format,
     Json,
     MetricName,
@@ -21,11 +20,12 @@ from tunesmith.cli.options import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files, set_memory
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from tunesmith.metrics.tunable import Tunable
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tasks.base import Tunable
+    from tunesmith.tasks.lists import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
 
@@ -54,13 +54,13 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score an output, or the best candidates under given weights."""
-    from tunesmith.cli.tune_inputs import is_tuned_on
+    from tunesmith.cli.tune.inputs import is_tuned_on
     from tunesmith.inference.asking import oracle_at, winners
     from tunesmith.io.read import read_hypotheses
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.forest_tuning import ForestTuning
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.tasks.forests import ForestTuning
+    from tunesmith.tasks.lists import TuningSet
 
     sets = [option for option in (hypotheses, candidates, forests) if option]
     if len(sets) != 1:

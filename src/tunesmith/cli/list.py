@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import Json, print_json
+from tunesmith.cli.options.common import Json, print_json
 from tunesmith.errors import UnknownNameError
 from tunesmith.registry import Registry, options_of
 
@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """List tuners, metrics, formats, decoders and the parts of tuners, with their options."""
     from tunesmith._version import __version__
-    from tunesmith.metrics.worth import PRESETS
+    from tunesmith.metrics.candidate_scorer import PRESETS
 
     entries = []
     for name in KINDS if kind is None else (kind,):
@@ -65,16 +65,17 @@ def _shown(value: object) -> str:
 
 def _registry(kind: str) -> Registry[Any]:
     from tunesmith.decoders.base import DECODERS
-    from tunesmith.io.forest_formats import FOREST_FORMATS
-    from tunesmith.io.formats import FORMATS, WEIGHTS_FORMATS
+    from tunesmith.io.forests.base import FOREST_FORMATS
+    from tunesmith.io.lists.base import FORMATS
+    from tunesmith.io.weights.base import WEIGHTS_FORMATS
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.worth import OBJECTIVES
-    from tunesmith.objectives.acceptance import ACCEPTANCES
-    from tunesmith.objectives.pairs import SAMPLERS
-    from tunesmith.objectives.ranking import LEARNERS
-    from tunesmith.objectives.selection import SELECTIONS
-    from tunesmith.search.climb import DIRECTIONS
+    from tunesmith.metrics.candidate_scorer import OBJECTIVES
+    from tunesmith.search.directions.base import DIRECTIONS
     from tunesmith.tuners.base import TUNERS
+    from tunesmith.tuners.pro.acceptance import ACCEPTANCES
+    from tunesmith.tuners.pro.pairs import SAMPLERS
+    from tunesmith.tuners.pro.ranking import LEARNERS
+    from tunesmith.tuners.pro.selection import SELECTIONS
 
     found: tuple[Registry[Any], ...] = (
         *(TUNERS, METRICS, FORMATS, FOREST_FORMATS, WEIGHTS_FORMATS, DECODERS),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import check_not_read, print_json
-from tunesmith.cli.tune_options import files
+from tunesmith.cli.options.common import check_not_read, print_json
+from tunesmith.cli.tune.options import files
 from tunesmith.errors import UsageError, one_line
 
 if TYPE_CHECKING:
-    from tunesmith.report.page.reading import Given, SetFiles
+    from tunesmith.report.page.run.reading import Given, SetFiles
     from tunesmith.report.page.view import View
 
 SCHEMA = "tunesmith.report-made/1"
@@ -88,7 +88,7 @@ def run(
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import Options, check_maps, view_of
     from tunesmith.report.page.files import check_ending, content_of
-    from tunesmith.report.page.reading import Given, read_run
+    from tunesmith.report.page.run.reading import Given, read_run
 
     if out is None and figures is None:
         raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
@@ -115,7 +115,7 @@ def run(
         write_atomically(out, content_of(view, out))
         written.append(out)
     if figures is not None:
-        from tunesmith.report.page.figures import write_figures
+        from tunesmith.report.page.figures.figures import write_figures
 
         written += map(os.fspath, write_figures(view, figures))
     _tell(session, view, written, out, figures, as_json)
@@ -128,7 +128,7 @@ def _files_of(
     scores: list[str],
     source: str | None,
 ) -> SetFiles:
-    from tunesmith.report.page.reading import SetFiles
+    from tunesmith.report.page.run.reading import SetFiles
 
     if any("=" not in text for text in scores):
         raise UsageError("--scores is written NAME=FILE; write it so")

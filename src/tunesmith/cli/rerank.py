@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import (
+from tunesmith.cli.options.common import (
+    Candidates,
+    Format,
+    Scores,
+    Strict,
+    names_of,
+    one_standard_input,
+    read_candidates,
+)
+from tunesmith.cli.options.forests import (
     USUAL_SIZE,
     ForestFiles,
     ListSize,
@@ -18,15 +27,6 @@ from tunesmith.cli.forest_options import (
     read_forest_files,
     set_memory,
     write_lists,
-)
-from tunesmith.cli.options import (
-    Candidates,
-    Format,
-    Scores,
-    Strict,
-    names_of,
-    one_standard_input,
-    read_candidates,
 )
 from tunesmith.errors import TunesmithError, UsageError
 
@@ -53,11 +53,11 @@ def run(
     strict: Strict = False,
 ) -> None:
     """Write the best candidate of each group under given weights, one a line."""
-    from tunesmith.inference.lists import best
-    from tunesmith.inference.rerank import ranking
-    from tunesmith.io.formats import FORMATS
+    from tunesmith.inference.lists.hypotheses import best
+    from tunesmith.inference.lists.rerank import ranking
+    from tunesmith.io.lists.base import FORMATS
     from tunesmith.io.streams import check_writable, writing
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
 
     one_kind(candidates, forests)
     one_standard_input(*candidates, *forests, weights)
@@ -99,9 +99,9 @@ def _rerank_forests(
     strict: bool,
 ) -> None:
     """Write the best derivation of each forest, or the best so many as a list."""
-    from tunesmith.inference.forest_lists import outputs
+    from tunesmith.inference.forests.lists import outputs
     from tunesmith.io.streams import writing
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
 
     held = read_weights(weights).weights
     found = read_forest_files(forests, [], format_name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import (
+from tunesmith.cli.options.common import (
     Candidates,
     Format,
     Json,
@@ -26,8 +26,8 @@ MAP_SECONDS = 60.0
 
 if TYPE_CHECKING:
     from tunesmith.arrays import Floats
-    from tunesmith.metrics.tuning import TuningSet
-    from tunesmith.report.map import Window
+    from tunesmith.report.map.map import Window
+    from tunesmith.tasks.lists import TuningSet
 
 
 def run(
@@ -106,13 +106,13 @@ def run(
 ) -> None:
     """Show the exact metric along a feature, a direction, the way to other weights, or a map."""
     from tunesmith.io.streams import check_writable
-    from tunesmith.io.weights import read_weights
+    from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
-    from tunesmith.metrics.tuning import TuningSet
-    from tunesmith.report.along import along_direction, along_feature, along_to
-    from tunesmith.report.surface import trace
-    from tunesmith.report.surface_files import kind_of, write_surface
-    from tunesmith.report.surface_panels import summary
+    from tunesmith.report.surface.along import along_direction, along_feature, along_to
+    from tunesmith.report.surface.files import kind_of, write_surface
+    from tunesmith.report.surface.panels import summary
+    from tunesmith.report.surface.surface import trace
+    from tunesmith.tasks.lists import TuningSet
 
     ways_given = [way is not None for way in (direction, to, plane)]
     if bool(feature) + sum(ways_given) != 1:
@@ -173,9 +173,9 @@ def _show_map(
     as_json: bool,
 ) -> None:
     """Draw the map of two weights, and say what is on it."""
-    from tunesmith.report.map import draw_map
-    from tunesmith.report.map_files import write_map
-    from tunesmith.report.map_words import summary
+    from tunesmith.report.map.files import write_map
+    from tunesmith.report.map.map import draw_map
+    from tunesmith.report.map.words import summary
 
     features = [name.strip() for name in plane.split(",")]
     found = draw_map(tuning, current, features, window, time_limit, label=label)

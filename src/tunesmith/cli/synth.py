@@ -11,7 +11,7 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli.app import Session
-from tunesmith.cli.options import Json, print_json
+from tunesmith.cli.options.common import Json, print_json
 from tunesmith.errors import TunesmithError, UsageError
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def run(
 ) -> None:
     """Make candidates whose metric is linear in known weights (Hopkins and May 2011)."""
     from tunesmith.data.synthetic import check_sizes, synthetic
-    from tunesmith.io.arrow import arrow
     from tunesmith.io.streams import writing
+    from tunesmith.io.tables.arrow import arrow
     from tunesmith.io.write import write
     from tunesmith.progress import progress
     from tunesmith.randomness import checked_seed
@@ -102,8 +102,8 @@ def _prepared(folder: Path, size: int) -> dict[str, Path]:
 def _score(made: CandidateSet, gold: Weights) -> float:
     """Return what the gold weights reach on the features as they are now."""
     from tunesmith.data.synthetic import COLUMN
-    from tunesmith.inference.lists import best
-    from tunesmith.metrics.tuning import TuningSet
+    from tunesmith.inference.lists.hypotheses import best
+    from tunesmith.tasks.lists import TuningSet
 
     return TuningSet(made, f"column:{COLUMN}").score(best(made, gold.vector))
 

@@ -8,11 +8,11 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli.app import Session
-from tunesmith.cli.forest_options import Memory, set_memory
-from tunesmith.cli.options import Json, one_standard_input, print_json
+from tunesmith.cli.options.common import Json, one_standard_input, print_json
+from tunesmith.cli.options.forests import Memory, set_memory
 
 if TYPE_CHECKING:
-    from tunesmith.decoders.hiero.training.train import Trained
+    from tunesmith.hiero.training.train import Trained
 
 SCHEMA = "tunesmith.train/1"
 
@@ -122,10 +122,10 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Train a hierarchical model on parallel text: rules, a language model, first weights."""
-    from tunesmith.decoders.hiero.model import SearchSettings
-    from tunesmith.decoders.hiero.training.extract import Extraction
-    from tunesmith.decoders.hiero.training.rule_table import RuleTable
-    from tunesmith.decoders.hiero.training.train import Recipe, train
+    from tunesmith.hiero.model import SearchSettings
+    from tunesmith.hiero.training.rules.extract import Extraction
+    from tunesmith.hiero.training.rules.table import RuleTable
+    from tunesmith.hiero.training.train import Recipe, train
 
     one_standard_input(source, target, alignment, lm, *filter_by, *lm_text)
     set_memory(memory)
@@ -153,7 +153,7 @@ def run(
 
 
 def _object(trained: Trained, out: str, session: Session) -> dict[str, Any]:
-    from tunesmith.decoders.hiero.training.train import as_json
+    from tunesmith.hiero.training.train import as_json
 
     return {
         "schema": SCHEMA,

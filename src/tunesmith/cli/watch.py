@@ -97,7 +97,7 @@ def check_run(path: Path) -> None:
 def _making(path: str, sentences: int, metric: str | None) -> Making:
     """Return how a view is made, without costly sections and with them."""
     from tunesmith.report.page.assemble import Options, view_of
-    from tunesmith.report.page.reading import Given, read_run
+    from tunesmith.report.page.run.reading import Given, read_run
     from tunesmith.report.page.serve import Making
 
     given = Given(metric=metric)

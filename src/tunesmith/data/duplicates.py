@@ -6,11 +6,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Words
-from tunesmith.bits import spread_bits
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.memory import own_pages
 from tunesmith.kernels import kernel
+from tunesmith.kernels.bits import spread_bits
 
 #: The bits of -0.0.
 NEGATIVE_ZERO = np.uint64(1 << 63)

@@ -12,8 +12,8 @@ from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Number
 from tunesmith.kernels import kernel
+from tunesmith.kernels.sorting import first_not_below
 from tunesmith.parallel.local import map_pieces, pieces_of, thread_count
-from tunesmith.sorting import first_not_below
 
 #: Candidates whose running sums stay in the first-level cache.
 BLOCK = 1024

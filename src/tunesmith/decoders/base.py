@@ -168,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 
 DECODERS: Registry[Decoder] = Registry(
-    "decoder", "tunesmith.decoders", "tunesmith.decoders", Decoder
+    "decoder", "tunesmith.decoders tunesmith:hiero", "tunesmith.decoders", Decoder
 )
 
 

@@ -18,7 +18,7 @@ from tunesmith.decoders.program import check_program
 from tunesmith.decoders.words import check_extra, split
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
-from tunesmith.io.weights import WeightsFile, read_weights
+from tunesmith.io.weights.files import WeightsFile, read_weights
 from tunesmith.registry import option
 
 #: Options of cdec that are ours to give.

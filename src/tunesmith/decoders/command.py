@@ -12,8 +12,8 @@ from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program, found_program, shell_syntax
 from tunesmith.decoders.template import Template
 from tunesmith.errors import UsageError
-from tunesmith.io.formats import WEIGHTS_FORMATS
-from tunesmith.io.weights import WeightsFile, read_weights
+from tunesmith.io.weights.base import WEIGHTS_FORMATS
+from tunesmith.io.weights.files import WeightsFile, read_weights
 from tunesmith.registry import option
 
 #: The placeholders of a command, and whether one must occur.

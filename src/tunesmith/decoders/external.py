@@ -27,7 +27,7 @@ from tunesmith.decoders.processes import Processes, end_of, last_words
 from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read_into, recognise
 from tunesmith.io.streams import Source
 from tunesmith.progress import progress

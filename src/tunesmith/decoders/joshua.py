@@ -20,8 +20,8 @@ from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.utf8 import check_utf8
-from tunesmith.io.weights import WeightsFile, read_weights
-from tunesmith.io.weights_cdec import CdecWeights
+from tunesmith.io.weights.cdec import CdecWeights
+from tunesmith.io.weights.files import WeightsFile, read_weights
 from tunesmith.registry import option
 
 #: Options of Joshua that are ours to give, as :func:`normal` has them.

@@ -16,7 +16,7 @@ from tunesmith.decoders.words import line_end
 from tunesmith.errors import FormatError, shortened
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.utf8 import check_utf8
-from tunesmith.io.weights_cdec import CdecWeights
+from tunesmith.io.weights.cdec import CdecWeights
 
 _TOKEN = re.compile(rb"\S+")
 #: Sections that hold weights in the format that Moses had before version 1.

@@ -15,7 +15,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
 from tunesmith.errors import UsageError
-from tunesmith.inference.rerank import nbest
+from tunesmith.inference.lists.rerank import nbest
 from tunesmith.io.read import read
 from tunesmith.registry import option
 

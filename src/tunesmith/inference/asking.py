@@ -13,12 +13,12 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.inference.examples import Examples
 from tunesmith.inference.hypotheses import Hypotheses
-from tunesmith.inference.list_examples import ListExamples
-from tunesmith.inference.lists import ListHypotheses, best
-from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.live_tuning import LiveTuning
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.inference.lists.examples import ListExamples
+from tunesmith.inference.lists.hypotheses import ListHypotheses, best
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.live import LiveTuning
 
 
 class TuningHypotheses(Hypotheses, Protocol):
@@ -62,7 +62,7 @@ def hypotheses_of(tuning: Tunable) -> TuningHypotheses:
     if isinstance(tuning, LiveTuning):
         tuning = tuning.usual
     if isinstance(tuning, ForestTuning):
-        from tunesmith.inference.forest_hypotheses import ForestHypotheses
+        from tunesmith.inference.forests.hypotheses import ForestHypotheses
 
         return ForestHypotheses(tuning)
     return ListHypotheses(_lists(tuning))
@@ -71,11 +71,11 @@ def hypotheses_of(tuning: Tunable) -> TuningHypotheses:
 def examples_of(tuning: Tunable) -> Examples:
     """Return the sentences, one at a time."""
     if isinstance(tuning, LiveTuning):
-        from tunesmith.inference.live_examples import LiveExamples
+        from tunesmith.inference.forests.live import LiveExamples
 
         return LiveExamples(tuning)
     if isinstance(tuning, ForestTuning):
-        from tunesmith.inference.forest_examples import ForestExamples
+        from tunesmith.inference.forests.examples import ForestExamples
 
         return ForestExamples(tuning)
     return ListExamples(_lists(tuning))
@@ -84,11 +84,11 @@ def examples_of(tuning: Tunable) -> Examples:
 def winners(tuning: Tunable, weights: Floats) -> TuningSet:
     """Return what weights choose: a set with one candidate per group, and no features."""
     if isinstance(tuning, LiveTuning):
-        from tunesmith.inference.live_examples import live_outputs
+        from tunesmith.inference.forests.live import live_outputs
 
         return live_outputs(tuning, weights)
     if isinstance(tuning, ForestTuning):
-        from tunesmith.inference.forest_lists import outputs
+        from tunesmith.inference.forests.lists import outputs
 
         return TuningSet(outputs(tuning.forests, weights), tuning.metric)
     held = _lists(tuning)
@@ -130,7 +130,7 @@ def usual_lists(tuning: Tunable, weights: Floats) -> TuningSet:
     if isinstance(tuning, LiveTuning):
         tuning = tuning.usual
     if isinstance(tuning, ForestTuning):
-        from tunesmith.inference.forest_lists import kbest_lists
+        from tunesmith.inference.forests.lists import kbest_lists
 
         return TuningSet(kbest_lists(tuning.forests, weights, USUAL), tuning.metric)
     return _lists(tuning)
@@ -141,7 +141,7 @@ def best_lists(tuning: ForestTuning, weights: Floats, most: int | None = None) -
 
     With ``most`` lists are shorter, so that there are about so many derivations in all.
     """
-    from tunesmith.inference.forest_lists import kbest_lists
+    from tunesmith.inference.forests.lists import kbest_lists
 
     size = tuning.options.size
     if most is not None:
@@ -151,7 +151,7 @@ def best_lists(tuning: ForestTuning, weights: Floats, most: int | None = None) -
 
 def merged_lists(before: TuningSet, more: TuningSet) -> TuningSet:
     """Return two lists of the same forests as one; nothing is counted again."""
-    from tunesmith.inference.forest_lists import merged
+    from tunesmith.inference.forests.lists import merged
 
     return merged(before, more)
 
@@ -164,8 +164,8 @@ def learning_lists(tuning: Tunable, weights: Floats, rng: np.random.Generator) -
     """
     if not isinstance(tuning, ForestTuning):
         return _lists(tuning)
-    from tunesmith.inference.forest_expectation import score_deviation
-    from tunesmith.inference.forest_lists import sampled_lists
+    from tunesmith.inference.forests.expectation import score_deviation
+    from tunesmith.inference.forests.lists import sampled_lists
 
     forests, size = tuning.forests, tuning.options.size
     if tuning.options.lists == "kbest":
@@ -184,7 +184,7 @@ def oracle_at(tuning: Tunable, weights: Floats, worst: bool = False) -> tuple[fl
     if isinstance(tuning, LiveTuning):
         tuning = tuning.forests(weights)
     if isinstance(tuning, ForestTuning):
-        from tunesmith.inference.forest_oracle import forest_oracle
+        from tunesmith.inference.forests.oracle import forest_oracle
 
         return forest_oracle(tuning, weights, worst)
     held = _lists(tuning)

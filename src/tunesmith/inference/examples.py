@@ -13,7 +13,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Stats
 from tunesmith.kernels import kernel
-from tunesmith.metrics.worth import Worth
+from tunesmith.metrics.candidate_scorer import Worth
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tunesmith.errors import shortened
 from tunesmith.integrations.tracking import Tracker, as_json, folder_of, mended, scores_of
 
 if TYPE_CHECKING:
-    from tunesmith.tuners.result import TuneResult
+    from tunesmith.tuners.fitting.result import TuneResult
 
 #: What MLflow refuses in the name of a metric, and what would make folders of it.
 REFUSED = re.compile(r"[^\w.\- ]|^\.+$")

@@ -23,8 +23,8 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.progress import show_with
 from tunesmith.tuners.base import Tuner
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.result import TuneResult
+from tunesmith.tuners.fitting.result import TuneResult
+from tunesmith.tuners.mert.mert import MERT
 
 try:
     from machine.translation.thot import ThotSmtModelTrainer, ThotSmtParameters

@@ -17,12 +17,12 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, UsageError
-from tunesmith.inference.lists import best
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.column import Column
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import options_of
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Tuner
-from tunesmith.tuners.result import TuneResult
+from tunesmith.tuners.fitting.result import TuneResult
 
 try:
     from sklearn.base import BaseEstimator

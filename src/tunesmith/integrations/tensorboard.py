@@ -14,7 +14,7 @@ from tunesmith.integrations.tracking import Tracker, as_json, folder_of, scores_
 from tunesmith.io.streams import write_atomically
 
 if TYPE_CHECKING:
-    from tunesmith.tuners.result import TuneResult
+    from tunesmith.tuners.fitting.result import TuneResult
 
 
 class TensorBoardCallback(Tracker):

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError, shortened
-from tunesmith.tuners.listening import Callback, Step
+from tunesmith.tuners.fitting.callbacks import Callback, Step
 
 if TYPE_CHECKING:
     from tunesmith.data.weights import Weights
-    from tunesmith.tuners.result import TuneResult
+    from tunesmith.tuners.fitting.result import TuneResult
 
 #: Sets whose figures stand side by side: ``dev_score`` becomes ``score/dev``.
 SETS = ("dev", "test")

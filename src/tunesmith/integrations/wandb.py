@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tunesmith.integrations.tracking import Tracker, as_json, scores_of
 
 if TYPE_CHECKING:
-    from tunesmith.tuners.result import TuneResult
+    from tunesmith.tuners.fitting.result import TuneResult
 
 
 class WandbCallback(Tracker):

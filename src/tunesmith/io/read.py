@@ -16,8 +16,8 @@ from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of
-from tunesmith.io.forest_formats import forest_format_shown
-from tunesmith.io.formats import FORMATS, CandidateFormat
+from tunesmith.io.forests.base import forest_format_shown
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize

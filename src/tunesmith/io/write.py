@@ -9,7 +9,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.io.compression import without_suffix
-from tunesmith.io.formats import FORMATS
+from tunesmith.io.lists.base import FORMATS
 
 
 def write(

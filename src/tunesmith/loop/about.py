@@ -9,8 +9,8 @@ from typing import Any
 from tunesmith.loop.records import ABOUT, TEXTS
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State
-from tunesmith.metrics.asked import asked_for
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.spec import asked_for
 
 SCHEMA = "tunesmith.loop-about/1"
 

@@ -20,15 +20,15 @@ from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound
 from tunesmith.loop.running import Run, SoFar, Timed, whole
 from tunesmith.loop.state import State
-from tunesmith.metrics.live_tuning import LiveTuning
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import tell
 from tunesmith.randomness import generator_of
-from tunesmith.tuners.beside import HeldOut
-from tunesmith.tuners.combine import check_normalise, normalised
-from tunesmith.tuners.learning import Learner, Learning
-from tunesmith.tuners.stages import Task
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.fitting.combine import check_normalise, normalised
+from tunesmith.tuners.fitting.secondary import HeldOut
+from tunesmith.tuners.fitting.stages import Task
+from tunesmith.tuners.online.learning import Learner, Learning
 
 T = TypeVar("T")
 

@@ -17,16 +17,16 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, Sentence, block_size, check_forests
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import oracle_at
-from tunesmith.inference.forest_lists import outputs
-from tunesmith.io.forest_temporary import TemporaryForests
+from tunesmith.inference.forests.lists import outputs
+from tunesmith.io.forests.arrow.temporary import TemporaryForests
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.forest_tuning import ForestOptions, ForestTuning
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import pieces_of
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.progress import part_of, progress
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.lists import TuningSet
 
 #: What forests may take of the budget before they go to disk.
 SHARE = 1 / 4

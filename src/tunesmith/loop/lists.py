@@ -13,7 +13,7 @@ from tunesmith.data.growing import Growing
 from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 
 class Lists:

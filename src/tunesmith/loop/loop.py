@@ -28,13 +28,13 @@ from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
 from tunesmith.loop.telling import Telling, key_of, settings_of_loop
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.forest_tuning import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
+from tunesmith.tasks.forests import ForestOptions
 from tunesmith.tuners.base import Tuner, evaluated_here
-from tunesmith.tuners.listening import Callback, telling
-from tunesmith.tuners.result import TuneResult, who_works
-from tunesmith.tuners.rounds import Rounds
+from tunesmith.tuners.fitting.callbacks import Callback, telling
+from tunesmith.tuners.fitting.result import TuneResult, who_works
+from tunesmith.tuners.fitting.rounds import Rounds
 
 NEEDED = ("decoder", "tuner", "tune")
 FINALS = ("auto", "last", "tune", "dev", "average")

@@ -11,9 +11,9 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.errors import FormatError, TunesmithError, shortened
 from tunesmith.io import checked_json
-from tunesmith.io.forest_arrow import opened as open_arrow_forests
+from tunesmith.io.forests.arrow.format import opened as open_arrow_forests
+from tunesmith.io.forests.read import in_memory_if_small
 from tunesmith.io.read import read
-from tunesmith.io.read_forests import in_memory_if_small
 from tunesmith.io.streams import Source
 
 SCHEMA = "tunesmith.loop/1"

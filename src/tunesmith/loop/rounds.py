@@ -13,7 +13,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.metrics.base import Metric
-from tunesmith.tuners.result import Scores
+from tunesmith.tuners.fitting.result import Scores
 
 
 @dataclass(eq=False)

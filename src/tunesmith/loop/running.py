@@ -40,17 +40,23 @@ from tunesmith.loop.rounds import (
 )
 from tunesmith.loop.state import State
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.forest_tuning import ForestOptions
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress, tell
 from tunesmith.registry import file_of
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestOptions
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
-from tunesmith.tuners.beside import scores_of_outputs
-from tunesmith.tuners.guards import CALLED, guard_scores, overlap_of_texts, told_overlap, unguarded
-from tunesmith.tuners.result import OtherScores, Scores, TuneResult
+from tunesmith.tuners.fitting.guards import (
+    CALLED,
+    guard_scores,
+    overlap_of_texts,
+    told_overlap,
+    unguarded,
+)
+from tunesmith.tuners.fitting.result import OtherScores, Scores, TuneResult
+from tunesmith.tuners.fitting.secondary import scores_of_outputs
 
 T = TypeVar("T")
 

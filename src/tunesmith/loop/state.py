@@ -22,8 +22,8 @@ from tunesmith._version import __version__
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
-from tunesmith.io.arrow import arrow, write_arrow
-from tunesmith.io.forest_writer import ForestWriter, rows_of
+from tunesmith.io.forests.arrow.writer import ForestWriter, rows_of
+from tunesmith.io.tables.arrow import arrow, write_arrow
 from tunesmith.loop.records import (
     CONFIGURATION,
     LOCK,

@@ -10,7 +10,7 @@ from typing import Any
 
 from tunesmith.loop.rounds import LoopRound
 from tunesmith.loop.running import Run
-from tunesmith.tuners.listening import Audience, Step, figures_of, options_told
+from tunesmith.tuners.fitting.callbacks import Audience, Step, figures_of, options_told
 
 #: What is known of a round only when it has been tuned.
 LATER = ("list_score", "tune_seconds")

@@ -14,7 +14,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows
-from tunesmith.metrics.ngrams import (
+from tunesmith.metrics.ngrams.counts import (
     check_options,
     check_references,
     count_ngrams,

@@ -8,8 +8,8 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.metrics.wer import CER
+from tunesmith.tasks.lists import TuningSet
 
 
 @dataclass(frozen=True)

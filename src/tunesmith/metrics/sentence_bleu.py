@@ -36,7 +36,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows, ratio_slope
-from tunesmith.metrics.ngrams import check_options, check_references, count_ngrams, times
+from tunesmith.metrics.ngrams.counts import check_options, check_references, count_ngrams, times
 from tunesmith.metrics.preparation import Preparation
 from tunesmith.registry import option
 

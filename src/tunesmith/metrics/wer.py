@@ -21,7 +21,7 @@ from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
-from tunesmith.metrics.ngrams import check_references
+from tunesmith.metrics.ngrams.counts import check_references
 from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
 from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count

@@ -45,10 +45,10 @@ def engine_of(
     if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}; give 1 or more")
     if name == "processes":
-        from tunesmith.parallel.processes import ProcessEngine
+        from tunesmith.parallel.remote.processes import ProcessEngine
 
         return ProcessEngine(workers or thread_count(), timeout)
-    from tunesmith.parallel.ray_engine import RayEngine
+    from tunesmith.parallel.ray.engine import RayEngine
 
     if address is None:
         workers = workers or thread_count()

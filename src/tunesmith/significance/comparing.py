@@ -19,10 +19,9 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.metrics.asked import asked_for
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked_score
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.spec import asked_for
 from tunesmith.randomness import checked_seed
 from tunesmith.significance.chance import (
     centred,
@@ -44,6 +43,7 @@ from tunesmith.significance.resampling import bootstrap_sums, shuffled_sums, swa
 from tunesmith.significance.scoring import Scores, is_known, resampled_type, scores_of
 from tunesmith.significance.sentences import rank_sentences
 from tunesmith.significance.systems import Path, Pool, System, systems_of
+from tunesmith.tasks.lists import TuningSet
 
 #: sacrebleu's usual numbers, and its seed.
 RESAMPLES, RANDOMIZATIONS, SEED = 1000, 10000, 12345

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints, Number, Stats
-from tunesmith.bits import STEP, spread_bits
 from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.progress import progress
 

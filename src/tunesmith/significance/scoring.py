@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Flags, Stats
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.chrf import CHRF, CHRFPlusPlus
-from tunesmith.metrics.ter import TER
+from tunesmith.metrics.chrf.metric import CHRF, CHRFPlusPlus
+from tunesmith.metrics.ter.metric import TER
 
 #: What stands for the logarithm of 0.
 LOG_OF_0 = -9999999999

@@ -11,8 +11,8 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
-from tunesmith.metrics.alone import scores_alone
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.sentence_level import scores_alone
 from tunesmith.significance.systems import System
 
 

@@ -13,10 +13,10 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError, WeightNamesError
-from tunesmith.inference.lists import best
-from tunesmith.io.frames import from_arrays
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read_hypotheses
-from tunesmith.io.weights import read_weights
+from tunesmith.io.tables.frames import from_arrays
+from tunesmith.io.weights.files import read_weights
 
 Path = str | os.PathLike[str]
 #: What weights choose from.
@@ -170,7 +170,7 @@ def chosen_by(
     if isinstance(candidates, CandidateSet):
         values = weights.matched(candidates.features.names, strict, where)
         return candidates.chosen(best(candidates, values))
-    from tunesmith.inference.forest_lists import outputs
+    from tunesmith.inference.forests.lists import outputs
 
     try:
         return outputs(candidates, weights.matched(candidates.names, strict))

@@ -9,14 +9,14 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Point
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.objectives.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads
-from tunesmith.search.climb import DIRECTIONS, Climb, Directions
-from tunesmith.search.constraints import Constraints
-from tunesmith.search.penalised import Penalty
-from tunesmith.search.space import Space
+from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
+from tunesmith.search.line.penalised import Penalty
+from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.search.space.constraints import Constraints
+from tunesmith.search.space.space import Space
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
     Check,
     checks_of,

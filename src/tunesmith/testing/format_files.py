@@ -15,7 +15,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import CandidateFormat
+from tunesmith.io.lists.base import CandidateFormat
 from tunesmith.io.read import read_into
 from tunesmith.io.streams import Source
 from tunesmith.testing.checks import Broken, NotApplicable

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.samples import Candidate, Group, as_set, noisy, sentence
 
 #: Names of features; the last two are on few candidates.

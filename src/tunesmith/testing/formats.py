@@ -14,7 +14,7 @@ import numpy as np
 
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.formats import FORMATS, CandidateFormat
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.streams import Source
 from tunesmith.testing.checks import (
     Broken,

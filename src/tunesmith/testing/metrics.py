@@ -11,8 +11,8 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.tuning import TuningSet, find_oracle
 from tunesmith.parallel.local import threads
+from tunesmith.tasks.lists import TuningSet, find_oracle
 from tunesmith.testing.checks import (
     Check,
     NotApplicable,

@@ -15,7 +15,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.io.collector import Collector
 from tunesmith.io.tokens import tokenize
 from tunesmith.metrics.column import Column, Cost
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.tasks.lists import TuningSet
 
 WORDS = (
     *("the", "a", "cat", "sat", "on", "mat", ",", ".", "The", "THE", "dog's", "7", "3.5", "don't"),

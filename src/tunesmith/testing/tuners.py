@@ -12,8 +12,8 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.local import threads
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
     Broken,
     Check,

@@ -11,8 +11,8 @@ import numpy as np
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
-from tunesmith.io.formats import WEIGHTS_FORMATS, WeightsFormat
 from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.weights.base import WEIGHTS_FORMATS, WeightsFormat
 from tunesmith.testing.checks import Broken, Check, checks_of, demand, described, name_of, run_all
 from tunesmith.testing.options import demand_a_name
 

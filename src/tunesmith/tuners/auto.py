@@ -16,26 +16,26 @@ from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.asking import oracle_at
-from tunesmith.inference.lists import best as best_of
+from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.progress import progress
 from tunesmith.registry import option
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.beside import Beside, HeldOut, scores_on
-from tunesmith.tuners.guards import unguarded
-from tunesmith.tuners.listening import Callback, settings_of, telling
-from tunesmith.tuners.mert import MERT
+from tunesmith.tuners.fitting.callbacks import Callback, settings_of, telling
+from tunesmith.tuners.fitting.guards import unguarded
+from tunesmith.tuners.fitting.remembering import Remembering
+from tunesmith.tuners.fitting.result import TuneResult
+from tunesmith.tuners.fitting.secondary import Beside, HeldOut, scores_on
+from tunesmith.tuners.fitting.stages import Evaluated
+from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.pro import PRO
+from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.ramp import Ramp
-from tunesmith.tuners.remembering import Remembering
-from tunesmith.tuners.result import TuneResult
-from tunesmith.tuners.stages import Evaluated
 
 #: Up to so many features there are few.
 FEW = 50

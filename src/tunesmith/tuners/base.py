@@ -18,23 +18,23 @@ from tunesmith.inference.asking import hypotheses_of, oracle_at
 from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.forest_tuning import ForestTuning
-from tunesmith.metrics.live_tuning import LiveTuning
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed, generator_of
 from tunesmith.registry import Registry, options_of
-from tunesmith.search.space import Space
-from tunesmith.tuners.beside import Beside, HeldOut
-from tunesmith.tuners.combine import check_normalise, check_runs
-from tunesmith.tuners.guards import guard
-from tunesmith.tuners.history import history_of, score_of, shown
-from tunesmith.tuners.listening import Audience, Callback, settings_of, telling
-from tunesmith.tuners.result import Combine, TuneResult
-from tunesmith.tuners.stages import Evaluated, Outcome, Task, check_one, chosen, run_all
+from tunesmith.search.space.space import Space
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.fitting.callbacks import Audience, Callback, settings_of, telling
+from tunesmith.tuners.fitting.combine import check_normalise, check_runs
+from tunesmith.tuners.fitting.guards import guard
+from tunesmith.tuners.fitting.history import history_of, score_of, shown
+from tunesmith.tuners.fitting.result import Combine, TuneResult
+from tunesmith.tuners.fitting.secondary import Beside, HeldOut
+from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Task, check_one, chosen, run_all
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -409,4 +409,6 @@ def check_sum(tuning: TuningSet, what: str) -> None:
         )
 
 
-TUNERS: Registry[Tuner] = Registry("tuner", "tunesmith.tuners", "tunesmith.tuners", Tuner)
+TUNERS: Registry[Tuner] = Registry(
+    "tuner", "tunesmith.tuners tunesmith.tuners.online", "tunesmith.tuners", Tuner
+)

@@ -18,13 +18,11 @@ from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
-from tunesmith.inference.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
-from tunesmith.inference.list_examples import ListExamples
+from tunesmith.inference.lists.examples import ListExamples
+from tunesmith.inference.lists.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.metrics.worth import (
+from tunesmith.metrics.candidate_scorer import (
     DocumentObjective,
     DocumentWorth,
     MetricObjective,
@@ -32,8 +30,10 @@ from tunesmith.metrics.worth import (
     Worth,
 )
 from tunesmith.registry import option
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.rounds import Round, Rounds, above_zero
+from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
 
 #: The document's decay unless the user says otherwise: about the last 1000 sentences count.
 DECAY = 0.999

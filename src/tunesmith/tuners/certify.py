@@ -12,14 +12,14 @@ from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists import best as best_of
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.randomness import generator_of
-from tunesmith.search.exact import NO_TREE, compile_kernels, exact_search
-from tunesmith.search.extreme import TOLERANCE, check_tolerance
-from tunesmith.search.found import Limits, certificate, progress_of
-from tunesmith.search.incumbent import Incumbent, incumbents
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.certificate import Limits, certificate, progress_of
+from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.exact.incumbent import Incumbent, incumbents
+from tunesmith.search.exact.problem import Problem
+from tunesmith.search.exact.search import NO_TREE, compile_kernels, exact_search
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import check_sum
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ class Certified:
         }
 
     def __rich__(self) -> Group:
-        from tunesmith.tuners.tables import certified_table
+        from tunesmith.tuners.fitting.tables import certified_table
 
         return certified_table(self)
 
     def __str__(self) -> str:
-        from tunesmith.tuners.tables import as_text
+        from tunesmith.tuners.fitting.tables import as_text
 
         return as_text(self)
 

@@ -12,20 +12,20 @@ import numpy as np
 
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists import best as best_of
+from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import check, is_asked, uninterrupted
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
-from tunesmith.search.beam import beam_search
-from tunesmith.search.exact import ONE_TREE, compile_kernels, exact_search
-from tunesmith.search.extreme import TOLERANCE, check_tolerance
-from tunesmith.search.found import Found, Limits, certificate, progress_of
-from tunesmith.search.incumbent import STARTS, incumbents, reassessed
-from tunesmith.search.lazy import lazy_search
-from tunesmith.search.problem import Problem
+from tunesmith.search.exact.beam import beam_search
+from tunesmith.search.exact.certificate import Found, Limits, certificate, progress_of
+from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.exact.incumbent import STARTS, incumbents, reassessed
+from tunesmith.search.exact.lazy.search import lazy_search
+from tunesmith.search.exact.problem import Problem
+from tunesmith.search.exact.search import ONE_TREE, compile_kernels, exact_search
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.remembering import Remembering, distinct
+from tunesmith.tuners.fitting.remembering import Remembering, distinct
+from tunesmith.tuners.mert.mert import MERT
 
 #: Groups up to which a search is let run without a limit.
 MOST_GROUPS = {"cones": 24, "lazy": 10}

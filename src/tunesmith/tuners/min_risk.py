@@ -20,15 +20,15 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import Objective
+from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import option
-from tunesmith.search.working_set import SharedSet
+from tunesmith.search.working_set.solver import SharedSet
+from tunesmith.tasks.base import Tunable
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.learned import Learned, Student
-from tunesmith.tuners.learning import Learner, Learning
-from tunesmith.tuners.lessons import Found, Lesson, Lessons
-from tunesmith.tuners.rounds import Round
+from tunesmith.tuners.fitting.rounds import Round
+from tunesmith.tuners.online.learned import Learned, Student
+from tunesmith.tuners.online.learning import Learner, Learning
+from tunesmith.tuners.online.lessons import Found, Lesson, Lessons
 
 METHODS = ("batch", "online")
 #: Options that have a default for each method, None where a method has no use for them.

@@ -11,14 +11,14 @@ import numpy as np
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.interruption import check, is_asked, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.registry import option
-from tunesmith.search.extreme import check_tolerance
-from tunesmith.search.plane import TOLERANCE, PlaneFound, Slice, search_slice
+from tunesmith.search.exact.extreme import check_tolerance
+from tunesmith.search.plane.search import TOLERANCE, PlaneFound, Slice, search_slice
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 
 #: As many features as one can see at once: their weights are a sphere.

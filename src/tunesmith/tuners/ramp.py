@@ -16,11 +16,11 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
-from tunesmith.metrics.tunable import Tunable
-from tunesmith.metrics.worth import DocumentWorth, Objective, Worth
+from tunesmith.metrics.candidate_scorer import DocumentWorth, Objective, Worth
 from tunesmith.registry import option
+from tunesmith.tasks.base import Tunable
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.rounds import Round, Rounds, above_zero
+from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
 
 #: How much a step changes the margin between hope and fear, in the unit of what candidates are
 #: worth (words, for BLEU), where their features differ as much as on average.

@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.errors import UsageError
 from tunesmith.interruption import Interruption
-from tunesmith.tuners.result import OtherScores, TuneResult
+from tunesmith.tuners.fitting.result import OtherScores, TuneResult
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -110,7 +110,7 @@ class Replicates:
         return self.results[0].metric
 
     def __rich__(self) -> Group:
-        from tunesmith.tuners.tables import replicates_table
+        from tunesmith.tuners.fitting.tables import replicates_table
 
         return replicates_table(self)
 

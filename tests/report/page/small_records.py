@@ -8,8 +8,8 @@ from typing import Any
 from tests.builders import Mean, tuning_set
 from tunesmith.data.weights import Weights
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.report.page.record import RunRecord, RunSet
+from tunesmith.report.page.run.record import RunRecord, RunSet
+from tunesmith.tasks.lists import TuningSet
 
 
 def record_of(

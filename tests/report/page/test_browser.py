@@ -24,7 +24,7 @@ from tests.report.page.views import HOSTILE, sample
 from tunesmith.decoders.pool import PoolDecoder
 from tunesmith.report.page.assemble import Options, view_of
 from tunesmith.report.page.html import page_of
-from tunesmith.report.page.reading import read_run
+from tunesmith.report.page.run.reading import read_run
 from tunesmith.report.page.serve import Follower, Making, Server
 from tunesmith.report.page.view import Rounds
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.builders import candidate_set
 from tests.report.page.small_records import record_of
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.cautions import LONG, LOSS, SHORT, STEP, cautions_of
-from tunesmith.report.page.record import RunSet
+from tunesmith.report.page.run.record import RunSet
 from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces
+from tunesmith.tasks.lists import TuningSet
 
 BLEU, TER = METRICS.create("bleu"), METRICS.create("ter")
 SCORES = st.integers(0, 400).map(lambda value: value / 4)

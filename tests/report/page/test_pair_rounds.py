@@ -9,9 +9,9 @@ import pytest
 
 from tests.builders import candidate_set
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.tuning import TuningSet
 from tunesmith.report.page.pair_rounds import pairs_of
-from tunesmith.tuners.pro import PRO
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.pro.pro import PRO
 
 from .small_records import record_of
 

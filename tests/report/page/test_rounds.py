@@ -16,9 +16,9 @@ from tunesmith.loop.loop import Loop
 from tunesmith.report.page.pair_rounds import pairs_of
 from tunesmith.report.page.rounds import replicates_of, rounds_of
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.mert import MERT
-from tunesmith.tuners.mira import MIRA
-from tunesmith.tuners.pro import PRO
+from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.pro.pro import PRO
 
 from .small_records import record_of
 

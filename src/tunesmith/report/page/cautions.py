@@ -11,14 +11,14 @@ import numpy as np
 
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.objectives.gathering import has_monsters
 from tunesmith.registry import IN_FILE
-from tunesmith.report.page.record import RunRecord
 from tunesmith.report.page.rounds import number
-from tunesmith.report.page.run_files import CALLED
+from tunesmith.report.page.run.files import CALLED
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces, Warned
 from tunesmith.report.page.words import metric_name
-from tunesmith.tuners.guards import metric_bias, overlap, told_overlap
+from tunesmith.tuners.fitting.guards import metric_bias, overlap, told_overlap
+from tunesmith.tuners.pro.gathering import has_monsters
 
 #: Lengths of outputs, relative to those of references, that are nothing to speak of: BLEU's
 #: brevity penalty costs less than 3 % of the score, and lengths differ by as much between

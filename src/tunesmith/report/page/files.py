@@ -7,13 +7,13 @@ import os
 
 from tunesmith.errors import UsageError
 from tunesmith.io.streams import check_writable, write_atomically
-from tunesmith.metrics.tunable import Tunable
 from tunesmith.report.page.assemble import Options, view_of
-from tunesmith.report.page.reading import made_metric, read_run
-from tunesmith.report.page.record import RunRecord, RunSet, Which
-from tunesmith.report.page.run_files import run_set
+from tunesmith.report.page.run.files import run_set
+from tunesmith.report.page.run.reading import made_metric, read_run
+from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.view import View
-from tunesmith.tuners.result import TuneResult
+from tunesmith.tasks.base import Tunable
+from tunesmith.tuners.fitting.result import TuneResult
 
 #: What a page may be called.
 ENDINGS = (".html", ".htm", ".json")
@@ -65,7 +65,7 @@ def write_report(
     if path is not None:
         write_atomically(path, content_of(view, os.fspath(path)))
     if figures is not None:
-        from tunesmith.report.page.figures import write_figures
+        from tunesmith.report.page.figures.figures import write_figures
 
         write_figures(view, figures)
     return view

@@ -11,11 +11,11 @@ from scipy.sparse import csr_array
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
-from tunesmith.metrics.alone import scores_alone
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.sentence_level import scores_alone
 from tunesmith.report.page.differences import cut
-from tunesmith.report.page.record import RunRecord, RunSet
+from tunesmith.report.page.run.record import RunRecord, RunSet
 from tunesmith.report.page.view import CandidateView
+from tunesmith.tasks.lists import TuningSet
 
 #: Candidates of a sentence, and how many of them are the first under either weights and the
 #: best by the metric.

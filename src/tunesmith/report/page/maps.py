@@ -11,16 +11,16 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction, Point
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
-from tunesmith.report.curves import Span
-from tunesmith.report.map import pixels
-from tunesmith.report.page.record import RunRecord
+from tunesmith.report.map.map import pixels
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.surfaces import by_importance, curve_of, line_along
 from tunesmith.report.page.view import Map, Maps, SurfaceCurve, Surfaces
 from tunesmith.report.page.weight_table import spreads
-from tunesmith.search.line import surface
+from tunesmith.report.surface.curves import Span
+from tunesmith.search.line.search import surface
 
 #: Pixels of a map: rows, each an exact line, and columns.
 ROWS, COLUMNS = 60, 80

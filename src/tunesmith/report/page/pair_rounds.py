@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tunesmith.report.page.record import RunRecord
 from tunesmith.report.page.rounds import entries_of, number, setting_of
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import PairRound
 
 

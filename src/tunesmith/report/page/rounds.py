@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import Rounds
 
 #: Scores of rows that differ by less than this, relative to their size, are the same.

@@ -8,14 +8,14 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.metrics.alone import alone, scores_alone
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.tuning import TuningSet
+from tunesmith.metrics.sentence_level import alone, scores_alone
 from tunesmith.report.page.differences import cut, differences
 from tunesmith.report.page.looked_into import Looked, finite, look_into
-from tunesmith.report.page.record import RunRecord, RunSet
+from tunesmith.report.page.run.record import RunRecord, RunSet
 from tunesmith.report.page.view import Sentences, SentenceView
 from tunesmith.report.page.words import metric_name
+from tunesmith.tasks.lists import TuningSet
 
 
 @dataclass(frozen=True)

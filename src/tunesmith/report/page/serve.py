@@ -17,7 +17,7 @@ from typing import Any
 
 from tunesmith.errors import TunesmithError, UsageError, one_line
 from tunesmith.report.page.html import embedded, live_page, policy
-from tunesmith.report.page.run_folder import is_held
+from tunesmith.report.page.run.folder import is_held
 from tunesmith.report.page.view import View
 
 ADDRESS = "127.0.0.1"

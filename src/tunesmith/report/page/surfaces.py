@@ -8,15 +8,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.lists import ListHypotheses
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import map_pieces
-from tunesmith.report.along import along_feature
-from tunesmith.report.curves import Curve, Span, curve_along
-from tunesmith.report.page.record import RunRecord
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import Range, SurfaceCurve, Surfaces
 from tunesmith.report.page.weight_table import spreads
-from tunesmith.report.surface import Line, label_of
-from tunesmith.report.surface_panels import Band, close_window, shape_within, whole_window
+from tunesmith.report.surface.along import along_feature
+from tunesmith.report.surface.curves import Curve, Span, curve_along
+from tunesmith.report.surface.panels import Band, close_window, shape_within, whole_window
+from tunesmith.report.surface.surface import Line, label_of
 
 #: Steps of all curves together within their windows, and the least and the most of one.
 STEPS, FEWEST, MOST = 40_000, 800, 3000

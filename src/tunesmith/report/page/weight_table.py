@@ -9,11 +9,11 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
-from tunesmith.inference.lists import ListHypotheses
-from tunesmith.metrics.tuning import TuningSet
-from tunesmith.report.page.record import RunRecord
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.report.page.rounds import entries_of, number
+from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import WeightRow, WeightTable
+from tunesmith.tasks.lists import TuningSet
 
 #: 1 but for rounding.
 NEARLY_1 = 1.0 - 1e-9

@@ -1,0 +1,314 @@
+"""``tunesmith tune``: from candidates to weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options.common import (
+    Candidates,
+    Format,
+    Json,
+    References,
+    Scores,
+    Strict,
+    check_not_read,
+    names_of,
+    one_standard_input,
+    read_candidates,
+)
+from tunesmith.cli.options.forests import (
+    ForestFiles,
+    Lists,
+    ListSize,
+    Memory,
+    Prune,
+    Pruning,
+    Search,
+    forest_options,
+    one_kind,
+    read_forest_files,
+    set_memory,
+)
+from tunesmith.cli.tune import loop as tune_loop
+from tunesmith.cli.tune.inputs import files_named
+from tunesmith.cli.tune.interrupted import keeping_found, tell_of_interruption
+from tunesmith.cli.tune.options import (
+    DEFAULT,
+    Drop,
+    Keep,
+    Log,
+    Metrics,
+    Normalise,
+    Owned,
+    Seed,
+    TunerName,
+    check_output,
+    files,
+    files_of,
+    finish,
+    made,
+    trackers,
+    value_of,
+    with_options,
+)
+from tunesmith.cli.tune.replicates import check_replicates, finish_replicates
+from tunesmith.interruption import uninterrupted
+from tunesmith.registry import options_of
+from tunesmith.tuners.base import TUNERS
+
+if TYPE_CHECKING:
+    from tunesmith.tasks.base import Tunable
+    from tunesmith.tuners.fitting.result import Combine, TuneResult
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command with the options of the tuner, and decoder, that the arguments name."""
+    if tune_loop.is_meant(arguments):
+        return tune_loop.command(arguments)
+    options = options_of(TUNERS.get(value_of(arguments, "--tuner") or DEFAULT))
+    tune = with_options(run, Owned("own", {option.field: option for option in options}))
+    tune.__doc__ = (
+        f"{run.__doc__}\n\nOptions of other tuners: --tuner NAME --help. "
+        "With a decoder that makes new candidates in each round: --decoder NAME --help."
+    )
+    return tune
+
+
+def why_not(flag: str, arguments: Sequence[str]) -> str | None:
+    """Say whose option it is that the command does not have; None if it is nobody's."""
+    told = tune_loop.why_not(flag, arguments)
+    tuners = owners(flag)
+    if told is None and tuners:
+        kind = "tuner" if len(tuners) == 1 else "tuners"
+        return f"{flag} is an option of the {kind} {', '.join(tuners)}; see --help of yours"
+    return told
+
+
+def owners(flag: str) -> list[str]:
+    """Return the tuners that have an option."""
+    wanted = flag.removeprefix("--").removeprefix("no-")
+    return [
+        name
+        for name in TUNERS.names()
+        if any(option.flag == wanted for option in options_of(TUNERS.get(name)))
+    ]
+
+
+def run(
+    *,
+    session: Session,
+    candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
+    forests: ForestFiles = [],  # noqa: B006
+    references: References = [],  # noqa: B006
+    scores: Scores = [],  # noqa: B006
+    metric: Metrics = ["bleu"],  # noqa: B006
+    tuner: TunerName = DEFAULT,
+    start: Annotated[str | None, files("Weights to begin with.")] = None,
+    dev_candidates: Annotated[
+        list[str], files("A held-out set: reported, and what chooses among several settings.")
+    ] = [],  # noqa: B006
+    dev_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
+    dev_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
+    dev_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
+    test_candidates: Annotated[list[str], files("A test set: reported, without influence.")] = [],  # noqa: B006
+    test_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
+    test_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
+    test_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
+    keep: Keep = [],  # noqa: B006
+    drop: Drop = [],  # noqa: B006
+    runs: Annotated[
+        int, typer.Option(help="Times to tune, with other random numbers.", metavar="INTEGER")
+    ] = 1,
+    combine: Annotated[
+        str,
+        typer.Option(
+            help="What becomes of several runs: the best of them, or the average or median "
+            "of their weights.",
+            metavar="best|average|median",
+        ),
+    ] = "best",
+    replicates: Annotated[
+        int,
+        typer.Option(
+            help="Independent runs, with this seed and those after it: mean and deviation of their "
+            "scores, a file for each beside --out, and there the run in the middle.",
+            metavar="INTEGER",
+        ),
+    ] = 1,
+    normalise: Normalise = "none",
+    seed: Seed = 1,
+    forest_search: Search = "rerank",
+    list_size: ListSize = 100,
+    forest_lists: Lists = "kbest",
+    prune: Prune = None,
+    memory: Memory = None,
+    out: Annotated[
+        str | None,
+        files(
+            "Where to write: the whole result as .json, otherwise weights in the format of --start."
+        ),
+    ] = None,
+    log: Log = [],  # noqa: B006
+    format_name: Format = None,
+    strict: Strict = False,
+    as_json: Json = False,
+    own: dict[str, Any],
+) -> None:
+    """Find the weights that make the metric as good as it can be."""
+    from tunesmith.errors import UsageError
+    from tunesmith.io.weights.files import read_weights
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.randomness import checked_seed
+    from tunesmith.tasks.forests import ForestTuning
+    from tunesmith.tasks.lists import TuningSet
+    from tunesmith.tuners.fitting.combine import check_runs
+    from tunesmith.tuners.replicates import replicate
+
+    one_kind(candidates, forests)
+    own_files = _Files(candidates, forests, references, scores)
+    held_out = {
+        "dev": _Files(dev_candidates, dev_forests, dev_references, dev_scores),
+        "test": _Files(test_candidates, test_forests, test_references, test_scores),
+    }
+    _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
+    beside = check_replicates(replicates, out, log)
+    for given in (own_files, *held_out.values()):
+        for path in (out, *beside):
+            check_not_read("--out", path, given.paths)
+    set_memory(memory)
+    has_forests = any(given.forests for given in (own_files, *held_out.values()))
+    options = forest_options(forest_search, list_size, forest_lists, has_forests)
+    if prune is not None and not (forests and start is not None):
+        raise UsageError("--prune goes with --forests and --start; give them, or drop it")
+    pruning = None if prune is None else Pruning.of(prune)
+    checked_seed(seed)
+    algorithm = made(TUNERS.get(tuner), own, f"tuner '{tuner}'")
+    algorithm.check_forests(bool(forests))
+    algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates, or --dev-forests")
+    measure, *others = (METRICS.create(name) for name in metric)
+    algorithm.check_metric(measure)
+    check_runs(runs, combine)
+    if combine != "best" and runs == 1:
+        raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
+    for path in (out, *beside):
+        check_output(path, as_json)
+    callbacks = trackers(log)
+    begun = None if start is None else read_weights(start)
+
+    def read_set(given: _Files) -> Tunable:
+        # A format of lists is none of forests: it is for sets of the kind that is tuned on.
+        own_format = format_name if bool(given.forests) == bool(forests) else None
+        if not given.forests:
+            metrics = [measure, *others]
+            held = (given.candidates, given.references, own_format, given.scores, metrics)
+            listed = TuningSet(read_candidates(*held), measure)
+            session.note(f"{listed.candidates!r}")
+            return listed
+        found = read_forest_files(given.forests, given.references, own_format)
+        session.note(f"{found!r}")
+        return ForestTuning(found, measure, options)
+
+    tuning = read_set(own_files)
+    if pruning is not None and begun is not None and isinstance(tuning, ForestTuning):
+        with names_of(start):
+            tuning = pruning.applied(tuning, begun.weights.matched(tuning.names))
+        session.note(f"{tuning.forests!r}, pruned")
+    dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
+
+    inputs = {
+        "metrics": list(metric),
+        "prune": prune,
+        **{which: _named(g, format_name) for which, g in {"tune": own_files, **held_out}.items()},
+    }
+
+    def fit(with_seed: int) -> TuneResult:
+        found = algorithm.fit(
+            tuning,
+            None if begun is None else begun.weights,
+            dev,
+            with_seed,
+            strict,
+            test=test,
+            runs=runs,
+            combine=cast("Combine", combine),
+            normalise=normalise,
+            keep=keep,
+            drop=drop,
+            others=metric[1:],
+            callbacks=callbacks,
+        )
+        return replace(found, inputs=inputs)
+
+    def rewritten(found: TuneResult) -> bytes | None:
+        is_text = begun is not None and begun.format != "json"
+        return begun.rewritten(found.weights) if begun and is_text else None
+
+    with keeping_found():
+        with names_of(start):
+            results = [fit(seed)] if replicates == 1 else replicate(fit, seed, replicates)
+        with uninterrupted():
+            if replicates == 1:
+                result = finish(session, results[0], out, as_json, rewritten)
+            else:
+                better = measure.higher_is_better
+                result = finish_replicates(
+                    session, results, replicates, better, out, beside, as_json, rewritten
+                )
+        tell_of_interruption(result, out)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """The files of a set, as options name them."""
+
+    candidates: list[str]
+    forests: list[str]
+    references: list[str]
+    scores: list[str]
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is a set."""
+        return bool(self.candidates or self.forests)
+
+    @property
+    def paths(self) -> list[str]:
+        """All files."""
+        scores = (text.partition("=")[2] for text in self.scores)
+        return [*self.candidates, *self.forests, *self.references, *scores]
+
+
+def _named(given: _Files, format_name: str | None) -> Any:
+    return files_named(
+        format_name,
+        candidates=given.candidates,
+        forests=given.forests,
+        references=given.references,
+        scores=given.scores,
+    )
+
+
+def _check_files(
+    own: _Files, start: str | None, held_out: dict[str, _Files], others: list[str]
+) -> None:
+    """Raise an error if files do not go together, or standard input is read twice."""
+    from tunesmith.errors import UsageError
+
+    for which, given in {"": own, **held_out}.items():
+        option = f"--{which}-" if which else "--"
+        if given.candidates and given.forests:
+            raise UsageError(f"{option}candidates and {option}forests; give one of them")
+        if given.forests and given.scores:
+            raise UsageError(f"{option}scores goes with {option}candidates; drop it")
+        if (given.references or given.scores) and not given.is_given:
+            extra = "references" if given.references else "scores"
+            raise UsageError(
+                f"{option}{extra} without {option}candidates or {option}forests; give both"
+            )
+    paths = [path for given in (own, *held_out.values()) for path in given.paths]
+    one_standard_input(*paths, start, *others)

@@ -1,0 +1,370 @@
+"""``tunesmith tune --decoder NAME``: a decoder in the loop."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options.common import (
+    Json,
+    References,
+    Strict,
+    check_not_read,
+    names_of,
+    one_standard_input,
+)
+from tunesmith.cli.options.forests import Lists as ForestLists
+from tunesmith.cli.options.forests import ListSize, Memory, Search, set_memory
+from tunesmith.cli.tune.inputs import files_named, shown_path
+from tunesmith.cli.tune.interrupted import keeping_found, tell_of_interruption
+from tunesmith.cli.tune.options import (
+    DEFAULT,
+    Drop,
+    Keep,
+    Log,
+    Metrics,
+    Normalise,
+    Owned,
+    Seed,
+    TunerName,
+    check_output,
+    files,
+    files_of,
+    finish,
+    made,
+    trackers,
+    value_of,
+    with_options,
+)
+from tunesmith.errors import UsageError
+from tunesmith.interruption import uninterrupted
+from tunesmith.registry import Option, options_of
+from tunesmith.tuners.base import TUNERS
+
+if TYPE_CHECKING:
+    from tunesmith.decoders.base import Decoder
+    from tunesmith.io.weights.files import WeightsFile
+    from tunesmith.loop.inputs import Inputs
+    from tunesmith.metrics.base import Metric
+
+#: Options of decoders that many have, and that are written without a prefix.
+PLAIN = ("model", "nbest_size", "jobs")
+#: The decoder of ``--decoder-command`` alone.
+COMMAND = "command"
+#: Options that there are with a decoder alone, beside those of the loop.
+OURS = ("source", "dev-source", "test-source", "work-dir", "model", "nbest-size", "jobs")
+#: What stands in the place of options that there are without a decoder alone.
+INSTEAD = {
+    "candidates": "a decoder makes candidates itself; lists that are there are "
+    "--decoder pool --decoder-candidates FILE",
+    "dev-candidates": "a decoder makes candidates itself; give --dev-source",
+    "test-candidates": "a decoder makes candidates itself; give --test-source",
+    **{
+        f"{which}scores": "a decoder makes candidates itself; have it give all features"
+        for which in ("", "dev-", "test-")
+    },
+    "format": "the format is the decoder's business; give --decoder-format",
+    **{
+        f"{which}forests": "a decoder makes forests itself, if it can; see --tune-on"
+        for which in ("", "dev-", "test-")
+    },
+    "prune": "a decoder prunes by itself; see its own options",
+    "runs": "a loop tunes once in each round; start it again with another --seed and --work-dir",
+    "replicates": "a loop is one run; start it once for each --seed, with its own --work-dir and "
+    "--out",
+    "combine": "a loop has one run; --final average averages its rounds",
+}
+
+
+def is_meant(arguments: Sequence[str]) -> bool:
+    """Tell whether arguments ask for a decoder."""
+    names = [argument.partition("=")[0] for argument in arguments]
+    return any(name == "--decoder" or name.startswith("--decoder-") for name in names)
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command with the options of the decoder, the loop and the tuner."""
+    from tunesmith.decoders.base import DECODERS
+    from tunesmith.loop.loop import Loop
+
+    name = _decoder_name(arguments)
+    of_tuner = options_of(TUNERS.get(value_of(arguments, "--tuner") or DEFAULT))
+    tuner = Owned("tuner_options", {option.field: option for option in of_tuner})
+    # A tuner of someone else may have an option that is called as one of the loop.
+    loop = {
+        f"loop_{option.field}" if option.field in tuner.options else option.field: option
+        for option in options_of(Loop)
+    }
+    tune = with_options(
+        run,
+        Owned("decoder_options", _decoder_options(DECODERS.get(name))),
+        Owned("loop_options", loop),
+        tuner,
+    )
+    tune.__doc__ = (
+        f"{run.__doc__}\n\n"
+        "With a decoder that gives forests an online tuner decodes each sentence when it comes to "
+        "it.\n\n"
+        "Options of other decoders and tuners: --decoder NAME --tuner NAME --help."
+    )
+    return tune
+
+
+def _decoder_name(arguments: Sequence[str]) -> str:
+    name = value_of(arguments, "--decoder")
+    if sum(a == "--decoder" or a.startswith("--decoder=") for a in arguments) > 1:
+        raise UsageError("--decoder is given twice; give it once")
+    if name is None:
+        if value_of(arguments, "--decoder-command") is None:
+            raise UsageError("no decoder is named; give --decoder NAME, or --decoder-command")
+        return COMMAND
+    return name
+
+
+def _decoder_options(cls: type[Decoder]) -> Mapping[str, Option]:
+    """Return a decoder's options by the names of parameters; those that many have come last.
+
+    A model comes first: it is what a decoder is.
+    """
+    bases = [base for base in cls.__mro__[1:] if dataclasses.is_dataclass(base)]
+    inherited = {field.name for base in bases for field in dataclasses.fields(base)}
+    options = sorted(options_of(cls), key=lambda option: option.field in inherited)
+    plain = {option.field: option for option in options if option.field in PLAIN}
+    own = {f"decoder_{option.field}": option for option in options if option.field not in plain}
+    model = {field: plain.pop(field) for field in ("model",) if field in plain}
+    return {**model, **own, **{field: plain[field] for field in PLAIN if field in plain}}
+
+
+def why_not(flag: str, arguments: Sequence[str]) -> str | None:
+    """Say why the command does not have an option; None if we do not know it."""
+    from tunesmith.loop.loop import Loop
+
+    name = flag.removeprefix("--").removeprefix("no-")
+    if not is_meant(arguments):
+        if name in {*OURS, *(option.flag for option in options_of(Loop))}:
+            return f"{flag} is for tuning with a decoder; give --decoder NAME"
+        return None
+    if name in INSTEAD:
+        return f"there is no {flag} with a decoder: {INSTEAD[name]}"
+    if name in {"model", "nbest-size", "jobs"}:
+        decoder = _decoder_name(arguments)
+        return f"the decoder '{decoder}' has no option {flag}; leave it out"
+    if name.startswith("decoder-"):
+        decoder = _decoder_name(arguments)
+        return f"the decoder '{decoder}' has no option {flag}; see --help for those that it has"
+    return None
+
+
+def run(
+    *,
+    session: Session,
+    decoder: Annotated[
+        str,
+        typer.Option(
+            help="Who makes candidates; see `tunesmith list decoders`. path/to/file.py:Name runs "
+            "that file. Without it --decoder-command is the decoder 'command'.",
+            show_default=False,
+            metavar="NAME",
+        ),
+    ] = COMMAND,
+    decoder_options: dict[str, Any],
+    source: Annotated[
+        str | None,
+        files("Sentences to tune on, one a line; some decoders know them without."),
+    ] = None,
+    references: References = [],  # noqa: B006  (typer's way; never changed)
+    dev_source: Annotated[
+        str | None,
+        files(
+            "A held-out set, decoded in each round: it chooses among rounds (see --final) and "
+            "among several settings of a tuner."
+        ),
+    ] = None,
+    dev_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
+    test_source: Annotated[
+        str | None, files("A test set, decoded in each round, without influence.")
+    ] = None,
+    test_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
+    work_dir: Annotated[
+        str | None,
+        files(
+            "Where all that is done is kept, step by step: however a run ends, the same command "
+            "goes on from there and comes to the same weights.",
+            "FOLDER",
+        ),
+    ] = None,
+    loop_options: dict[str, Any],
+    metric: Metrics = ["bleu"],  # noqa: B006
+    tuner: TunerName = DEFAULT,
+    start: Annotated[
+        str | None,
+        files("Weights to begin with [default: those of the decoder's own file]."),
+    ] = None,
+    keep: Keep = [],  # noqa: B006
+    drop: Drop = [],  # noqa: B006
+    normalise: Normalise = "none",
+    seed: Seed = 1,
+    forest_search: Search = "rerank",
+    list_size: ListSize = 100,
+    forest_lists: ForestLists = "kbest",
+    memory: Memory = None,
+    out: Annotated[
+        str | None,
+        files(
+            "Where to write: the whole result as .json, otherwise weights in the format of "
+            "--start, or the decoder's own configuration with the new weights."
+        ),
+    ] = None,
+    log: Log = [],  # noqa: B006
+    strict: Strict = False,
+    as_json: Json = False,
+    tuner_options: dict[str, Any],
+) -> None:
+    """Decode, add the new candidates to the old, tune, and again until nothing new appears."""
+    from tunesmith.decoders.base import DECODERS
+    from tunesmith.io.weights.files import read_weights
+    from tunesmith.loop.loop import Loop
+    from tunesmith.metrics.base import METRICS
+    from tunesmith.tasks.forests import ForestOptions
+
+    held_out = {"dev": (dev_source, dev_references), "test": (test_source, test_references)}
+    read = [source, *references, dev_source, *dev_references, test_source, *test_references]
+    model = [path for name in ("grammar", "lm") for path in decoder_options.get(name, ())]
+    check_not_read("--out", out, [*read, *model])
+    one_standard_input(
+        *(*read, start),
+        *files_of(TUNERS, tuner, tuner_options),
+        *files_of(DECODERS, decoder, decoder_options),
+    )
+    for which, (path, held) in held_out.items():
+        if held and path is None:
+            raise UsageError(f"--{which}-references without --{which}-source; give both")
+    set_memory(memory)
+    searched = ForestOptions(cast("Any", forest_search), list_size, cast("Any", forest_lists))
+    loop = made(Loop, loop_options, "the loop")
+    if loop.final == "dev" and dev_source is None:
+        raise UsageError("--final dev chooses by a held-out set; give --dev-source")
+    algorithm = made(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
+    algorithm.check_choice(dev_source is not None, "give --dev-source")
+    measure, *others = (METRICS.create(name) for name in metric)
+    check_output(out, as_json)
+    callbacks = trackers(log)
+    begun = None if start is None else read_weights(start)
+    metrics = [measure, *others]
+    with _closed(made(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")) as who:
+        columns = sorted({name for one in metrics for name in one.columns})
+        is_searched = loop.kind(who, algorithm, columns) != "lists"
+        if searched != ForestOptions() and not is_searched:
+            raise UsageError(
+                "--forest-search, --list-size and --forest-lists are for forests, and lists are "
+                "tuned on; drop them"
+            )
+        if is_searched and "nbest_size" in decoder_options:
+            raise UsageError(
+                "--nbest-size is for lists, and forests are tuned on; drop it, or give --tune-on "
+                "lists"
+            )
+        if begun is None and who.start() is None:
+            raise UsageError(f"the decoder '{decoder}' has no weights of its own; give --start")
+        inputs = _read(source, references, who, metrics, "")
+        dev, test = (
+            None if path is None else _read(path, held, who, metrics, f"{which}-")
+            for which, (path, held) in held_out.items()
+        )
+        with keeping_found():
+            with names_of(start), _hint(session, work_dir):
+                result = loop.run(
+                    who,
+                    algorithm,
+                    inputs,
+                    metric=measure,
+                    start=None if begun is None else begun.weights,
+                    dev=dev,
+                    test=test,
+                    seed=seed,
+                    work_dir=work_dir,
+                    others=metric[1:],
+                    strict=strict,
+                    keep=keep,
+                    drop=drop,
+                    normalise=normalise,
+                    forest_options=searched if is_searched else None,
+                    callbacks=callbacks,
+                )
+            named = {
+                "metrics": list(metric),
+                "work_dir": None if work_dir is None else shown_path(work_dir),
+                "tune": files_named(source=source, references=references),
+                **{
+                    which: files_named(source=path, references=held)
+                    for which, (path, held) in held_out.items()
+                },
+            }
+            result = dataclasses.replace(result, inputs=named)
+            with uninterrupted():
+                result = finish(
+                    session, result, out, as_json, lambda one: _rewritten(begun, who, one.weights)
+                )
+            more = "" if work_dir is None else f"; the same command goes on from {work_dir}"
+            tell_of_interruption(result, out, more)
+
+
+def _read(
+    source: str | None,
+    references: list[str],
+    decoder: Decoder,
+    metrics: Sequence[Metric],
+    which: str,
+) -> Inputs:
+    """Read sentences and their references; raise an error if some are lacking."""
+    from tunesmith.loop.inputs import Inputs
+
+    known = decoder.sentences()
+    if source is None and known is None:
+        raise UsageError(f"the decoder '{decoder.name}' needs sentences; give --{which}source")
+    if source is not None and known is not None:
+        raise UsageError(
+            f"the decoder '{decoder.name}' has its own sentences; leave out --{which}source"
+        )
+    for metric in metrics:
+        if metric.needs_references and not references:
+            raise UsageError(f"{metric.name} needs references; give --{which}references")
+    return Inputs.read(source, references, known)
+
+
+def _rewritten(begun: WeightsFile | None, decoder: Decoder, weights: Any) -> bytes | None:
+    """Return weights in the format of those that were begun with, or in the decoder's own.
+
+    None if there is neither: the result is JSON then.
+    """
+    if begun is None or begun.format == "json":
+        return decoder.rewritten(weights)
+    return begun.rewritten(weights)
+
+
+@contextlib.contextmanager
+def _closed(decoder: Decoder) -> Iterator[Decoder]:
+    """Let a decoder go at the end, however it comes."""
+    try:
+        yield decoder
+    except BaseException:
+        with contextlib.suppress(Exception):  # the first error counts
+            decoder.close()
+        raise
+    decoder.close()
+
+
+@contextlib.contextmanager
+def _hint(session: Session, work_dir: str | None) -> Iterator[None]:
+    """Say at an interruption that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if work_dir is not None:
+            session.say(f"what is done is kept in {work_dir}; the same command goes on from there")
+        raise

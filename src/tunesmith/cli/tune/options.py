@@ -1,0 +1,257 @@
+"""What tuning on lists and tuning with a decoder share: options, and what is done with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from tunesmith.cli.app import Session
+from tunesmith.cli.options.common import print_json
+from tunesmith.cli.options.sections import TITLES
+from tunesmith.errors import UsageError
+from tunesmith.registry import Option, Registry, options_of, parse_options
+
+if TYPE_CHECKING:
+    from tunesmith.tuners.fitting.callbacks import Callback
+    from tunesmith.tuners.fitting.result import TuneResult
+
+T = TypeVar("T")
+
+DEFAULT = "mert"
+
+
+def files(text: str, metavar: str = "FILE") -> Any:
+    """Describe an option that takes a file, or several."""
+    return typer.Option(help=text, show_default=False, metavar=metavar)
+
+
+def _patterns(what: str) -> Any:
+    return files(f"{what}, by a pattern as LM*; repeat it for several.", "PATTERN")
+
+
+Metrics = Annotated[
+    list[str],
+    typer.Option(
+        help="Metric with its options, as bleu:tokenize=13a; the first is tuned for, "
+        "others are reported beside it. path/to/file.py:Name runs that file.",
+        metavar="NAME",
+    ),
+]
+TunerName = Annotated[
+    str,
+    typer.Option(
+        help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file.",
+        metavar="NAME",
+    ),
+]
+Keep = Annotated[list[str], _patterns("Features that alone take part")]
+Drop = Annotated[list[str], _patterns("Features that are left out")]
+Normalise = Annotated[
+    str,
+    typer.Option(
+        "--normalise",
+        "--normalize",
+        help="Scale of the result: that norm is 1, or the weight of the feature NAME is 1 or -1.",
+        metavar="none|l1|l2|NAME",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")]
+Log = Annotated[
+    list[str],
+    typer.Option(
+        "--log",
+        help="Log settings, scores and weights to a tracker of experiments: tensorboard:FOLDER, "
+        "mlflow:URI_OR_FOLDER or wandb:PROJECT; repeat it for several.",
+        show_default=False,
+        metavar="TRACKER:WHERE",
+    ),
+]
+
+
+def value_of(arguments: Sequence[str], option: str) -> str | None:
+    """Return the value of an option among arguments that are not parsed yet."""
+    for k, argument in enumerate(arguments):
+        if argument == option and k + 1 < len(arguments):
+            return arguments[k + 1]
+        if argument.startswith(f"{option}="):
+            return argument.partition("=")[2]
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Owned:
+    """Options of a part that a user names: a tuner, a decoder.
+
+    Attributes
+    ----------
+    part
+        Which of the command's parts it is.
+    options
+        Its options, by the name of the command's parameter.
+    """
+
+    part: str
+    options: Mapping[str, Option]
+
+    def taken(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Take what was given for it out of all that was given, by field."""
+        own = {option.field: given.pop(name) for name, option in self.options.items()}
+        return {field: value for field, value in own.items() if value not in (None, [])}
+
+
+def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]:
+    """Return a command with the options of its parts, which it gets as dictionaries by field."""
+
+    def command(**given: Any) -> None:
+        run(**{owned.part: owned.taken(given) for owned in parts}, **given)
+
+    names = {owned.part for owned in parts}
+    parameters = []
+    for parameter in inspect.signature(run, eval_str=True).parameters.values():
+        if parameter.name not in names:
+            parameters.append(parameter)
+            continue
+        owned = next(owned for owned in parts if owned.part == parameter.name)
+        title = TITLES[owned.part]
+        parameters += [_parameter(name, option, title) for name, option in owned.options.items()]
+    seen: set[str] = set()
+    for parameter in parameters:
+        if parameter.name in seen:
+            flag = parameter.name.replace("_", "-")
+            raise UsageError(f"two options are called --{flag}; rename that of your own class")
+        seen.add(parameter.name)
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    )
+    return command
+
+
+def _parameter(name: str, option: Option, title: str) -> inspect.Parameter:
+    """Turn a field into a flag in a section of the help; its text is parsed by the registry."""
+    flag = name.replace("_", "-")
+    text = option.help[:1].upper() + option.help[1:]
+    if option.type is bool:
+        text += f" [default: {'yes' if option.default else 'no'}]"
+        info = typer.Option(f"--{flag}/--no-{flag}", help=text, rich_help_panel=title)
+        kind: Any = bool | None
+    else:
+        if option.several:
+            numbers = option.type in (int, float)
+            text += "; with commas" if numbers else "; repeat it for several"
+            if numbers and option.default:
+                text += f" [default: {','.join(f'{x:g}' for x in option.default)}]"
+        elif option.default not in (None, "", dataclasses.MISSING):
+            text += f" [default: {option.default}]"
+        kinds = {int: "INTEGER", float: "NUMBER"}
+        usual = kinds.get(option.type, "TEXT") + (",..." if option.several else "")
+        metavar = option.metavar or "|".join(option.choices) or usual
+        info = typer.Option(
+            f"--{flag}", help=text, show_default=False, metavar=metavar, rich_help_panel=title
+        )
+        kind = list[str] | None if option.several else str | None
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind, info],
+    )
+
+
+def made(cls: type[T], own: dict[str, Any], owner: str) -> T:
+    """Make an object of what was given on the command line, by field."""
+    texts = {
+        field.replace("_", "-"): str(value).lower() if isinstance(value, bool) else value
+        for field, value in own.items()
+    }
+    fields = parse_options(cls, texts, owner)
+    try:
+        return cls(**fields)
+    except TypeError as error:
+        if cls.__module__.partition(".")[0] == __package__.partition(".")[0]:
+            raise
+        # Methods that it lacks, or fields that it wants.
+        raise UsageError(f"{owner} cannot be made: {error}; mend it") from error
+
+
+def files_of(registry: Registry[Any], name: str, own: dict[str, Any]) -> list[str]:
+    """Return the files that the own options of a tuner or a decoder name."""
+    found: list[str] = []
+    for option in options_of(registry.get(name)):
+        if option.metavar == "FILE" and option.field in own:
+            found += own[option.field] if option.several else [own[option.field]]
+    return found
+
+
+def trackers(log: Sequence[str]) -> list[Callback]:
+    """Return who logs; nothing of a tracker is imported unless it is asked for."""
+    if not log:
+        return []
+    from tunesmith.integrations.tracking import tracker_of
+
+    return [tracker_of(text) for text in log]
+
+
+def check_output(out: str | None, as_json: bool) -> None:
+    """Raise an error if the result cannot go where it shall."""
+    from tunesmith.io.streams import check_writable
+
+    if as_json and out == "-":
+        raise UsageError("--json and --out - both write to standard output; drop one of them")
+    if out is not None:
+        check_writable(out)
+
+
+def finish(
+    session: Session,
+    result: TuneResult,
+    out: str | None,
+    as_json: bool,
+    rewritten: Callable[[TuneResult], bytes | None],
+) -> TuneResult:
+    """Write and print a result; return it as it was written.
+
+    Parameters
+    ----------
+    rewritten
+        Gives the weights in the format that they came in; None where they came in none.
+    """
+    result = keep_result(session, result, out, rewritten)
+    if as_json:
+        print_json(result.to_dict())
+    elif out != "-":
+        from rich.console import Console
+
+        Console().print(result, crop=False)
+    return result
+
+
+def keep_result(
+    session: Session,
+    result: TuneResult,
+    out: str | None,
+    rewritten: Callable[[TuneResult], bytes | None],
+) -> TuneResult:
+    """Write a result, with all that was warned of so far; return it."""
+    from tunesmith.cli.tune.inputs import counted
+    from tunesmith.io.streams import write_atomically
+
+    result = counted(session, result, out)
+    if not any(result.weights.values()):
+        warnings.warn(
+            "all weights are 0: no candidate of a sentence is worth more than another, or no "
+            "feature tells them apart; look at the lists, or give --start",
+            stacklevel=2,
+        )
+    said = dict.fromkeys([*result.warnings, *session.warnings])
+    result = dataclasses.replace(result, warnings=list(said))
+    if out is not None:
+        data = None if out.endswith(".json") else rewritten(result)
+        whole = json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        write_atomically(out, whole if data is None else data)
+    return result

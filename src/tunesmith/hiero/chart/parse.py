@@ -1,0 +1,522 @@
+"""CKY: which rules of a grammar apply to which spans of a sentence, whatever the weights.
+
+Chiang, "Hierarchical phrase-based translation" (Computational Linguistics 33, 2007), section 5.1.
+Rules have any number of nonterminals: a chart of dotted rules walks the trie of source sides.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.hiero.tables import GrammarArrays
+from tunesmith.inference.forests.derivations import grown, grown_offsets
+from tunesmith.kernels import inlined, kernel
+from tunesmith.kernels.bits import spread_bits
+from tunesmith.kernels.copying import copy_rows
+from tunesmith.kernels.sorting import argsort
+
+# Columns of a dotted rule: its node in the trie; the dotted rule that it goes on from, or -1; the
+# vertex that filled the last nonterminal, or -1 if the last symbol is a word; which part of the
+# grammar it is of; how many nonterminals it has.
+NODE, BEFORE, TAIL, PART, ARITY = range(5)
+# Columns of a span: where its dotted rules and its vertices begin and end.
+FIRST_ITEM, LAST_ITEM, FIRST_VERTEX, LAST_VERTEX = range(4)
+# What is used: dotted rules, options, rules that are complete, vertices, bundles, tails.
+ITEMS, OPTIONS, COMPLETE, VERTICES, BUNDLES, TAILS = range(6)
+NONE = -1
+
+
+class Parse(NamedTuple):
+    """All derivations of a sentence's source side: V vertices and B bundles of hyperedges.
+
+    A vertex is a span and a category. A bundle is a set of vertices that the rules of one source
+    side, its option, make into a vertex. Vertices come after those that they are made of.
+
+    Attributes
+    ----------
+    begins, ends, categories : int32[V]
+        The words that a vertex covers, and what it is.
+    needed : bool[V]
+        Whether it is part of a derivation of the whole.
+    bundle_start : int64[V + 1], bundle_options : int32[B]
+        The bundles of each vertex, by their options.
+    tail_start : int64[B + 1], tails : int32[...]
+        The vertices that fill the nonterminals, in the order of the source side.
+    option_nodes, option_heads : int32[O]
+        The node in the trie whose rules an option has, and the category that they make; the node
+        is -1 - p where the option is to pass the p-th word through.
+    goal
+        The vertex of the whole sentence; -1 if there is none.
+    """
+
+    begins: Ids
+    ends: Ids
+    categories: Ids
+    needed: Flags
+    bundle_start: Ints
+    bundle_options: Ids
+    tail_start: Ints
+    tails: Ids
+    option_nodes: Ids
+    option_heads: Ids
+    goal: int
+
+
+class Options(NamedTuple):
+    """Options under way, and a table of them by their nodes; see :class:`Parse`."""
+
+    nodes: Ids
+    heads: Ids
+    table: Ids
+
+
+class Made(NamedTuple):
+    """Vertices and bundles under way; see :class:`Parse`."""
+
+    begins: Ids
+    ends: Ids
+    categories: Ids
+    bundle_start: Ints
+    bundle_options: Ids
+    tail_start: Ints
+    tails: Ids
+
+
+def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
+    """Return the categories so that those come first which rules of one nonterminal start from.
+
+    Grammars in which such rules go round in circles are refused when they are made.
+    """
+    after: list[set[int]] = [set() for _ in range(categories)]
+    for root in grammar.roots.tolist():
+        first, last = grammar.child_start[root : root + 2].tolist()
+        for k in range(first, last):
+            symbol, node = int(grammar.child_symbols[k]), int(grammar.child_nodes[k])
+            if symbol < 0:
+                heads = grammar.heads[grammar.rule_start[node] : grammar.rule_start[node + 1]]
+                after[-1 - symbol] |= set(heads.tolist())
+    order: list[int] = []
+    waiting = [0] * categories
+    for others in after:
+        for c in others:
+            waiting[c] += 1
+    ready = deque(c for c in range(categories) if waiting[c] == 0)
+    while ready:
+        category = ready.popleft()
+        order.append(category)
+        for c in sorted(after[category]):
+            waiting[c] -= 1
+            if waiting[c] == 0:
+                ready.append(c)
+    if len(order) < categories:
+        raise ValueError("rules of one nonterminal go round in circles")
+    return np.array(order, np.int32)
+
+
+@kernel
+def parsed(
+    grammar: GrammarArrays,
+    order: Ids,
+    words: Ids,
+    passed: Flags,
+    passed_categories: Ids,
+    top: int,
+) -> Parse:
+    """Parse a sentence.
+
+    Parameters
+    ----------
+    grammar
+        The rules.
+    order : int32[C]
+        The categories as :func:`unary_order` has them.
+    words : int32[n]
+        The sentence, at least one word; ids that no rule has for unknown words.
+    passed : bool[n]
+        Which words may be passed through, as each of ``passed_categories``.
+    top
+        The category of the whole.
+    """
+    size = words.shape[0]
+    longest = 1
+    for limit in grammar.limits:
+        longest = max(longest, min(limit, size))
+    cells = np.zeros((size * (longest + 1) + size + 1, 4), np.int64)
+    items, complete = np.empty((256, 5), np.int32), np.empty((64, 2), np.int32)
+    options, made = _nothing()
+    present = np.zeros(order.shape[0], np.bool_)
+    used = np.zeros(6, np.int64)
+    for width in range(1, size + 1):
+        for i in range(size - width + 1 if width <= longest else 1):
+            cell = cells[_cell(i, i + width, size, longest)]
+            cell[FIRST_ITEM] = used[ITEMS]
+            items = _advance(grammar, words, i, i + width, longest, cells, items, made, used)
+            present[:] = False
+            used[COMPLETE] = 0
+            if width == 1 and passed[i]:
+                options, complete = _pass(i, passed_categories, options, complete, present, used)
+            items, options, complete = _complete(
+                grammar, order, i, width, cell[FIRST_ITEM], items, options, complete, present, used
+            )
+            cell[LAST_ITEM] = used[ITEMS]
+            cell[FIRST_VERTEX] = used[VERTICES]
+            here = items[cell[FIRST_ITEM] : used[ITEMS]]
+            made = _number(i, i + width, order, present, here, made, used)
+            cell[LAST_VERTEX] = used[VERTICES]
+            if used[COMPLETE] > 0:
+                made = _bundle(cell[FIRST_VERTEX], order, items, options, complete, made, used)
+    goal, whole = NONE, cells[_cell(0, size, size, longest)]
+    for v in range(whole[FIRST_VERTEX], whole[LAST_VERTEX]):
+        if made.categories[v] == top:
+            goal = v
+    found = Parse(
+        made.begins[: used[VERTICES]].copy(),
+        made.ends[: used[VERTICES]].copy(),
+        made.categories[: used[VERTICES]].copy(),
+        np.zeros(used[VERTICES], np.bool_),
+        made.bundle_start[: used[VERTICES] + 1].copy(),
+        made.bundle_options[: used[BUNDLES]].copy(),
+        made.tail_start[: used[BUNDLES] + 1].copy(),
+        made.tails[: used[TAILS]].copy(),
+        options.nodes[: used[OPTIONS]].copy(),
+        options.heads[: used[OPTIONS]].copy(),
+        goal,
+    )
+    _mark_needed(found)
+    return found
+
+
+@kernel
+def _nothing() -> tuple[Options, Made]:
+    """Return room for options, vertices and bundles."""
+    size = 64
+    table = np.full(4 * size, NONE, np.int32)
+    return (
+        Options(np.empty(size, np.int32), np.empty(size, np.int32), table),
+        Made(
+            np.empty(size, np.int32),
+            np.empty(size, np.int32),
+            np.empty(size, np.int32),
+            np.zeros(size + 1, np.int64),
+            np.empty(size, np.int32),
+            np.zeros(size + 1, np.int64),
+            np.empty(size, np.int32),
+        ),
+    )
+
+
+@inlined
+def _cell(i: Number, j: Number, size: Number, longest: Number) -> Number:
+    """Return the place of a span: wide ones all begin with the sentence."""
+    return i * (longest + 1) + j - i if j - i <= longest else size * (longest + 1) + j
+
+
+@kernel
+def _child(start: Ints, symbols: Ids, nodes: Ids, node: int, symbol: int) -> int:
+    """Return the child of a trie node for a symbol, or -1."""
+    low, high = start[node], start[node + 1]
+    last = high
+    while low < high:
+        middle = (low + high) // 2
+        if symbols[middle] < symbol:
+            low = middle + 1
+        else:
+            high = middle
+    return nodes[low] if low < last and symbols[low] == symbol else NONE
+
+
+@inlined
+def _may(limit: Number, i: Number, width: Number) -> Number:
+    """Whether rules of a part of the grammar may cover a span."""
+    return (i == 0) if limit < 0 else (width <= limit)
+
+
+@kernel
+def _with_item(
+    items: Ids, used: Ints, node: int, before: int, tail: int, part: int, arity: int
+) -> Ids:
+    """Add a dotted rule."""
+    count = used[ITEMS]
+    used[ITEMS] += 1
+    if count == items.shape[0]:
+        items = _doubled(items)
+    row = items[count]
+    row[NODE], row[BEFORE], row[TAIL], row[PART], row[ARITY] = node, before, tail, part, arity
+    return items
+
+
+@kernel
+def _doubled(rows: Ids) -> Ids:
+    larger = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
+    copy_rows(larger, 0, rows)
+    return larger
+
+
+@kernel
+def _advance(
+    grammar: GrammarArrays,
+    words: Ids,
+    i: int,
+    j: int,
+    longest: int,
+    cells: Ints,
+    items: Ids,
+    made: Made,
+    used: Ints,
+) -> Ids:
+    """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
+    start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
+    limits, size, width, word = grammar.limits, words.shape[0], j - i, words[j - 1]
+    if width == 1:
+        for part in range(grammar.roots.shape[0]):
+            if _may(limits[part], i, width):
+                node = _child(start, symbols, nodes, grammar.roots[part], word)
+                if node >= 0:
+                    items = _with_item(items, used, node, NONE, NONE, part, 0)
+        return items
+    left = cells[_cell(i, j - 1, size, longest)]
+    for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
+        part = items[item, PART]
+        if _may(limits[part], i, width):
+            node = _child(start, symbols, nodes, items[item, NODE], word)
+            if node >= 0:
+                items = _with_item(items, used, node, item, NONE, part, items[item, ARITY])
+    for k in range(max(i + 1, j - longest), j):
+        right = cells[_cell(k, j, size, longest)]
+        left = cells[_cell(i, k, size, longest)]
+        if right[FIRST_VERTEX] == right[LAST_VERTEX]:
+            continue
+        for item in range(left[FIRST_ITEM], left[LAST_ITEM]):
+            before, part = items[item, NODE], items[item, PART]
+            # Nonterminals come first among the children.
+            has_some = start[before] < start[before + 1] and symbols[start[before]] < 0
+            if not has_some or not _may(limits[part], i, width):
+                continue
+            for v in range(right[FIRST_VERTEX], right[LAST_VERTEX]):
+                node = _child(start, symbols, nodes, before, -1 - made.categories[v])
+                if node >= 0:
+                    items = _with_item(items, used, node, item, v, part, items[item, ARITY] + 1)
+    return items
+
+
+@kernel
+def _pass(
+    i: int, categories: Ids, options: Options, complete: Ids, present: Flags, used: Ints
+) -> tuple[Options, Ids]:
+    """Let a word pass through as some categories."""
+    for category in categories:
+        options = _with_option(options, -1 - i, category, used)
+        complete = _with_complete(complete, used[OPTIONS] - 1, NONE, used)
+        present[category] = True
+    return options, complete
+
+
+@kernel
+def _with_complete(complete: Ids, option: int, item: int, used: Ints) -> Ids:
+    count = used[COMPLETE]
+    used[COMPLETE] += 1
+    if count == complete.shape[0]:
+        complete = _doubled(complete)
+    complete[count, 0], complete[count, 1] = option, item
+    return complete
+
+
+@kernel
+def _complete(
+    grammar: GrammarArrays,
+    order: Ids,
+    i: int,
+    width: int,
+    first: int,
+    items: Ids,
+    options: Options,
+    complete: Ids,
+    present: Flags,
+    used: Ints,
+) -> tuple[Ids, Options, Ids]:
+    """Find the rules that are complete, and begin others with what they make of this very span.
+
+    A category that rules of one nonterminal make comes later in the order than what they make it
+    of, so that one pass over the order is enough.
+    """
+    turn = 0
+    while True:
+        for item in range(first, used[ITEMS]):
+            node = items[item, NODE]
+            if grammar.rule_start[node] < grammar.rule_start[node + 1]:
+                option, options = _options(grammar, node, options, used)
+                while option < used[OPTIONS] and options.nodes[option] == node:
+                    complete = _with_complete(complete, option, item, used)
+                    present[options.heads[option]] = True
+                    option += 1
+        first = used[ITEMS]
+        while turn < order.shape[0] and not present[order[turn]]:
+            turn += 1
+        if turn == order.shape[0]:
+            return items, options, complete
+        items = _begin(grammar, i, width, order[turn], items, used)
+        turn += 1
+
+
+@kernel
+def _begin(
+    grammar: GrammarArrays, i: int, width: int, category: int, items: Ids, used: Ints
+) -> Ids:
+    """Add the dotted rules that begin with a vertex of this very span, not yet numbered."""
+    start, symbols, nodes = grammar.child_start, grammar.child_symbols, grammar.child_nodes
+    for part in range(grammar.roots.shape[0]):
+        if _may(grammar.limits[part], i, width):
+            node = _child(start, symbols, nodes, grammar.roots[part], -1 - category)
+            if node >= 0:
+                items = _with_item(items, used, node, NONE, -2 - category, part, 1)
+    return items
+
+
+@kernel
+def _options(
+    grammar: GrammarArrays, node: int, options: Options, used: Ints
+) -> tuple[int, Options]:
+    """Return the first option of a trie node, one for each category that its rules make."""
+    table = options.table
+    mask = np.uint64(table.shape[0] - 1)
+    at = spread_bits(np.uint64(node)) & mask
+    while table[at] >= 0:
+        if options.nodes[table[at]] == node:
+            return table[at], options
+        at = (at + np.uint64(1)) & mask
+    first = used[OPTIONS]
+    table[at] = first
+    for rule in range(grammar.rule_start[node], grammar.rule_start[node + 1]):
+        head = grammar.heads[rule]
+        is_new = True
+        for k in range(first, used[OPTIONS]):
+            is_new = is_new and options.heads[k] != head
+        if is_new:
+            options = _with_option(options, node, head, used)
+    if 2 * used[OPTIONS] > table.shape[0]:
+        options = _with_larger_table(options, used[OPTIONS])
+    return first, options
+
+
+@kernel
+def _with_option(options: Options, node: int, head: int, used: Ints) -> Options:
+    count = used[OPTIONS]
+    used[OPTIONS] += 1
+    if count == options.nodes.shape[0]:
+        nodes, heads = grown(options.nodes, count + 1), grown(options.heads, count + 1)
+        options = Options(nodes, heads, options.table)
+    options.nodes[count], options.heads[count] = node, head
+    return options
+
+
+@kernel
+def _with_larger_table(options: Options, count: int) -> Options:
+    nodes = options.nodes
+    table = np.full(4 * options.table.shape[0], NONE, np.int32)
+    mask = np.uint64(table.shape[0] - 1)
+    for k in range(count):
+        if nodes[k] >= 0 and (k == 0 or nodes[k - 1] != nodes[k]):
+            at = spread_bits(np.uint64(nodes[k])) & mask
+            while table[at] >= 0:
+                at = (at + np.uint64(1)) & mask
+            table[at] = k
+    return Options(nodes, options.heads, table)
+
+
+@kernel
+def _number(i: int, j: int, order: Ids, present: Flags, items: Ids, made: Made, used: Ints) -> Made:
+    """Give the vertices of a span their numbers, and fill them into its dotted rules."""
+    room = used[VERTICES] + order.shape[0]
+    made = Made(
+        grown(made.begins, room),
+        grown(made.ends, room),
+        grown(made.categories, room),
+        grown_offsets(made.bundle_start, room + 1),
+        made.bundle_options,
+        made.tail_start,
+        made.tails,
+    )
+    vertex_of = np.empty(order.shape[0], np.int32)
+    for category in order:
+        if present[category]:
+            v = used[VERTICES]
+            used[VERTICES] += 1
+            made.begins[v], made.ends[v], made.categories[v] = i, j, category
+            vertex_of[category] = v
+    for k in range(items.shape[0]):
+        if items[k, TAIL] < NONE:
+            items[k, TAIL] = vertex_of[-2 - items[k, TAIL]]
+    return made
+
+
+@kernel
+def _bundle(
+    first: int,
+    order: Ids,
+    items: Ids,
+    options: Options,
+    complete: Ids,
+    made: Made,
+    used: Ints,
+) -> Made:
+    """Add the bundles of a span, from its first vertex on, in the order of the vertices."""
+    rank = np.empty(order.shape[0], np.int32)
+    for k in range(order.shape[0]):
+        rank[order[k]] = k
+    ranks = np.empty(used[COMPLETE], np.int32)
+    tails = used[TAILS]
+    for k in range(used[COMPLETE]):
+        ranks[k] = rank[options.heads[complete[k, 0]]]
+        tails += items[complete[k, 1], ARITY] if complete[k, 1] >= 0 else 0
+    bundles = used[BUNDLES] + used[COMPLETE]
+    made = Made(
+        made.begins,
+        made.ends,
+        made.categories,
+        made.bundle_start,
+        grown(made.bundle_options, bundles),
+        grown_offsets(made.tail_start, bundles + 1),
+        grown(made.tails, tails),
+    )
+    v = first
+    for k in argsort(ranks):
+        option, item = complete[k, 0], complete[k, 1]
+        while made.categories[v] != options.heads[option]:
+            v += 1
+            made.bundle_start[v] = used[BUNDLES]
+        arity = items[item, ARITY] if item >= 0 else 0
+        _unroll(items, item, made.tails[used[TAILS] : used[TAILS] + arity])
+        made.bundle_options[used[BUNDLES]] = option
+        used[BUNDLES] += 1
+        used[TAILS] += arity
+        made.tail_start[used[BUNDLES]] = used[TAILS]
+    made.bundle_start[used[VERTICES]] = used[BUNDLES]
+    return made
+
+
+@kernel
+def _unroll(items: Ids, item: int, tails: Ids) -> None:
+    """Write the vertices that fill a dotted rule's nonterminals, in their order."""
+    at = tails.shape[0]
+    while item >= 0:
+        if items[item, TAIL] >= 0:
+            at -= 1
+            tails[at] = items[item, TAIL]
+        item = items[item, BEFORE]
+
+
+@kernel
+def _mark_needed(parse: Parse) -> None:
+    """Mark what the goal is made of."""
+    if parse.goal < 0:
+        return
+    parse.needed[parse.goal] = True
+    for v in range(parse.goal, -1, -1):
+        if parse.needed[v]:
+            for b in range(parse.bundle_start[v], parse.bundle_start[v + 1]):
+                for k in range(parse.tail_start[b], parse.tail_start[b + 1]):
+                    parse.needed[parse.tails[k]] = True

@@ -1,0 +1,241 @@
+"""The hierarchical decoder: sentences in, lists or forests out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.forests import ForestSet
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.hiero.assembly import Input, Parts, assembled
+from tunesmith.hiero.engine import Engine
+from tunesmith.hiero.sharing import searched
+from tunesmith.inference.forests.lists import kbest_lists, outputs
+from tunesmith.registry import option
+
+#: No limit is greater.
+MOST = 1_000_000_000
+CHOICES = {"passes": ("all", "unknown", "none"), "unknown": ("copy", "drop")}
+
+
+@DECODERS.register("hiero")
+@dataclass(frozen=True)
+class HieroDecoder(Decoder):
+    """Hierarchical phrase-based translation, in process.
+
+    Chiang, "Hierarchical phrase-based translation" (Computational Linguistics 33, 2007): CKY over
+    synchronous rules, cube pruning with n-gram language models. It has a model that ``tunesmith
+    train`` made, or a grammar and language models, or what a joshua.config names.
+    """
+
+    model: str = option("", "a folder that `tunesmith train` made", "FOLDER")
+    grammar: tuple[str, ...] = option((), "rules, in place of a model", "FILE")
+    lm: tuple[str, ...] = option(
+        (),
+        "a language model (ARPA), in place of a model's; NAME=FILE gives its feature a name",
+        "FILE",
+    )
+    joshua: str = option("", "a joshua.config, in place of a model", "FILE")
+    nbest_size: int = option(100, "candidates of a sentence")
+    pop_limit: int | None = option(
+        None,
+        "hyperedges that are made for each span and category: more take longer and find better "
+        "translations; 0 for no limit [default: the model's, or 200]",
+    )
+    span_limit: int | None = option(
+        None,
+        "source words that a rule may cover at most, but for glue [default: the model's, or 15]",
+    )
+    option_limit: int | None = option(
+        None,
+        "rules of each source side that are tried, the best first; 0 for all "
+        "[default: a joshua.config's, or 0]",
+    )
+    passes: Literal["all", "unknown", "none"] | None = option(
+        None,
+        "which words may stay as they are: all, those without a rule of their own, or none "
+        "[default: all]",
+    )
+    unknown: Literal["copy", "drop"] = option(
+        "copy", "what becomes of a word without a rule: it stays as it is, or is left out"
+    )
+    glue: bool = option(True, "join spans by glue rules, where no file has them")
+    lexical: int = option(
+        0,
+        "add lexical features of the most frequent words of each side, so many of them; all "
+        "others are as one word",
+    )
+
+    #: Whole forests can be asked for; whoever works has a copy of the model.
+    gives_forests = is_portable = shares_out = True
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
+        if not given and not self.lm:
+            raise UsageError(
+                "decoder 'hiero' has no model; give a folder that `tunesmith train` made, or a "
+                "grammar and a language model"
+            )
+        if len(given) > 1:
+            raise UsageError(f"decoder 'hiero' has both {given[0]} and {given[1]}; give one")
+        if not self.glue and (self.model or self.joshua):
+            raise UsageError(
+                "without glue is for a grammar alone: a model and a joshua.config have glue rules "
+                "of their own; drop no-glue"
+            )
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                raise UnknownNameError(f"value of {name}", str(value), known)
+        least = {"nbest_size": 1, "pop_limit": 0, "span_limit": 1, "option_limit": 0, "lexical": 0}
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if value is not None and not smallest <= value <= MOST:
+                flag = name.replace("_", "-")
+                wanted = f"{smallest} or more" if value < smallest else f"at most {MOST}"
+                raise UsageError(f"{flag} of decoder 'hiero' is {value}; give {wanted}")
+
+    @cached_property
+    def _parts(self) -> Parts:
+        return assembled(self)
+
+    @property
+    def engine(self) -> Engine:
+        """What searches; made when it is first asked for."""
+        return self._parts.engine
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All features; those of a sentence's own grammar when it has been met."""
+        return self._parts.names
+
+    def start(self) -> Weights | None:
+        """Return the weights of the model, or of the configuration."""
+        return self._parts.start
+
+    # Sentences may be plain texts, whose ids are their places, and weights any mapping.
+
+    def decode(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> CandidateSet:
+        """Translate: the best derivations of each sentence, no text twice."""
+        weights = Weights.from_dict(weights)
+        if self.nbest_size == 1:
+            return self.outputs(weights, sentences)
+        found = self.forests(weights, sentences)
+        return kbest_lists(found, weights.aligned(found.names), self.nbest_size)
+
+    def outputs(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> CandidateSet:
+        """Translate: the best derivation of each sentence alone."""
+        weights = Weights.from_dict(weights)
+        found = self._forests(weights, sentences, best_alone=True)
+        return outputs(found, weights.aligned(found.names))
+
+    def forests(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> ForestSet:
+        """Translate: all derivations of each sentence that the search has met."""
+        return self._forests(Weights.from_dict(weights), sentences, best_alone=False)
+
+    def translate(
+        self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
+    ) -> list[str]:
+        """Return the best translation of each sentence."""
+        if not sentences:
+            return []
+        found = self.outputs(weights, sentences)
+        return [found.text(k) for k in range(len(found))]
+
+    def meet(self, sentences: Sequence[Sentence | str]) -> None:
+        """Learn the features that the own grammars of sentences have beside those of ``names``."""
+        self._parts.learn(self._inputs(_numbered(sentences)))
+
+    def forget(self) -> None:
+        """Let go of what is kept of sentences: they do not come again."""
+        self._parts.forget()
+
+    def _inputs(self, sentences: Sequence[Sentence]) -> list[Input]:
+        """Take sentences apart; an error says which it is of."""
+        found = []
+        for sentence in sentences:
+            try:
+                found.append(self._parts.read(sentence.text))
+            except DecoderError as error:
+                raise DecoderError(f"sentence {sentence.id}: {error}") from None
+        return found
+
+    def _forests(
+        self, weights: Weights, given: Sequence[Sentence | str], best_alone: bool
+    ) -> ForestSet:
+        parts = self._parts
+        sentences = _numbered(given)
+        if not sentences:
+            raise UsageError("there are no sentences to translate; give at least one")
+        inputs = self._inputs(sentences)
+        parts.learn(inputs)
+        vector = _finite(weights, parts.names)
+        ids, texts = [s.id for s in sentences], [one.text for one in inputs]
+        forests = searched(parts, ids, inputs, vector, best_alone)
+        return parts.forest_set(forests, ids, texts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all that is needed where its files are not."""
+        return {**self._options, "_parts": self._parts}
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def parted(self) -> tuple[Callable[[Any], HieroDecoder], Parts]:
+        """Return what makes a copy elsewhere, and the model, which :func:`searched` sends too."""
+        return partial(_with_parts, type(self), self._options, self._parts.added), self._parts
+
+    def configuration(self) -> dict[str, Any]:
+        """Return the options, and digests of what the model is made of."""
+        return {**super().configuration(), "files": self._parts.digests()}
+
+    def rewritten(self, weights: Weights) -> bytes | None:
+        """Return the joshua.config, or its weights file, with other weights, if there is one."""
+        from tunesmith.decoders.joshua import JoshuaDecoder
+
+        return JoshuaDecoder(config=self.joshua).rewritten(weights) if self.joshua else None
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self.__dict__.pop("_parts", None)
+
+
+def _with_parts(
+    kind: type[HieroDecoder], options: dict[str, Any], added: tuple[str, ...], parts: Parts
+) -> HieroDecoder:
+    """Put a copy together; the model may have been sent before some features were met."""
+    parts.take(added)
+    made = kind(**options)
+    made.__dict__["_parts"] = parts
+    return made
+
+
+def _numbered(sentences: Sequence[Sentence | str]) -> list[Sentence]:
+    """Return sentences; plain texts are numbered by their places."""
+    if isinstance(sentences, str):
+        raise UsageError("one text is no list of sentences; give [text]")
+    return [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
+
+
+def _finite(weights: Weights, names: tuple[str, ...]) -> Floats:
+    vector = weights.aligned(names)
+    if not np.isfinite(vector).all():
+        wrong = names[int(np.argmax(~np.isfinite(vector)))]
+        raise DecoderError(f"the weight of '{wrong}' is not finite; give other weights")
+    return vector

@@ -1,0 +1,317 @@
+"""Grammar, language models and settings put together: sentences in, charts out."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats, Ids
+from tunesmith.data.forests import ForestArrays
+from tunesmith.data.memory import budget
+from tunesmith.errors import TunesmithError
+from tunesmith.hiero.chart.cubes import Chart, searched
+from tunesmith.hiero.chart.forest import chart_forest, chart_of_nothing
+from tunesmith.hiero.chart.parse import Parse, parsed, unary_order
+from tunesmith.hiero.chart.sentence_rules import (
+    OwnFeatures,
+    SentenceRules,
+    rule_scores,
+    rules_of,
+)
+from tunesmith.hiero.grammar.grammar import Grammar
+from tunesmith.hiero.lm.language_model import LanguageModels
+from tunesmith.hiero.store import frozen
+from tunesmith.hiero.vocabulary import Vocabulary
+
+#: The ends of a sentence, as language models and some grammars write them.
+BEGIN, END = "<s>", "</s>"
+#: Parses that are kept take at most this share of the memory.
+SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a sentence is searched with, beside grammar and language models.
+
+    Attributes
+    ----------
+    pop_limit
+        Hyperedges of a vertex at most; 0 for no limit.
+    option_limit
+        Rules with the same source side and category that are tried; 0 for no limit.
+    top
+        The category of the whole.
+    passes
+        Which words may be passed through: all of them, those that no rule has, or none.
+    unknown
+        What such a word becomes: itself, or nothing.
+    has_end_words
+        The ends of a sentence are words of it, and of rules.
+    unknown_names
+        Count the words that a language model does not know; by model.
+    word_name, word_unit
+        The feature that counts words, and what one counts; no feature if the name is empty.
+    rule_name
+        The feature that counts rules.
+    passed_name, passed
+        The feature of words that are passed through; the categories that they become, and what
+        one counts as each.
+    passed_suffix
+        What is added to such words.
+    names
+        Features that others have, and that come before further ones of the grammar.
+    """
+
+    pop_limit: int = 200
+    option_limit: int = 0
+    top: str = "S"
+    passes: Literal["all", "unknown", "none"] = "all"
+    unknown: Literal["copy", "drop"] = "copy"
+    has_end_words: bool = False
+    unknown_names: tuple[str, ...] = ()
+    word_name: str = "WordPenalty"
+    word_unit: float = float(-np.log10(np.e))
+    rule_name: str = "RuleCount"
+    passed_name: str = "PassThrough"
+    passed: tuple[tuple[str, float], ...] = (("X", 1.0),)
+    passed_suffix: str = ""
+    names: tuple[str, ...] = ()
+
+
+class Prepared(NamedTuple):
+    """What is known of a sentence before there are weights.
+
+    Attributes
+    ----------
+    parse, rules
+        Its derivations, and what they are made of.
+    vocabulary, strange
+        The grammar's words, and those that it does not have: their ids come after the grammar's.
+    hidden
+        Words that are none of the output.
+    """
+
+    parse: Parse
+    rules: SentenceRules
+    vocabulary: Vocabulary
+    strange: tuple[str, ...]
+    hidden: Ids
+
+    def word(self, number: int) -> str:
+        """Return the word of an id."""
+        known = len(self.vocabulary)
+        return self.strange[number - known] if number >= known else self.vocabulary[number]
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory."""
+        arrays = [part for held in self[:2] for part in held if isinstance(part, np.ndarray)]
+        return sum(array.nbytes for array in arrays)
+
+
+class Found(NamedTuple):
+    """What was found for a sentence."""
+
+    chart: Chart
+    prepared: Prepared
+
+    def forest(self, best_alone: bool = False) -> ForestArrays:
+        """Return all derivations, packed, or the best alone."""
+        held = self.prepared
+        return chart_forest(self.chart, held.parse, held.rules, best_alone, held.hidden)
+
+
+class Engine:
+    """Translates: parses are kept, weights may be others at each search.
+
+    Attributes
+    ----------
+    names
+        All features: first those of the language models, then what rules have.
+    """
+
+    def __init__(self, grammar: Grammar, models: LanguageModels, settings: Settings) -> None:
+        self.grammar = grammar
+        self.models = models
+        self.settings = settings
+        passed = dict(settings.passed)
+        for category in (settings.top, *passed):
+            if category not in grammar.categories:
+                whole = "a sentence" if category == settings.top else "a word that passes"
+                rule = f"[{settings.top}] ||| [{category},1] ||| [1]"
+                remedy = "that make it" if category == settings.top else f"with it, as {rule}"
+                raise TunesmithError(
+                    f"{whole} is [{category}], which no rule of the grammar has; add rules {remedy}"
+                )
+        own = [*settings.unknown_names, settings.word_name, settings.rule_name]
+        if settings.passes != "none":
+            own.append(settings.passed_name)
+        names = dict.fromkeys([*models.names, *filter(None, own), *settings.names, *grammar.names])
+        self.names = tuple(names)
+        if taken := set(models.names).intersection([*own, *grammar.names]):
+            raise TunesmithError(
+                f"a language model has the name of another feature, {min(taken)}; rename it"
+            )
+        number = {name: k for k, name in enumerate(self.names)}
+        self._renamed = frozen(np.array([number[name] for name in grammar.names], np.int32))
+        self._own = OwnFeatures(
+            np.array([number[name] for name in settings.unknown_names], np.int32),
+            number.get(settings.word_name, -1),
+            settings.word_unit,
+            number.get(settings.rule_name, -1),
+            # Where phrases are the whole, there is no glue.
+            -1 if settings.top in passed else grammar.categories.index(settings.top),
+            number.get(settings.passed_name, -1),
+            np.array([passed.get(category, 0.0) for category in grammar.categories]),
+        )
+        self._order = unary_order(grammar.arrays, len(grammar.categories))
+        self._passed = np.array([grammar.categories.index(c) for c in passed], np.int32)
+        self._top = grammar.categories.index(settings.top)
+        self._nodes = self._with_ends(
+            models.lookup_all(grammar.vocabulary), grammar.vocabulary.ids_of([BEGIN, END])
+        )
+        self._kept: OrderedDict[str, Prepared] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[type[Engine], tuple[Grammar, LanguageModels, Settings]]:
+        """Be made anew in another process: what is kept of sentences stays behind."""
+        return Engine, (self.grammar, self.models, self.settings)
+
+    def _with_ends(self, nodes: Ids, ends: Ids) -> Ids:
+        """Return the nodes of words, where the ends of sentences may be words like any other."""
+        if not self.settings.has_end_words:
+            nodes = nodes.copy()
+            nodes[:, ends[ends >= 0]] = self.models.arrays.unknowns[:, None]
+        return frozen(nodes)
+
+    def prepare(self, words: Sequence[str]) -> Prepared | None:
+        """Parse a sentence, or remember how it was parsed; None if it has no words."""
+        if self.settings.has_end_words:
+            words = [BEGIN, *words, END]
+        if not words:
+            return None
+        key = " ".join(words)
+        with self._lock:
+            held = self._kept.get(key)
+            if held is not None:
+                self._kept.move_to_end(key)
+                return held
+        prepared = self._prepared(words)
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = prepared
+                self._kept_bytes += prepared.bytes
+            while self._kept_bytes > SHARE * budget() and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._kept_bytes -= dropped.bytes
+        return prepared
+
+    @property
+    def bytes(self) -> int:
+        """What it takes in memory: the grammar, its words in the models, and parses."""
+        return self.grammar.bytes + self._nodes.nbytes + self._kept_bytes
+
+    def forget(self) -> None:
+        """Let go of parses: the sentences do not come again."""
+        with self._lock:
+            self._kept.clear()
+            self._kept_bytes = 0
+
+    def _prepared(self, words: Sequence[str]) -> Prepared:
+        settings, grammar = self.settings, self.grammar
+        is_end = np.array([settings.has_end_words and word in (BEGIN, END) for word in words])
+        copied = [f"{word}{settings.passed_suffix}" for word in words]
+        strange, (ids, copies) = self._numbered(words, copied)
+        has_rule = self._has_rule(ids)
+        passed = ~is_end & (settings.passes != "none")
+        if settings.passes == "unknown":
+            passed &= ~has_rule
+        drops = ~has_rule & (settings.unknown == "drop")
+        parse = parsed(grammar.arrays, self._order, ids, passed, self._passed, self._top)
+        if parse.goal < 0:
+            text = " ".join(words[:8])
+            raise TunesmithError(
+                f"no derivation of the grammar covers '{text}'; let words pass through, and give "
+                "glue rules"
+            )
+        ends = np.array([k for k, word in enumerate(strange) if word in (BEGIN, END)], np.int32)
+        rules = rules_of(
+            parse,
+            grammar.arrays,
+            self._renamed,
+            self._nodes,
+            self._with_ends(self.models.lookup(strange), ends),
+            copies,
+            drops,
+            self.models.arrays,
+            self._own,
+        )
+        return Prepared(parse, rules, grammar.vocabulary, strange, np.unique(ids[is_end]))
+
+    def _numbered(self, *texts: Sequence[str]) -> tuple[tuple[str, ...], list[Ids]]:
+        """Return the words that the grammar does not have, and the ids of all words of texts."""
+        every = list(dict.fromkeys(word for text in texts for word in text))
+        known = self.grammar.vocabulary.ids_of(every)
+        strange = [word for word, k in zip(every, known.tolist(), strict=True) if k < 0]
+        number = dict(zip(every, known.tolist(), strict=True))
+        size = len(self.grammar.vocabulary)
+        number |= {word: size + k for k, word in enumerate(strange)}
+        return tuple(strange), [np.array([number[w] for w in text], np.int32) for text in texts]
+
+    def _has_rule(self, ids: Ids) -> Flags:
+        """Return which words occur in a source side by themselves."""
+        arrays = self.grammar.arrays
+        found = np.zeros(len(ids), np.bool_)
+        for root, limit in zip(arrays.roots.tolist(), arrays.limits.tolist(), strict=True):
+            if limit < 0:
+                continue
+            first, last = arrays.child_start[root], arrays.child_start[root + 1]
+            symbols = arrays.child_symbols[first:last]
+            at = np.minimum(np.searchsorted(symbols, ids), max(0, len(symbols) - 1))
+            if len(symbols):
+                nodes = arrays.child_nodes[first:last][at]
+                rules = arrays.rule_start[nodes + 1] > arrays.rule_start[nodes]
+                found |= (symbols[at] == ids) & rules
+        return found
+
+    def search(self, words: Sequence[str], weights: Floats) -> Found:
+        """Find good derivations of a sentence under weights [D] in the order of ``names``."""
+        own = np.ascontiguousarray(weights[: len(self.models.names)])
+        prepared = self.prepare(words)
+        has_ends = not self.settings.has_end_words
+        if prepared is None:
+            chart = chart_of_nothing(self.models.arrays, own, has_ends)
+            return Found(chart, NOTHING)
+        scores = rule_scores(prepared.rules, weights)
+        chart = searched(
+            prepared.parse,
+            prepared.rules,
+            scores,
+            self.models.arrays,
+            own,
+            self.settings.pop_limit,
+            self.settings.option_limit,
+            has_ends,
+        )
+        return Found(chart, prepared)
+
+
+def _nothing() -> Prepared:
+    """Return the parse and the rules of a sentence without words."""
+    ids, ints, floats = np.zeros(0, np.int32), np.zeros(1, np.int64), np.zeros(0)
+    parse = Parse(
+        ids, ids, ids, np.zeros(0, np.bool_), ints, ids, ints, ids, ids, ids, -1
+    )  # fmt: skip
+    rules = SentenceRules(
+        ints, ints, ids, np.zeros((0, 0), np.int32), ints, ids, floats, np.zeros((0, 0))
+    )
+    return Prepared(parse, rules, Vocabulary.of(()), (), ids)
+
+
+NOTHING = _nothing()

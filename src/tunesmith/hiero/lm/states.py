@@ -1,0 +1,203 @@
+"""Kernels: what a language model must know of a phrase, and phrases put together.
+
+Heafield, "KenLM: faster and smaller language model queries" (WMT 2011), section 4.1, and Li and
+Khudanpur, "A scalable decoder for parsing-based machine translation with equivalent language model
+state maintenance" (2008). The left state of a phrase are the n-grams of its first words, as long
+as words before them may still change their probabilities. The right state are its last words, as
+far as words after them may ask for them. With K = max(orders) - 1 a state is
+
+- ``ints``, int32[3 + 2K]: the left length L, whether the left state is complete (0 or 1), the
+  right length R; K places for the left nodes, of the n-grams w1, w1 w2, ...; K places for the
+  right words, the last one first;
+- ``floats``, float32[K]: the back-offs of the contexts that end the phrase, of 1, 2, ... words.
+
+Places without use are 0, so that equal states are equal arrays.
+
+Probabilities count the first words of a phrase with the context that there is; what a longer
+context changes is added when it is there. A left state is complete when no word after its nodes
+depends on what stands before the phrase, but for the back-offs of contexts that end in the words
+of the left state: they are due when the context is known. While it is not complete, all words of
+the phrase are in both states: L = R.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tunesmith.arrays import Ids, Number
+from tunesmith.hiero.tables import (
+    EMPTY,
+    EXTENDS_LEFT,
+    EXTENDS_RIGHT,
+    FIRST,
+    MASK,
+    PLAIN,
+    TABLE,
+    ModelArrays,
+    Singles,
+)
+from tunesmith.kernels import kernel
+from tunesmith.kernels.bits import spread_bits
+from tunesmith.kernels.copying import copy_to
+
+#: Where a state has its left length, whether it is complete, its right length, its left nodes.
+LEFT, COMPLETE, RIGHT, NODES = 0, 1, 2, 3
+_0, _1, _32 = np.uint64(0), np.uint64(1), np.uint64(32)
+
+
+@kernel
+def clear(ints: Ids, floats: Singles) -> None:
+    """Nothing is said yet."""
+    ints[:] = 0
+    floats[:] = 0.0
+
+
+@kernel
+def begin(models: ModelArrays, m: int, ints: Ids, floats: Singles) -> None:
+    """``<s>`` is said, which has no probability and nothing before it."""
+    ints[:] = 0
+    floats[:] = 0.0
+    ints[COMPLETE] = 1
+    node = models.begins[m]
+    entry = models.entries[models.layout[m, FIRST] + node]
+    if models.orders[m] > 1 and entry["key"] & EXTENDS_RIGHT != _0:
+        ints[RIGHT] = 1
+        ints[NODES + floats.shape[0]] = node
+        floats[0] = entry["backoff"]
+
+
+@kernel
+def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles) -> Number:
+    """Append a word, a unigram's node, and return the change of the log10 probability."""
+    entries, layout, most = models.entries, models.layout, models.orders[m] - 1
+    start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
+    places = floats.shape[0]
+    words = NODES + places  # where they begin
+    used = np.int64(ints[RIGHT])
+    # The longest n-gram that ends in the word. The back-offs of its suffixes, which are the next
+    # contexts, take the places of those that it makes needless; one waits until that is known.
+    at = start + np.int64(word)
+    held = entries[at]["key"]
+    waiting = entries[at]["backoff"]
+    kept = 1 if held & EXTENDS_RIGHT != _0 else 0
+    matched = 0
+    while matched < used and held & EXTENDS_LEFT != _0:
+        key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
+        place = spread_bits(key) & mask
+        held = entries[table + np.int64(place)]["key"]
+        while held & PLAIN != key and held != EMPTY:
+            place = (place + _1) & mask
+            held = entries[table + np.int64(place)]["key"]
+        if held == EMPTY:
+            break
+        at = table + np.int64(place)
+        floats[matched] = waiting
+        waiting = entries[at]["backoff"]
+        matched += 1
+        if held & EXTENDS_RIGHT != _0:
+            kept = matched + 1
+    kept = min(kept, most)  # of a sound model it is not more
+    change = np.float64(entries[at]["probability"])
+    for k in range(matched, used):
+        change += np.float64(floats[k])
+
+    if ints[COMPLETE] == 0:
+        if matched < used or held & EXTENDS_LEFT == _0:
+            ints[COMPLETE] = 1
+        else:
+            length = np.int64(ints[LEFT])
+            ints[NODES + length] = at - start
+            ints[LEFT] = length + 1
+            # Where the context ends within the phrase, or n-grams do, no later word sees beyond.
+            if kept != used + 1 or length + 1 == most:
+                ints[COMPLETE] = 1
+
+    if matched < places:
+        floats[matched] = waiting
+    for k in range(kept, min(max(used, matched + 1), places)):
+        floats[k] = 0.0
+        ints[words + k] = 0
+    for k in range(kept - 1, 0, -1):
+        ints[words + k] = ints[words + k - 1]
+    if kept > 0:
+        ints[words] = word
+    ints[RIGHT] = kept
+    return change
+
+
+@kernel
+def add_phrase(
+    models: ModelArrays, m: int, other_ints: Ids, other_floats: Singles, ints: Ids, floats: Singles
+) -> Number:
+    """Append a phrase, and return what its log10 probability changes by in this context.
+
+    The probability of the phrase itself, which was counted when it was made, is not in it.
+    """
+    places = floats.shape[0]
+    said = np.int64(ints[RIGHT])
+    used: Number = said  # words of the context that still matter
+    change = 0.0
+    if said == 0 and ints[COMPLETE] == 0:  # nothing is said yet
+        copy_to(ints, 0, other_ints)
+        copy_to(floats, 0, other_floats)
+        return change
+
+    entries, layout, most = models.entries, models.layout, models.orders[m] - 1
+    start, table, mask = layout[m, FIRST], layout[m, TABLE], np.uint64(layout[m, MASK])
+    words = NODES + places  # where they begin
+    for first in range(np.int64(other_ints[LEFT])):
+        if used == 0:
+            break
+        at = start + np.int64(other_ints[NODES + first])
+        held = entries[at]["key"]
+        change -= np.float64(entries[at]["probability"])
+        kept = 0
+        matched = 0
+        while matched < used and held & EXTENDS_LEFT != _0:
+            key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
+            place = spread_bits(key) & mask
+            held = entries[table + np.int64(place)]["key"]
+            while held & PLAIN != key and held != EMPTY:
+                place = (place + _1) & mask
+                held = entries[table + np.int64(place)]["key"]
+            if held == EMPTY:
+                break
+            at = table + np.int64(place)
+            # Of the context that ends in this word of the phrase; the one whose place it takes
+            # is not needed any more.
+            floats[matched] = entries[at]["backoff"]
+            matched += 1
+            if held & EXTENDS_RIGHT != _0:
+                kept = matched
+        change += np.float64(entries[at]["probability"])
+        for k in range(matched, used):
+            change += np.float64(floats[k])
+        if ints[COMPLETE] == 0:
+            if matched < used or held & EXTENDS_LEFT == _0:
+                ints[COMPLETE] = 1
+            else:
+                length = np.int64(ints[LEFT])
+                ints[NODES + length] = at - start
+                ints[LEFT] = length + 1
+                if kept != said or length + 1 == most:
+                    ints[COMPLETE] = 1
+        used = kept
+
+    added = np.int64(other_ints[RIGHT])
+    if other_ints[COMPLETE] != 0:
+        for k in range(used):
+            change += np.float64(floats[k])
+        used = 0
+        ints[COMPLETE] = 1
+    used = min(used, most - added)  # of a sound model it is not more
+    for k in range(used - 1, -1, -1):
+        ints[words + k + added] = ints[words + k]
+        floats[k + added] = floats[k]
+    for k in range(added):
+        ints[words + k] = other_ints[words + k]
+        floats[k] = other_floats[k]
+    for k in range(added + used, said):
+        ints[words + k] = 0
+        floats[k] = 0.0
+    ints[RIGHT] = added + used
+    return change

@@ -1,0 +1,114 @@
+"""Sentences shared out among those who work: threads, or processes with a copy of the model."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.candidates import GroupId
+from tunesmith.decoders.base import DecoderError
+from tunesmith.errors import TunesmithError
+from tunesmith.hiero.assembly import Input, Parts, Spelled, spelled, together
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.threads import ThreadEngine
+from tunesmith.progress import Show, shown
+
+
+class Some(NamedTuple):
+    """Sentences that are searched one after the other.
+
+    Attributes
+    ----------
+    ids, inputs
+        Their names, and what they are.
+    added
+        The features that grammars of single sentences have added, where one of these has such.
+    """
+
+    ids: tuple[GroupId, ...]
+    inputs: tuple[Input, ...]
+    added: tuple[str, ...] = ()
+
+
+class Counter:
+    """Shows how many sentences are done; a copy in another process shows nothing."""
+
+    def __init__(self, total: int, show: Show | None = None) -> None:
+        self._show, self._done, self._total = show, 0, total
+
+    def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
+        return Counter, (self._total,)
+
+    def count(self) -> None:
+        """Show that one more is done."""
+        self._done += 1
+        if self._show is not None:
+            self._show("decoding", self._done, self._total, "")
+
+    def finish(self) -> None:
+        """Show that all are done, whoever did them."""
+        if self._done < self._total:
+            self._done = self._total - 1
+            self.count()
+
+
+def searched(
+    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_alone: bool
+) -> list[Spelled]:
+    """Have sentences searched by whoever works; a single one is searched here.
+
+    Parameters
+    ----------
+    parts
+        The model; it knows the features of the sentences' own grammars.
+    ids, inputs
+        The sentences.
+    weights : float64[D]
+        In the order of the features.
+    best_alone
+        Whether the best derivation is enough.
+    """
+    engine, counter = current_engine(), Counter(len(inputs), shown())
+    if len(inputs) == 1:
+        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_alone, counter)]
+    lengths = np.array([1 + len(one.words) for one in inputs])
+    pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
+    some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
+    if not isinstance(engine, ThreadEngine):
+        some = [_sent(parts, one) for one in some]
+    found = engine.map(search, parts, some, weights, best_alone, counter)
+    counter.finish()
+    return found
+
+
+def _sent(parts: Parts, some: Some) -> Some:
+    """Add what a copy of the model cannot know: features met since, and where files are."""
+    if not any(one.grammar for one in some.inputs):
+        return some
+    inputs = tuple(
+        dataclasses.replace(one, grammar=os.path.abspath(one.grammar)) if one.grammar else one
+        for one in some.inputs
+    )
+    return Some(some.ids, inputs, parts.added)
+
+
+def search(
+    parts: Parts, some: Some, weights: Floats, best_alone: bool, counter: Counter
+) -> Spelled:
+    """Search some sentences; an error says which it is of."""
+    parts.take(some.added)
+    found = []
+    for name, one in zip(some.ids, some.inputs, strict=True):
+        try:
+            chart = parts.engine_of(one).search(one.words, weights)
+        except TunesmithError as error:
+            raise DecoderError(f"sentence {name}: {error}") from None
+        found.append(spelled(chart, best_alone, parts.conventions))
+        counter.count()
+    return together(found)

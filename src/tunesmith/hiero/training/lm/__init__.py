@@ -1,0 +1,4 @@
+"""Interpolated modified Kneser-Ney language models.
+
+``kneser_ney`` is the door.
+"""

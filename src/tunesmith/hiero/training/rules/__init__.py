@@ -1,0 +1,4 @@
+"""Extraction of hierarchical rules from aligned text.
+
+``table`` is the door.
+"""

@@ -1,0 +1,264 @@
+"""Forests as tuners see them: winners, envelopes and expectations over all derivations.
+
+Macherey et al., "Lattice-based minimum error rate training" (EMNLP 2008), and Kumar et al.,
+"Efficient minimum error rate training and minimum Bayes-risk decoding for translation hypergraphs
+and lattices" (ACL 2009): the envelope of all derivations along a line is computed on the forest
+itself, and only what is on it is spelled and scored, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.data.candidates import Texts
+from tunesmith.data.forests import Block, Forests
+from tunesmith.inference.forests.cache import kept
+from tunesmith.inference.forests.derivations import best_of_block, check_length, spell_all
+from tunesmith.inference.forests.envelope.search import envelopes_of_block
+from tunesmith.inference.forests.expectation import (
+    covariance_with_counts,
+    covariance_with_features,
+    expected_counts,
+    score_deviation,
+)
+from tunesmith.inference.forests.lists import kbest_lists, merged, sampled_lists
+from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
+from tunesmith.inference.forests.ngrams.exact import ExactStatistics
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
+from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.inference.sharing import share_out
+from tunesmith.metrics.base import Metric
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.lists import TuningSet
+
+if TYPE_CHECKING:
+    from tunesmith.inference.asking import TuningHypotheses
+
+#: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
+#: forests fewer will do, and what they take in memory must not grow with the set.
+SAMPLES, SEED = 64, 1
+MOST_SAMPLES = 1 << 17
+
+
+@dataclass(frozen=True)
+class _OnForests:
+    """A distribution over all derivations."""
+
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class _OnLists:
+    """A distribution over some of them, and what it is for lists."""
+
+    lists: ListHypotheses
+    expectation: Expectation
+
+
+class _Begun:
+    """Where a climb began, of which all its points know, and the lists made there."""
+
+    def __init__(self, hypotheses: ForestHypotheses, weights: Floats) -> None:
+        self._hypotheses = hypotheses
+        self._weights = weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the forests out: line searches elsewhere have them, and ask for no lists."""
+        return {"_weights": self._weights}
+
+    @cached_property
+    def lists(self) -> ListHypotheses:
+        """The best derivations under those weights; made when they are asked for."""
+        return self._hypotheses.best_lists(self._weights)
+
+
+class ForestHypotheses:
+    """Forests with the statistics of what wins.
+
+    For BLEU, expectations are over all derivations, of statistics that hyperedges have: matches
+    are not clipped, and the reference length is apportioned (Chiang 2012, section 5.1).
+
+    For other metrics, and where BLEU tokenises whole texts, they are over lists: the best
+    derivations under the weights of the point from which others were reached by ``move``. So the
+    directions of a climb are those of lists made where it began, while its line searches go over
+    all derivations. Who needs lists that keep up with the weights asks for :meth:`renewed`.
+    """
+
+    is_costly: ClassVar[bool] = True
+
+    def __init__(self, tuning: ForestTuning) -> None:
+        self.tuning = tuning
+        self.metric = tuning.metric
+        self.forests = tuning.forests
+        self.names = tuning.names
+        self.groups = tuning.groups
+        self._exact = ExactStatistics(self.forests, self.metric)
+
+    def made_of(self) -> tuple[Forests, tuple[Metric, ForestOptions]]:
+        """Return what other processes make them of: what is large, and the rest."""
+        return self.forests, (self.metric, self.tuning.options)
+
+    @classmethod
+    def made_from(cls, forests: Forests, rest: tuple[Metric, ForestOptions]) -> ForestHypotheses:
+        """Make them again; what the metric counts with is kept with the forests."""
+        return cls(ForestTuning(forests, *rest))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have them pickled as what they are made of."""
+        return type(self), (self.tuning,)
+
+    def point(self, weights: Floats) -> Point:
+        """Evaluate weights: the statistics are those of the best derivations' texts."""
+        return self._point(weights, _Begun(self, weights))
+
+    def _point(self, weights: Floats, begun: _Begun) -> Point:
+        parts = share_out(self, _winners, self.forests.pieces(), weights)
+        stats = np.concatenate(parts)
+        total: Stats = stats.sum(axis=0)
+        return Point(weights, total, float(self.metric.gain(total)), begun)
+
+    def move(self, point: Point, direction: Direction, step: float) -> Point:
+        """Evaluate weights on a line."""
+        weights = point.weights.copy()
+        weights[direction.features] += step * direction.values
+        return self._point(weights, point.cache)
+
+    def scaled(self, point: Point, factor: float) -> Point:
+        """Evaluate weights times a power of two, which changes no choice."""
+        return Point(factor * point.weights, point.total, point.gain, point.cache)
+
+    def envelope(self, point: Point, direction: Direction) -> Envelope:
+        """Follow the winners of all forests along a line through the point."""
+        line = (point.weights, direction.vector(len(self.names)))
+        parts = share_out(self, _followed, self.forests.pieces(), *line)
+        forest, at, stats = (np.concatenate(own) for own in zip(*parts, strict=True))
+        is_first = np.diff(forest, prepend=-1) > 0
+        later = np.flatnonzero(~is_first)
+        change = stats[later] - stats[later - 1]
+        return Envelope(stats[is_first].sum(axis=0), at[later], change)
+
+    def deviation(self, point: Point) -> float:
+        """Return the pooled standard deviation of the scores of what expectations are over."""
+        if can_count(self.metric):
+            return score_deviation(self.forests, point.weights)
+        lists: ListHypotheses = point.cache.lists
+        return lists.deviation(lists.point(point.weights))
+
+    def spread(self) -> Floats:
+        """Return the pooled standard deviation of each feature, over samples of derivations."""
+        return self._sampled.spread()
+
+    def sizes(self) -> Floats:
+        """Return the spread of dense features, and the size of sparse ones where they are on."""
+        return self._sampled.sizes()
+
+    @cached_property
+    def _sampled(self) -> ListHypotheses:
+        flat = np.zeros(len(self.names))
+        size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
+        about = self.forests, flat, 0.0, size, SEED
+        drawn = kept(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
+        # Nobody asks for their scores.
+        nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
+        return ListHypotheses(TuningSet(drawn, self.metric, nothing))
+
+    @cached_property
+    def _counted(self) -> Forests:
+        assert can_count(self.metric)  # nobody else asks
+        return counted_once(self.forests, self.metric)
+
+    def best_lists(self, weights: Floats) -> ListHypotheses:
+        """Return the best derivations under some weights, as many as the options say."""
+        lists = kbest_lists(self.forests, weights, self.tuning.options.size)
+        return ListHypotheses(TuningSet(lists, self.metric))
+
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> TuningHypotheses:
+        """Return themselves where all derivations have expectations.
+
+        Otherwise it is the lists of the best ones, with all that those before have.
+        """
+        if can_count(self.metric):
+            return self
+        new = self.best_lists(weights)
+        if not isinstance(before, ListHypotheses):
+            return new
+        return ListHypotheses(merged(before.tuning, new.tuning))
+
+    def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
+        """Return expected gains and their gradients."""
+        find = self._over_all if can_count(self.metric) else self._over_lists
+        return [find(point, sharp) for point, sharp in zip(points, sharpness, strict=True)]
+
+    def _over_lists(self, point: Point, sharpness: float) -> Expectation:
+        lists: ListHypotheses = point.cache.lists
+        (found,) = lists.expected([lists.point(point.weights)], [sharpness])
+        return replace(found, cache=_OnLists(lists, found))
+
+    def _over_all(self, point: Point, sharpness: float) -> Expectation:
+        """Go over the forests twice: the second time the metric's slope is known."""
+        forests, weights = self._counted, point.weights
+        total = expected_counts(forests, weights, sharpness).sum(axis=0)
+        slope = self.metric.slope(total)
+        moments, variance = covariance_with_counts(forests, weights, sharpness, slope)
+        return Expectation(
+            sharpness,
+            float(self.metric.gain(total)),
+            sharpness * moments,
+            float(np.sqrt(variance / self.groups)),
+            _OnForests(weights),
+        )
+
+    def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
+        """Return covariances times vectors [B, D]."""
+        found = np.empty(vectors.shape)
+        for k, expectation in enumerate(expectations):
+            own = expectation.cache
+            rows = vectors[k : k + 1]
+            if isinstance(own, _OnLists):
+                found[k] = own.lists.covariance([own.expectation], rows)[0]
+            else:
+                sharp = expectation.sharpness
+                found[k] = covariance_with_features(self.forests, own.weights, sharp, rows)[0]
+        return found
+
+    def counted(self, block: Block, first: int, own: Ints, start: Ints, edges: Ids) -> Stats:
+        """Return the exact statistics [n, K] of derivations in a block.
+
+        They are spelled and counted at once: derivations of a large set are many.
+
+        Parameters
+        ----------
+        block, first
+            Some forests, and the number of the first in the set.
+        own : int64[n]
+            Whose derivations they are, ascending.
+        start, edges
+            The derivations.
+        """
+        check_length(start, self.forests, own)
+        ends, words = spell_all(block.arrays, own - first + block.first, start, edges)
+        check_length(ends, self.forests, own)
+        return self._exact.of_texts(own, Texts(ends, words))
+
+
+def _winners(hypotheses: ForestHypotheses, piece: slice, weights: Floats) -> Stats:
+    """Return the statistics of the best derivations of a run of forests."""
+    block = hypotheses.forests.block(piece.start, piece.stop)
+    own = np.arange(piece.start, piece.stop)
+    return hypotheses.counted(block, piece.start, own, *best_of_block(*block, weights))
+
+
+def _followed(
+    hypotheses: ForestHypotheses, piece: slice, weights: Floats, direction: Floats
+) -> tuple[Ints, Floats, Stats]:
+    """Return what wins along a line: whose derivation it is, from where on, its statistics."""
+    block = hypotheses.forests.block(piece.start, piece.stop)
+    counts, table, start, edges = envelopes_of_block(*block, weights, direction)
+    own = np.repeat(np.arange(piece.start, piece.stop), counts)
+    return own, table[:, 0], hypotheses.counted(block, piece.start, own, start, edges)

@@ -1,0 +1,364 @@
+"""The k best derivations of forests, or those of different words.
+
+Lazy enumeration (Huang and Chiang 2005, algorithm 3): a node's derivations are found one after
+the other, and only as many as others ask for. A derivation is a hyperedge with one derivation of
+each of its tails; those next in rank have, in one of these places, the next of that tail. To
+come by each of them in one way only, just the last place that is not the best, and those after
+it, move on.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids, Ints, Number
+from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.errors import UsageError
+from tunesmith.inference.forests.derivations import (
+    LONGEST,
+    Derivations,
+    check_length,
+    edge_scores,
+    grown,
+    grown_floats,
+    grown_offsets,
+    joined_derivations,
+    viterbi,
+)
+from tunesmith.inference.forests.kbest.items import (
+    CHILD,
+    EDGE,
+    HEAD,
+    ITEMS,
+    MOVED,
+    NEXT,
+    NONE,
+    PARTS,
+    PARTS_USED,
+    SIBLING,
+    Items,
+    is_new_text,
+    melded,
+    with_room_for,
+    with_room_for_text,
+    without_top,
+)
+from tunesmith.inference.forests.kbest.string_hash import EMPTY, joined, with_word
+from tunesmith.kernels import kernel
+from tunesmith.kernels.copying import copy_rows, copy_to
+from tunesmith.parallel.engine import map_over
+
+
+def kbest_derivations(
+    forests: Forests, weights: Floats, size: int, unique: bool = False
+) -> tuple[Derivations, Floats]:
+    """Return the derivations with the highest w·h of each forest, best first, and their scores.
+
+    Parameters
+    ----------
+    size
+        How many of each forest, as far as it has them.
+    unique
+        Only the best derivation of each text.
+
+    Notes
+    -----
+    The first is that of :func:`best_derivations`. The order among equals is always the same.
+    """
+    if size < 1:
+        raise UsageError(f"{size} derivations of each forest are asked for; give 1 or more")
+    parts = map_over(forests, _find, forests.pieces(), weights, size, unique)
+    forest = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in parts)])
+    scores = np.concatenate([np.zeros(0), *(part[3] for part in parts)])
+    return joined_derivations(forest, [part[1:3] for part in parts]), scores
+
+
+def _find(
+    forests: Forests, piece: slice, weights: Floats, size: int, unique: bool
+) -> tuple[Ints, Ints, Ids, Floats]:
+    block = forests.block(piece.start, piece.stop)
+    counts, start, edges, scores = kbest_of_block(*block, weights, size, unique)
+    own = np.repeat(np.arange(piece.start, piece.stop), counts)
+    check_length(start, forests, own)
+    return own, start, edges, scores
+
+
+@kernel
+def kbest_of_block(
+    arrays: ForestArrays, first: int, last: int, weights: Floats, size: int, unique: bool
+) -> tuple[Ints, Ints, Ids, Floats]:
+    """Return how many derivations each forest has, and :func:`kbest_of` of each, joined."""
+    counts = np.zeros(last - first, np.int64)
+    start, edges = np.zeros(1 << 6, np.int64), np.empty(1 << 10, np.int32)
+    scores = np.empty(1 << 6)
+    total, used = 0, 0
+    for s in range(first, last):
+        offsets, found, own = kbest_of(arrays, s, edge_scores(arrays, s, weights), size, unique)
+        count = own.shape[0]
+        counts[s - first] = count
+        start, scores = grown_offsets(start, total + count + 1), grown_floats(scores, total + count)
+        edges = grown(edges, used + found.shape[0])
+        copy_to(scores, total, own)
+        copy_to(edges, used, found)
+        for i in range(count):
+            start[total + i + 1] = offsets[i + 1] + used if offsets[i + 1] >= 0 else -1
+        total, used = total + count, used + found.shape[0]
+    return counts, start[: total + 1], edges[:used], scores[:total]
+
+
+@kernel
+def kbest_of(
+    arrays: ForestArrays, forest: int, scores: Floats, size: int, unique: bool
+) -> tuple[Ints, Ids, Floats]:
+    """Return the best derivations of one forest: offsets, hyperedges, and scores.
+
+    Parameters
+    ----------
+    scores : float64[E]
+        w·h of its hyperedges.
+
+    Notes
+    -----
+    An offset of -1 stands for a derivation that is too long, and is the last.
+    """
+    value, choice = viterbi(arrays, forest, scores)
+    model = _Model(arrays, forest, scores, value, _best_texts(arrays, forest, choice, unique))
+    goal = value.shape[0] - 1
+    nodes = np.full((goal + 1, 4), NONE, np.int64)
+    stack = np.empty((goal + 1, 3), np.int64)
+    room = 1 << 8
+    items = Items(
+        np.empty(room),
+        np.empty((room, 7), np.int64),
+        np.empty(room, np.int32),
+        np.empty((room if unique else 0, 2), np.int64),
+        np.full(room, NONE, np.int64),
+    )
+    used = np.zeros(3, np.int64)
+    found = np.empty(1 << 8, np.int64)
+    count = 0
+    while count < size:
+        items = _advance(model, goal, nodes, stack, items, used, unique)
+        if nodes[goal, STATE] == DONE:
+            break
+        found = grown_offsets(found, count + 1)
+        found[count] = nodes[goal, LAST]
+        count += 1
+    return _written(arrays, forest, choice, items, found[:count])
+
+
+class _Model(NamedTuple):
+    """What does not change: a forest, its scores, what Viterbi says, hashes of its best texts."""
+
+    arrays: ForestArrays
+    forest: int
+    scores: Floats
+    value: Floats
+    texts: Ints
+
+
+# Columns of a node: the top of its heap, the first and the last item found.
+TOP, FIRST, LAST, STATE = range(4)
+OPEN, DONE = range(2)
+
+
+@kernel
+def _advance(
+    model: _Model,
+    goal: int,
+    nodes: Ints,
+    stack: Ints,
+    items: Items,
+    used: Ints,
+    unique: bool,
+) -> Items:
+    """Find the next derivation of the goal; whoever waits for a tail's next one is on the stack.
+
+    Tails come before heads, so no node is on the stack twice.
+    """
+    tail_start, tails = model.arrays.tail_start, model.arrays.tails
+    edge0 = model.arrays.edge_start[model.arrays.node_start[model.forest]]
+    depth = _wait(stack, 0, nodes, items.link, goal)
+    while depth > 0:
+        n, item, place = stack[depth - 1]
+        if nodes[n, STATE] == NONE:
+            items = _open(model, n, nodes, items, used)
+        if item != NONE:
+            edge = edge0 + items.link[item, EDGE]
+            if place < tail_start[edge + 1] - tail_start[edge]:
+                tail = tails[tail_start[edge] + place]
+                now: Number = items.part[items.link[item, PARTS] + place]
+                if now == NONE:
+                    now = nodes[tail, FIRST]
+                after = NONE if now == NONE else items.link[now, NEXT]
+                if after == NONE and nodes[tail, STATE] != DONE:
+                    depth = _wait(stack, depth, nodes, items.link, tail)
+                    continue
+                if after != NONE:
+                    items = _add(model, n, edge - edge0, item, place, after, nodes, items, used)
+                stack[depth - 1, 2] = place + 1
+                continue
+        top = nodes[n, TOP]
+        if top == NONE:
+            nodes[n, STATE] = DONE
+            depth -= 1
+            continue
+        nodes[n, TOP] = without_top(items, top)
+        if unique:
+            items = with_room_for_text(items, used)
+            if not is_new_text(items, used, top):
+                # Its words are known, but not those of what comes after it.
+                stack[depth - 1, 1], stack[depth - 1, 2] = top, items.link[top, MOVED]
+                continue
+        if nodes[n, FIRST] == NONE:
+            nodes[n, FIRST] = top
+        else:
+            items.link[nodes[n, LAST], NEXT] = top
+        nodes[n, LAST] = top
+        depth -= 1
+    return items
+
+
+@kernel
+def _wait(stack: Ints, depth: int, nodes: Ints, link: Ints, node: int) -> int:
+    """Put a node on the stack: it owes what comes after its last derivation, then the next."""
+    last = nodes[node, LAST]
+    stack[depth, 0], stack[depth, 1] = node, last
+    stack[depth, 2] = 0 if last == NONE else link[last, MOVED]
+    return depth + 1
+
+
+@kernel
+def _open(model: _Model, node: int, nodes: Ints, items: Items, used: Ints) -> Items:
+    """Make an item of each hyperedge into a node, with the best derivations of its tails."""
+    edge_start = model.arrays.edge_start[model.arrays.node_start[model.forest] :]
+    nodes[node, STATE] = OPEN
+    for edge in range(edge_start[node] - edge_start[0], edge_start[node + 1] - edge_start[0]):
+        items = _add(model, node, edge, NONE, 0, NONE, nodes, items, used)
+    return items
+
+
+@kernel
+def _add(
+    model: _Model,
+    node: int,
+    edge: int,
+    like: int,
+    place: int,
+    part: int,
+    nodes: Ints,
+    items: Items,
+    used: Ints,
+) -> Items:
+    """Add an item to its node's heap: one like another, with another part at one place."""
+    tail_start, tails = model.arrays.tail_start, model.arrays.tails
+    edge0 = model.arrays.edge_start[model.arrays.node_start[model.forest]]
+    first = tail_start[edge0 + edge]
+    arity = tail_start[edge0 + edge + 1] - first
+    items = with_room_for(items, used[ITEMS] + 1, used[PARTS_USED] + arity)
+    new, begin = used[ITEMS], used[PARTS_USED]
+    used[ITEMS] += 1
+    used[PARTS_USED] += arity
+    score = model.scores[edge]
+    # In the order of Viterbi's sum, so that the best has its very score.
+    for k in range(arity):
+        own: Number = NONE if like == NONE else items.part[items.link[like, PARTS] + k]
+        if part != NONE and k == place:
+            own = part
+        items.part[begin + k] = own
+        score += model.value[tails[first + k]] if own == NONE else items.score[own]
+    items.score[new] = score
+    link = items.link[new]
+    link[HEAD], link[EDGE], link[PARTS], link[MOVED] = node, edge, begin, place
+    link[NEXT] = link[CHILD] = link[SIBLING] = NONE
+    if len(model.texts) > 0:
+        _hash(model, items, new)
+    nodes[node, TOP] = melded(items, nodes[node, TOP], new)
+    return items
+
+
+@kernel
+def _hash(model: _Model, items: Items, item: int) -> None:
+    """Hash the words of an item from those of its parts."""
+    arrays = model.arrays
+    edge = arrays.edge_start[arrays.node_start[model.forest]] + items.link[item, EDGE]
+    parts = items.part[items.link[item, PARTS] :]
+    text = EMPTY
+    for k in range(arrays.word_start[edge], arrays.word_start[edge + 1]):
+        word = arrays.words[k]
+        if word >= 0:
+            text = with_word(text, word)
+            continue
+        own = parts[-word - 1]
+        if own == NONE:
+            tail = arrays.tails[arrays.tail_start[edge] - word - 1]
+            text = joined(text, (model.texts[tail, 0], model.texts[tail, 1]))
+        else:
+            text = joined(text, (items.text[own, 0], items.text[own, 1]))
+    items.text[item, 0], items.text[item, 1] = text
+
+
+@kernel
+def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) -> Ints:
+    """Return hash and power of each node's best text; of none if they are not wanted."""
+    found = np.empty((choice.shape[0] if wanted else 0, 2), np.int64)
+    edge0 = arrays.edge_start[arrays.node_start[forest]]
+    for n in range(found.shape[0]):
+        edge = edge0 + choice[n]
+        text = EMPTY
+        for k in range(arrays.word_start[edge], arrays.word_start[edge + 1]):
+            word = arrays.words[k]
+            if word >= 0:
+                text = with_word(text, word)
+            else:
+                tail = arrays.tails[arrays.tail_start[edge] - word - 1]
+                text = joined(text, (found[tail, 0], found[tail, 1]))
+        found[n, 0], found[n, 1] = text
+    return found
+
+
+@kernel
+def _written(
+    arrays: ForestArrays, forest: int, choice: Ids, items: Items, found: Ints
+) -> tuple[Ints, Ids, Floats]:
+    """Write items down as derivations."""
+    start, edges = np.zeros(found.shape[0] + 1, np.int64), np.empty(1 << 10, np.int32)
+    scores = np.empty(found.shape[0])
+    stack = np.empty((64, 2), np.int64)
+    count = 0
+    edge0 = arrays.edge_start[arrays.node_start[forest]]
+    for i in range(found.shape[0]):
+        scores[i] = items.score[found[i]]
+        stack[0, 0], stack[0, 1] = choice.shape[0] - 1, found[i]
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            node, item = stack[depth]
+            e = choice[node] if item == NONE else items.link[item, EDGE]
+            if count - start[i] == LONGEST:
+                start[i + 1] = -1
+                return start[: i + 2], edges[:count], scores[: i + 1]
+            edges = grown(edges, count + 1)
+            edges[count] = e
+            count += 1
+            own = arrays.tail_start[edge0 + e]
+            arity = arrays.tail_start[edge0 + e + 1] - own
+            if depth + arity > stack.shape[0]:
+                larger = np.empty((2 * (depth + arity), 2), np.int64)
+                copy_rows(larger, 0, stack[:depth])
+                stack = larger
+            # The last slot first, so that the first is on top.
+            for k in range(
+                arrays.word_start[edge0 + e + 1] - 1, arrays.word_start[edge0 + e] - 1, -1
+            ):
+                place = -arrays.words[k] - 1
+                if place >= 0:
+                    stack[depth, 0] = arrays.tails[own + place]
+                    stack[depth, 1] = (
+                        NONE if item == NONE else items.part[items.link[item, PARTS] + place]
+                    )
+                    depth += 1
+        start[i + 1] = count
+    return start, edges[:count], scores

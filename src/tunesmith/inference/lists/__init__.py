@@ -1,0 +1,5 @@
+"""What a model can be asked about n-best lists.
+
+``hypotheses`` answers what line searches and gradients ask, ``examples`` what online learners ask;
+the kernels are in the other files.
+"""

@@ -1,0 +1,338 @@
+"""Hypotheses on n-best lists."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tunesmith.arrays import Floats, Ids, Ints, Stats
+from tunesmith.data.candidates import CandidateSet, Texts
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
+from tunesmith.inference.lists.distribution import Distribution, covariance
+from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
+from tunesmith.inference.lists.expectation import (
+    deviation,
+    deviations,
+    expected_total,
+    linearised,
+    probabilities,
+    squares_within,
+)
+from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_envelope
+from tunesmith.kernels import kernel
+from tunesmith.parallel.local import map_pieces
+from tunesmith.tasks.lists import TuningSet
+
+if TYPE_CHECKING:
+    from tunesmith.inference.asking import TuningHypotheses
+
+#: A variance below this share of the mean square is rounding.
+ROUNDING = 1e-13
+#: Several features that fire on more than this share of all candidates count as dense.
+FEW = 0.25
+
+
+def best(candidates: CandidateSet, weights: Floats) -> Ints:
+    """Return the winner of each group: the highest w·h, the first read among equals."""
+    return winners_of(candidates.features.dot(weights), candidates.start)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Slopes along a direction, and the groups in which they differ."""
+
+    slopes: Floats
+    groups: Ints
+    ends: Ints
+
+
+@dataclass(frozen=True)
+class _Fired:
+    """Candidates on which a direction fires, ascending; their slopes are factor · values."""
+
+    rows: Ids
+    values: Floats
+    factor: float
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Scores of all candidates at a point, and the winners."""
+
+    scores: Floats
+    winners: Ints
+
+
+class ListHypotheses:
+    """Answers about lists; features' extremes are found once and kept.
+
+    They are threads' work whatever engine is in force: a pass over the lists takes milliseconds
+    and waits for memory. What others do is to search several lines, or to climb.
+
+    Parameters
+    ----------
+    tuning
+        Candidates and statistics.
+    """
+
+    is_costly: ClassVar[bool] = False
+
+    def __init__(self, tuning: TuningSet) -> None:
+        self.tuning = tuning
+        self.metric = tuning.metric
+        self.features = tuning.candidates.features
+        self.names = self.features.names
+        self.start = tuning.candidates.start
+        self.groups = len(self.start) - 1
+        self._group = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        self._longest = int(np.diff(self.start).max(initial=0))
+        self._last = threading.local()
+        self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Have them pickled as what they are made of; nobody asks elsewhere for texts."""
+        candidates = self.tuning.candidates
+        nothing = Texts(np.zeros(len(candidates) + 1, np.int64), np.zeros(0, np.int32))
+        bare = replace(
+            candidates, texts=nothing, vocabulary=(), references=None, columns={}, sources=None
+        )
+        return type(self), (self.tuning.of(bare, self.tuning.stats),)
+
+    def spread(self) -> Floats:
+        """Return the pooled standard deviation of each feature within groups.
+
+        It is 1 where a feature is constant within groups, but for rounding: such a feature
+        changes no choice, and a weight in proportion to 1 / rounding would drown the others.
+        """
+        squares, sizes_of_values = np.zeros(len(self.names)), np.zeros(len(self.names))
+        factors = np.ones(len(self.names))
+
+        def measure(d: int) -> None:
+            row = self.features.dense[d]
+            squares[d], sizes_of_values[d] = squares_within(row, self.start)
+            if not np.isfinite(sizes_of_values[d]):  # no square of 1e300
+                factors[d] = np.abs(row).max()
+                squares[d], sizes_of_values[d] = squares_within(row / factors[d], self.start)
+
+        map_pieces(measure, list(range(len(self._dense))))
+        sparse = self.features.sparse
+        if sparse.shape[1]:
+            member = csr_array(
+                (np.ones(len(self._group)), self._group, np.arange(len(self._group) + 1))
+            )
+            sums = (member.T @ sparse).tocsc()
+            shares = 1.0 / np.diff(self.start)
+            with np.errstate(over="ignore", invalid="ignore"):  # no square of 1e300
+                mean_part = sums.multiply(sums).multiply(shares[:, None]).sum(axis=0)
+                sizes_of_values[len(self._dense) :] = sparse.multiply(sparse).sum(axis=0)
+                squares[len(self._dense) :] = sizes_of_values[len(self._dense) :] - mean_part
+        varies = squares > ROUNDING * sizes_of_values
+        spread = factors * np.sqrt(np.where(varies, squares, 1.0) / self.features.candidates)
+        return np.where(varies, spread, 1.0)
+
+    def sizes(self) -> Floats:
+        """Return the spread of dense features, and of sparse ones their size where they are on."""
+        features = self.features
+        sizes = self.spread()
+        sparse = features.sparse
+        squares = np.asarray(sparse.multiply(sparse).sum(axis=0), np.float64).ravel()
+        usual = np.sqrt(squares / np.maximum(np.diff(sparse.indptr), 1))
+        sizes[len(features.dense_names) :] = np.where(usual > 0.0, usual, 1.0)
+        return sizes
+
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> ListHypotheses:
+        """Return themselves: there is no more than the lists have."""
+        del weights, before
+        return self
+
+    def point(self, weights: Floats) -> Point:
+        """Evaluate weights from scratch."""
+        return self._point(weights, self.features.dot(weights))
+
+    def move(self, point: Point, direction: Direction, step: float) -> Point:
+        """Evaluate weights on a line, adding to the scores that are there."""
+        weights = point.weights.copy()
+        weights[direction.features] += step * direction.values
+        scores = point.cache.scores.copy()
+        fired = self._fired(direction)
+        if fired is not None:
+            return self._shifted(point, weights, scores, fired, step)
+        if len(direction.features) == 1:
+            self.features.add(scores, int(direction.features[0]), step * direction.values[0])
+        else:
+            scores += step * self._lines(direction).slopes
+        return self._point(weights, scores)
+
+    def scaled(self, point: Point, factor: float) -> Point:
+        """Evaluate weights times a power of two: all scores keep their digits."""
+        choice = _Choice(factor * point.cache.scores, point.cache.winners)
+        return Point(factor * point.weights, point.total, point.gain, choice)
+
+    def _point(self, weights: Floats, scores: Floats) -> Point:
+        winners = winners_of(scores, self.start)
+        total = self.tuning.total(winners)
+        return Point(weights, total, float(self.metric.gain(total)), _Choice(scores, winners))
+
+    def _shifted(
+        self, point: Point, weights: Floats, scores: Floats, fired: _Fired, step: float
+    ) -> Point:
+        """Look again only at the groups in which a direction fires."""
+        before, stats = point.cache.winners, self.tuning.stats
+        winners = before.copy()
+        change = step * fired.factor
+        shift_winners(fired.rows, fired.values, change, scores, winners, self.start, self._group)
+        if stats.dtype.kind == "f":
+            # Differences would leave the rounding of every step in the sum.
+            total = self.tuning.total(winners)
+        else:
+            new = winners != before
+            total = point.total + self.tuning.total(winners[new]) - self.tuning.total(before[new])
+        return Point(weights, total, float(self.metric.gain(total)), _Choice(scores, winners))
+
+    def envelope(self, point: Point, direction: Direction) -> Envelope:
+        """Follow the winners along a line through the point."""
+        stats, total = self.tuning.stats, point.total.copy()
+        fired = self._fired(direction)
+        if fired is None:
+            at, left, right = self._along(self._lines(direction), point.cache, total)
+        else:
+            at, left, right = self._along_fired(fired, point.cache, total)
+        change = np.empty((len(at), stats.shape[1]), total.dtype)
+        _changes(stats, left, right, change)
+        return Envelope(total, at, change)
+
+    def _along(self, lines: _Lines, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
+        room = int((self.start[lines.groups + 1] - self.start[lines.groups]).sum())
+        at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+        count = envelope(
+            lines.slopes,
+            here.scores,
+            here.winners,
+            self.start,
+            lines.groups,
+            lines.ends,
+            self.tuning.stats,
+            total,
+            at,
+            left,
+            right,
+        )
+        return at[:count].copy(), left[:count], right[:count]
+
+    def _along_fired(self, fired: _Fired, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
+        room = len(fired.rows)
+        at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
+        count = sparse_envelope(
+            fired.rows,
+            fired.values,
+            fired.factor,
+            here.scores,
+            here.winners,
+            self.start,
+            self._group,
+            self._longest,
+            self.tuning.stats,
+            total,
+            at,
+            left,
+            right,
+        )
+        return at[:count].copy(), left[:count], right[:count]
+
+    def _fired(self, direction: Direction) -> _Fired | None:
+        """Return where a direction of sparse features fires; None if it is not one."""
+        features, split = direction.features, len(self._dense)
+        if len(features) == 0 or features[0] < split:
+            return None
+        if len(features) == 1:
+            rows, values = self.features.column(int(features[0]))
+            return _Fired(rows, values, float(direction.values[0]))
+        start = self.features.sparse.indptr
+        together = (start[features - split + 1] - start[features - split]).sum()
+        if together > FEW * self.features.candidates:
+            return None
+        columns = [self.features.column(int(d)) for d in features]
+        rows, place = np.unique(np.concatenate([c[0] for c in columns]), return_inverse=True)
+        parts = [w * c[1] for w, c in zip(direction.values, columns, strict=True)]
+        values = np.zeros(len(rows))
+        np.add.at(values, place, np.concatenate(parts))
+        return _Fired(rows, values, 1.0)
+
+    def _lines(self, direction: Direction) -> _Lines:
+        if len(direction.features) == 1 and direction.values[0] == 1.0:
+            feature = int(direction.features[0])
+            if feature < len(self._dense):
+                return self._dense[feature]
+        # A search along a line is often followed by a step on it: a pass over the features
+        # that need not be made twice. Each thread has its own, climbs run side by side.
+        kept: tuple[Direction, _Lines] | None = getattr(self._last, "lines", None)
+        if kept is None or kept[0] is not direction:
+            slopes = self.features.dot(direction.vector(len(self.names)))
+            kept = self._last.lines = direction, self._lines_of(slopes)
+        return kept[1]
+
+    def deviation(self, point: Point) -> float:
+        """Return the pooled standard deviation of the scores within groups."""
+        return deviation(point.cache.scores, self.start)
+
+    def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
+        """Return expected gains and their gradients, with one pass over the features.
+
+        The gradient of E[b] by the weights is μ Σ_i P_i (b_i − E[b]) h_i over each group (the
+        factor μ is missing in the paper's equation 9), and the chain rule needs of b_i only
+        its product with the metric's slope at E[b].
+        """
+        coefficients = np.empty((len(points), self.features.candidates))
+        found = []
+        for k, (point, sharp) in enumerate(zip(points, sharpness, strict=True)):
+            chances = probabilities(point.cache.scores, self.start, sharp)
+            total = expected_total(chances, self.tuning.stats, self.start)
+            values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
+            moments, variance = deviations(chances, values, self.start)
+            coefficients[k] = sharp * moments
+            worth = (variance / self.groups) ** 0.5
+            held = Distribution(self.features, self.start, chances)
+            found.append((sharp, float(self.metric.gain(total)), worth, held))
+        gradients = self.features.combine(coefficients)
+        return [
+            Expectation(sharp, gain, gradient, worth, held)
+            for (sharp, gain, worth, held), gradient in zip(found, gradients, strict=True)
+        ]
+
+    def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
+        """Return covariances times vectors [B, D], with two passes over the features.
+
+        Where the likely candidates are few, others do not count, and a pass is over the
+        features of these few.
+        """
+        held: list[Distribution] = [expectation.cache for expectation in expectations]
+        found = np.empty(vectors.shape)
+        whole = [k for k, one in enumerate(held) if one.likely is None]
+        if whole:
+            found[whole] = covariance([held[k] for k in whole], vectors[whole])
+        for k, one in enumerate(held):
+            if one.likely is not None:
+                found[k] = covariance([one.likely], vectors[k : k + 1])[0]
+        return found
+
+    def _lines_of_row(self, row: int) -> _Lines:
+        return self._lines_of(self.features.dense[row])
+
+    def _lines_of(self, slopes: Floats) -> _Lines:
+        ends = extremes_of(slopes, self.start, np.arange(len(self.start) - 1))
+        groups = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
+        return _Lines(slopes, groups, ends)
+
+
+@kernel
+def _changes(stats: Stats, left: Ints, right: Ints, change: Stats) -> None:
+    """Subtract the statistics of those that win before from those that win after."""
+    for t in range(left.shape[0]):
+        before, after = stats[left[t]], stats[right[t]]
+        for k in range(stats.shape[1]):
+            change[t, k] = after[k] - before[k]

@@ -1,0 +1,219 @@
+"""JSON lines: one group a line, with its source, references and candidates.
+
+``{"id": 0, "source": "...", "references": ["..."], "candidates": [{"text": "...",
+"features": {"lm": -1.5}, "metrics": {"comet": 0.8}}]}``
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.assembly import Piece
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.streams import Source
+from tunesmith.io.tokens import tokenize
+from tunesmith.io.utf8 import check_utf8
+
+#: The greatest number; NaN is neither above nor below its negative.
+LARGEST = sys.float_info.max
+
+
+class RepeatedKeyError(ValueError):
+    """A key stands twice in an object; the parser would silently take the last."""
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its keys and values, none of which may come again."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for k, key in enumerate(keys) if key in keys[:k])
+        raise RepeatedKeyError(f"'{twice}' is given twice")
+    return found
+
+
+@FORMATS.register("jsonl")
+class JsonLinesFormat(CandidateFormat):
+    """JSON lines, a group a line."""
+
+    suffixes = (".jsonl",)
+    holds = EVERYTHING
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether the text begins with an object."""
+        return head.lstrip().startswith(b"{")
+
+    def read(self, source: Source, collector: Collector) -> None:
+        """Add all candidates to the collector."""
+        number = 0
+        empty = True
+        for block in source.blocks():
+            check_utf8(block, source.name, number + 1)
+            for line in block.splitlines():
+                number += 1
+                if line.strip():
+                    _Group(line, source.name, number).add_to(collector)
+                    empty = False
+        if empty:
+            raise FormatError(
+                source.name, None, "there is no group in it", "give one JSON object a line"
+            )
+
+    def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
+        """Write groups, with the candidates of each in the order given."""
+        features = candidates.features
+        by_row = features.sparse.tocsr()
+        wanted = iter(order)
+        for g, name in enumerate(candidates.ids):
+            entries = []
+            for _ in range(candidates.start[g], candidates.start[g + 1]):
+                i = next(wanted)
+                lo, hi = by_row.indptr[i], by_row.indptr[i + 1]
+                values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
+                for k in range(lo, hi):
+                    values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
+                entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
+                entry["score"] = float(scores[i])
+                if candidates.columns:
+                    entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
+                entries.append(entry)
+            group: dict[str, Any] = {"id": name}
+            if candidates.sources is not None:
+                group["source"] = candidates.sources[g]
+            if candidates.references is not None:
+                group["references"] = candidates.reference_texts(g)
+            group["candidates"] = entries
+            yield json.dumps(group, ensure_ascii=False)
+
+
+class _Group:
+    """One line."""
+
+    def __init__(self, line: bytes, path: str, number: int) -> None:
+        self.path = path
+        self.number = number
+        try:
+            self.group = json.loads(line, object_pairs_hook=distinct)
+        except RepeatedKeyError as error:
+            raise self._error(str(error), "give it once") from None
+        except (ValueError, RecursionError) as error:
+            raise self._error(f"this is not JSON ({error})", "write one object a line") from None
+        if not isinstance(self.group, dict):
+            raise self._error("this is not a JSON object", "write one object a line")
+
+    def _error(self, problem: str, remedy: str) -> FormatError:
+        return FormatError(self.path, self.number, problem, remedy)
+
+    def add_to(self, collector: Collector) -> None:
+        """Hand the group over."""
+        group_id = self._id()
+        candidates = self._list("candidates", self.group.get("candidates"), dict)
+        if not candidates:
+            raise self._error(f"group '{group_id}' has no candidates", "leave such groups out")
+        texts = [self._text(c.get("text", "")) for c in candidates]
+        rows, columns, values = self._features(candidates, collector)
+        group = collector.groups([group_id])
+        nonzero = values != 0
+        collector.add_piece(
+            Piece(
+                np.repeat(group, len(candidates)),
+                tokenize("\n".join([*texts, ""]).encode(), collector.vocabulary),
+                np.zeros(0, np.int64),
+                np.zeros((0, len(candidates))),
+                rows[nonzero],
+                columns[nonzero],
+                values[nonzero],
+                *np.unique(columns, return_counts=True),
+                self._metrics(candidates),
+                f"{self.path}:{self.number}",
+            )
+        )
+        collector.note_place(group_id, (self.path, self.number))
+        references = self.group.get("references")
+        if references is not None:
+            held = [self._text(r) for r in self._list("references", references, str)]
+            if not held:
+                raise self._error("'references' is empty", "give one at least, or leave it out")
+            tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
+            place = f"{self.path}:{self.number}"
+            collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
+        if "source" in self.group:
+            self._text(self.group["source"])
+            collector.add_source(group_id, self.group["source"])
+
+    def _id(self) -> GroupId:
+        group_id = self.group.get("id")
+        if isinstance(group_id, bool) or not isinstance(group_id, int | str):
+            raise self._error("the group has no id", "give a number or text as 'id'")
+        if isinstance(group_id, str):
+            self._check_characters(group_id)
+        return group_id
+
+    def _list(self, key: str, found: object, kind: type[Any]) -> list[Any]:
+        if not isinstance(found, list) or not all(isinstance(x, kind) for x in found):
+            what = "objects" if kind is dict else "texts"
+            raise self._error(f"'{key}' is not a list of {what}", f"give a list of {what}")
+        return found
+
+    def _text(self, text: object) -> str:
+        if not isinstance(text, str):
+            raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
+        self._check_characters(text)
+        # A line's end within a text is white space like any other.
+        return text.replace("\n", " ")
+
+    def _check_characters(self, text: str) -> None:
+        if "\0" in text:
+            raise self._error("a text holds a NUL character", "write text alone")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                problem = "a text or name holds half of a surrogate pair"
+                raise self._error(problem, "write valid Unicode") from None
+
+    def _features(self, candidates: list[Any], collector: Collector) -> tuple[Any, Any, Any]:
+        maps = [self._numbers("features", c.get("features")) for c in candidates]
+        names = list(dict.fromkeys(name for m in maps for name in m))
+        self._check_characters("".join(names))
+        column = dict(zip(names, collector.columns(names).tolist(), strict=True))
+        rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
+        columns = np.array([column[name] for m in maps for name in m], np.int64)
+        values = np.array([v for m in maps for v in m.values()], np.float64)
+        return rows, columns, values
+
+    def _metrics(self, candidates: list[Any]) -> dict[str, Any]:
+        maps = [self._numbers("metrics", c.get("metrics", {})) for c in candidates]
+        for m in maps:
+            if m.keys() != maps[0].keys():
+                raise self._error(
+                    "the candidates have different metrics", "give all candidates the same ones"
+                )
+        self._check_characters("".join(maps[0]))
+        return {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
+
+    def _numbers(self, key: str, found: object) -> dict[str, float]:
+        if not isinstance(found, dict):
+            raise self._error(f"a candidate has no '{key}'", f'give "{key}": {{"name": number}}')
+        for name, value in found.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                problem = f"'{name}' in '{key}' is {json.dumps(value)}, not a number"
+                raise self._error(problem, "give a number")
+            if not -LARGEST <= value <= LARGEST:
+                problem = f"'{name}' in '{key}' is {_short(value)}, which is not finite"
+                raise self._error(problem, "give finite numbers or drop the candidate")
+        return found
+
+
+def _short(value: float) -> str:
+    return str(value) if isinstance(value, float) else "a whole number beyond 1e308"

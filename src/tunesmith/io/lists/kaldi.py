@@ -1,0 +1,259 @@
+"""n-best lists as Kaldi's scripts leave them: a file of words and files of scores beside it.
+
+``steps/rnnlmrescore.sh`` and ``nbest-to-linear`` write archives in text form, a line for each
+candidate: ``utterance-3 word word ...`` (words_text) and ``utterance-3 value`` (acwt, lmwt.nolm,
+lmwt.rnn ...). The values are costs and are kept as they are, so weights come out negative.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import math
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.errors import FormatError, UsageError
+from tunesmith.io.collector import Collector
+from tunesmith.io.compression import DamagedError, decompress, kind_of, without_suffix
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
+from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.streams import Source, writing
+from tunesmith.io.tokens import tokenize
+from tunesmith.io.values import feature_values, write_numbers
+from tunesmith.registry import option
+
+_KEY = re.compile(r"(.+)-(\d+)")
+_FIRST_LINES = re.compile(rb"\s*(\S+)-1(?: [^\n]*)?(?:\n(?:\1-2|\S+-1)(?:[ \r\n]|\Z)|\n?\Z)")
+#: Archives of the same folder that hold no scores: numbers of words and of states.
+NO_SCORES = {"words", "ali", "text"}
+#: Names that the scripts give to scores.
+_USUAL = re.compile(r"(ac|lm|graph)wt(\..+)?")
+#: What is meant as a number, be it finite or not.
+_NUMBER = re.compile(rb"[+-]?(\.?\d|nan|inf)", re.IGNORECASE)
+#: Bytes of a file that show whether it holds scores.
+GLANCE = 1 << 14
+
+
+@FORMATS.register("kaldi")
+@dataclass(frozen=True)
+class KaldiFormat(CandidateFormat):
+    """n-best lists of Kaldi: a file of words, and files of scores beside it."""
+
+    holds = frozenset({"references"})
+
+    scores: str = option(
+        "", "score files with + between them, beside the words; by default all that are there"
+    )
+    references: str = option("", "transcripts; by default the file text beside the words")
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether the first two lines begin with ``key-1`` and the key that comes next."""
+        return b"|||" not in head[:GLANCE] and _FIRST_LINES.match(head) is not None
+
+    def read(self, source: Source, collector: Collector) -> None:
+        """Add all candidates to the collector."""
+        words = _Words.of(source)
+        scores = {}
+        for path in self._score_files(words, source):
+            name = without_suffix(os.path.basename(path))
+            if name in scores:
+                raise UsageError(f"two score files are called '{name}'; rename one")
+            other = Source(path)
+            scores[name] = words.read_scores(other)
+            collector.files.append(other.digest(self.name))
+        rows = zip(*[values.tolist() for values in scores.values()], strict=True)
+        ids = words.ids()
+        for utterance, text, line, row in zip(
+            words.utterances, words.texts, words.lines, rows, strict=True
+        ):
+            features = dict(zip(scores, row, strict=True))
+            collector.add(ids[utterance], text, features, place=(source.name, line))
+        transcripts = self._transcripts(source)
+        if transcripts is not None:
+            other = Source(transcripts)
+            _add_references(other, words, collector)
+            collector.files.append(other.digest("text"))
+
+    def _score_files(self, words: _Words, source: Source) -> list[str]:
+        folder = os.path.dirname(source.path)
+        if self.scores:
+            named = self.scores.split("+")
+            return [name if os.path.dirname(name) else os.path.join(folder, name) for name in named]
+        there = {} if source.path == "-" else _score_files_in(folder, source.path, words.index)
+        for one, parts in _SUMS:
+            if parts <= there.keys():
+                there = {name: path for name, path in there.items() if not name.startswith(one)}
+        if not there:
+            problem = "there are no score files beside it"
+            raise FormatError(source.name, None, problem, "name them: kaldi:scores=acwt+lmwt")
+        return list(there.values())
+
+    def _transcripts(self, source: Source) -> str | None:
+        if self.references:
+            return self.references
+        beside = os.path.join(os.path.dirname(source.path), "text")
+        same = source.path == "-" or os.path.basename(source.path) == "text"
+        return beside if not same and os.path.isfile(beside) else None
+
+    def write(
+        self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
+    ) -> None:
+        """Write the words, each feature to a file of its name beside them, and ``text``."""
+        if os.fspath(path) == "-":
+            raise UsageError("kaldi writes several files; name the file of words with --out")
+        values = feature_values(candidates)
+        if not values:
+            raise UsageError("kaldi has a file for each feature and there are none; write jsonl")
+        folder = Path(path).parent
+        ending = os.fspath(path)[len(without_suffix(path)) :]
+        for name in values:
+            _check_name(name, folder / (name + ending), Path(path))
+        if candidates.references is not None and (candidates.references.counts != 1).any():
+            raise UsageError("kaldi has one transcript an utterance; write jsonl for several")
+        keys = _keys(candidates)
+        for name, column in values.items():
+            write_numbers(os.fspath(folder / (name + ending)), column, order, keys)
+        if candidates.references is not None:
+            with writing(folder / "text") as file:
+                for g, i in enumerate(candidates.ids):
+                    file.write(f"{i} {candidates.reference_texts(g)[0]}\n".encode())
+        with writing(path) as file:
+            for key, i in zip(keys, order, strict=True):
+                file.write(f"{key} {candidates.text(i)}\n".encode())
+
+
+#: Files of ``steps/rnnlmrescore.sh`` that are sums of others: their name, and the others.
+_SUMS = (
+    ("lmwt.withlm", {"lmwt.nolm", "lmwt.lmonly"}),
+    ("lmwt.interp.", {"lmwt.nolm", "lmwt.rnn"}),
+)
+
+
+@dataclass
+class _Words:
+    """The file of words."""
+
+    name: str
+    utterances: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    #: Which candidate has a key.
+    index: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Source) -> _Words:
+        """Read all lines."""
+        found = cls(source.name)
+        for line, text in source.lines():
+            key, *rest = text.split(None, 1)
+            matched = _KEY.fullmatch(key)
+            if matched is None:
+                problem = f"the key '{key}' does not end in - and a number"
+                raise FormatError(source.name, line, problem, "write utterance-3 word word ...")
+            if key in found.index:
+                raise FormatError(source.name, line, f"'{key}' is there twice", "rename one")
+            found.index[key] = len(found.index)
+            found.utterances.append(matched.group(1))
+            found.texts.append(rest[0] if rest else "")
+            found.lines.append(line)
+        if not found.index:
+            raise FormatError(source.name, None, "there is no candidate in it", "give some")
+        return found
+
+    def ids(self) -> dict[str, GroupId]:
+        """Return the group of each utterance: a number where all are."""
+        names = dict.fromkeys(self.utterances)
+        if all(u.isascii() and u.isdigit() and str(int(u)) == u for u in names):
+            return {u: int(u) for u in names}
+        return {u: u for u in names}
+
+    def read_scores(self, source: Source) -> Floats:
+        """Read a number for each candidate."""
+        index = self.index
+        found: dict[int, float] = {}
+        for line, text in source.lines():
+            fields = text.split()
+            if len(fields) != 2:
+                problem = f"there are {len(fields)} fields, not a key and a number"
+                raise FormatError(source.name, line, problem, "write one value a candidate")
+            k = index.get(fields[0])
+            if k is None:
+                problem = f"'{fields[0]}' is not in {self.name}"
+                raise FormatError(source.name, line, problem, "give files of the same candidates")
+            if k in found:
+                raise FormatError(source.name, line, f"'{fields[0]}' is there twice", "drop one")
+            found[k] = parse_slowly(fields[1].encode())
+            if math.isnan(found[k]):
+                raise number_error(fields[1].encode(), source.name, line, "a score")
+        values = np.full(len(index), np.nan)
+        values[list(found)] = list(found.values())
+        missing = np.flatnonzero(np.isnan(values))
+        if len(missing):
+            key = list(self.index)[missing[0]]
+            problem = f"'{key}' is not in {source.name}"
+            raise FormatError(self.name, self.lines[missing[0]], problem, "copy that file again")
+        return values
+
+
+def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str, str]:
+    """Return the files that hold scores, by name.
+
+    Those that Kaldi's scripts call so must, whatever is in them: one that is damaged is no
+    feature less. Of all others the first line tells: a key and a number.
+    """
+    found = {}
+    for path in sorted(Path(folder or ".").iterdir()):
+        name = without_suffix(path.name)
+        own = path.name == os.path.basename(words)
+        if not own and name not in NO_SCORES and not name.startswith(".") and path.is_file():
+            fields = _first_line(path).split()
+            keyed = len(fields) == 2 and fields[0].decode("utf-8", "replace") in index
+            if _USUAL.fullmatch(name) or (keyed and _NUMBER.match(fields[1])):
+                found[name] = os.path.join(folder, path.name)
+    return found
+
+
+def _first_line(path: Path) -> bytes:
+    with contextlib.suppress(OSError, DamagedError), open(path, "rb") as file:
+        head = file.read(GLANCE)
+        kind = kind_of(head)
+        if kind is not None:
+            head = next(decompress(kind, [head]), b"")
+        lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")
+        return next((line for line in lines if line.strip()), b"")
+    return b""
+
+
+def _add_references(source: Source, words: _Words, collector: Collector) -> None:
+    wanted = words.ids()
+    for line, text in source.lines():
+        utterance, *rest = text.split(None, 1)
+        if utterance in wanted:
+            tokens = tokenize(f"{''.join(rest)}\n".encode(), collector.vocabulary)
+            place = f"{source.name}:{line}"
+            collector.add_references(wanted.pop(utterance), [tokens[0]], place)
+    if wanted:
+        problem = f"there is no transcript of '{next(iter(wanted))}'"
+        raise FormatError(source.name, None, problem, "name others: kaldi:references=FILE")
+
+
+def _check_name(name: str, path: Path, words: Path) -> None:
+    taken = name in NO_SCORES or path.name == words.name
+    if taken or not name or "/" in name or "\0" in name or name.startswith("."):
+        raise UsageError(f"feature '{name}' cannot be the name of a score file; write jsonl")
+
+
+def _keys(candidates: CandidateSet) -> list[str]:
+    for i in candidates.ids:
+        if not str(i) or any(c.isspace() for c in str(i)):
+            raise UsageError(f"the id '{i}' has white space in it; write jsonl")
+    sizes = np.diff(candidates.start).tolist()
+    return [f"{i}-{k}" for i, n in zip(candidates.ids, sizes, strict=True) for k in range(1, n + 1)]

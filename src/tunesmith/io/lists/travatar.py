@@ -1,0 +1,30 @@
+"""n-best lists of Travatar: ``id ||| text ||| score ||| Name=value ...``."""
+
+from __future__ import annotations
+
+import math
+
+from tunesmith.io.lists.bars import BarsFormat, first_fields
+from tunesmith.io.lists.base import FORMATS
+from tunesmith.io.lists.marian import marian_field
+from tunesmith.io.numbers import parse_slowly
+
+
+@FORMATS.register("travatar")
+class TravatarFormat(BarsFormat):
+    """n-best lists of Travatar, with the score before the features."""
+
+    skipped = 1
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether the third field is a number and the fourth holds ``Name=value``."""
+        fields = first_fields(head)
+        if len(fields) < 4 or len(fields[2]) != 1 or marian_field(fields) is not None:
+            return False
+        named = all(b"=" in token for token in fields[3])
+        return named and not math.isnan(parse_slowly(fields[2][0]))
+
+    def line(self, group: str, text: str, features: str, score: str) -> str:
+        """Return a line as it is written."""
+        return f"{group} ||| {text} ||| {score} ||| {features}"

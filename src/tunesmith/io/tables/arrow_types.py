@@ -1,0 +1,181 @@
+"""Columns of Arrow and Parquet in our terms; whatever they say is checked before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import FormatError
+from tunesmith.io.tables.base import (
+    REFERENCES,
+    RESERVED,
+    Batch,
+    Column,
+    Numbers,
+    Room,
+    is_reference,
+)
+
+#: All whole numbers below this one are floating-point numbers too, and not all above it.
+EXACT = 1 << 53
+
+
+def check_schema(schema: Any, name: str) -> None:
+    """Raise an error if two columns have one name, or ids and texts are of a strange type."""
+    for field in schema:
+        if schema.names.count(field.name) > 1:
+            problem = f"two columns are called '{field.name}'"
+            raise FormatError(name, None, problem, "rename one")
+        if field.name == REFERENCES and is_list_of_texts(field.type):
+            continue
+        if (field.name in RESERVED or is_reference(field.name)) and not is_flat(field.type):
+            problem = f"'{field.name}' is a column of {field.type}"
+            remedy = (
+                "write lists of texts" if field.name == REFERENCES else "write texts or numbers"
+            )
+            raise FormatError(name, None, problem, remedy)
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error of the library says, in short."""
+    return next(iter(str(error).splitlines()), type(error).__name__)[:80]
+
+
+def arrow_columns(batch: Any, room: Room, first_line: int = 1) -> Batch:
+    """Return an Arrow record batch in our terms."""
+    batch.validate(full=True)
+    columns: dict[str, Column] = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if is_flat(column.type):
+            columns[field.name] = _column(field.name, column, room, first_line)
+        elif field.name == REFERENCES and is_list_of_texts(column.type):
+            columns[field.name] = _lists(column, room)
+        else:
+            columns[field.name] = [str(column.type)] * len(column)  # left out, or an error
+    return Batch(columns, first_line)
+
+
+def is_flat(kind: Any) -> bool:
+    """Tell whether a column holds numbers or texts."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return _is_numeric(kind) or is_text(kind) or bool(types.is_null(kind))
+
+
+def are_whole(ids: Sequence[object]) -> bool:
+    """Tell whether ids are whole numbers for which there is a column."""
+    return all(isinstance(i, int) and -(1 << 63) <= i < 1 << 63 for i in ids)
+
+
+def is_list_of_texts(kind: Any) -> bool:
+    """Tell whether a column holds lists of texts."""
+    from pyarrow import types
+
+    if not (types.is_list(kind) or types.is_large_list(kind)):
+        return False
+    held = kind.value_type
+    return is_text(held.value_type if types.is_dictionary(held) else held)
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether a column holds texts as they are, not as numbers of a dictionary."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_numeric(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def _column(name: str, column: Any, room: Room, first_line: int) -> Column:
+    """Return a column of numbers or texts."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if is_text(kind.value_type):
+            return _texts_by_number(column, room)
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_integer(kind) and name == "id":
+        cells: list[Any] = column.to_pylist()
+        return cells
+    if _is_numeric(kind):
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        if pa.types.is_integer(kind):
+            values = _from_whole(name, column, room, first_line)
+        else:
+            filled = column.cast(pa.float64()).fill_null(0.0)
+            values = np.array(filled.to_numpy(zero_copy_only=False), np.float64)
+        return Numbers(values, missing if missing.any() else None)
+    if is_text(kind):
+        room.take(int(_lengths(column).sum()))
+        return list(column.to_pylist())
+    return [None] * len(column)
+
+
+def _from_whole(name: str, column: Any, room: Room, first_line: int) -> Floats:
+    """Return whole numbers; raise an error if one would be rounded."""
+    whole = column.fill_null(0).to_numpy(zero_copy_only=False)
+    values: Floats = whole.astype(np.float64)
+    for row in np.flatnonzero(abs(values) >= EXACT):
+        if int(values[row]) != int(whole[row]):
+            problem = f"'{name}' is {whole[row]}, which has too many digits for a feature"
+            raise FormatError(room.name, first_line + int(row), problem, "round it")
+    return values
+
+
+def _lists(column: Any, room: Room) -> list[list[str] | None]:
+    """Return lists of texts."""
+    import pyarrow as pa
+
+    held = column.flatten()
+    room.take(8 * len(held))
+    if pa.types.is_dictionary(held.type):
+        texts: list[Any] = _texts_by_number(held, room)
+    else:
+        room.take(int(_lengths(held).sum()))
+        texts = held.to_pylist()
+    sizes = column.value_lengths().to_pylist()
+    ends = np.cumsum([size or 0 for size in sizes]).tolist()
+    return [
+        None if size is None else texts[end - size : end]
+        for size, end in zip(sizes, ends, strict=True)
+    ]
+
+
+def _texts_by_number(column: Any, room: Room) -> list[str | None]:
+    """Return the texts of a dictionary's entries; each is held once, however often it comes."""
+    numbers = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    lengths = _lengths(column.dictionary)
+    given = column.indices.is_valid().to_numpy(zero_copy_only=False)
+    if given.any():
+        room.take(int(lengths[numbers[given].astype(np.int64)].sum()))
+    texts = column.dictionary.to_pylist()
+    return [None if k is None else texts[k] for k in column.indices.to_pylist()]
+
+
+def _lengths(texts: Any) -> Any:
+    """Return the bytes of each text of an Arrow array, 0 where there is none."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_string_view(texts.type):
+        # A view is 16 bytes, of which the first four are the length; many may share their text.
+        views = np.frombuffer(texts.buffers()[1] or b"", np.int32)[::4]
+        found = views[texts.offset : texts.offset + len(texts)].astype(np.int64)
+        return np.where(texts.is_valid().to_numpy(zero_copy_only=False), found, 0)
+    counted = compute.binary_length(texts).fill_null(0)
+    return counted.to_numpy(zero_copy_only=False).astype(np.int64)

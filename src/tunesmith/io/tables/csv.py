@@ -1,0 +1,177 @@
+"""CSV and TSV tables with a row a candidate; see :mod:`tunesmith.io.tables.base`."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.numbers import parse_slowly, shortest
+from tunesmith.io.streams import Source, writing
+from tunesmith.io.tables.base import (
+    RESERVED,
+    Batch,
+    Column,
+    Numbers,
+    add_batches,
+    is_reference,
+    to_columns,
+)
+from tunesmith.io.utf8 import check_utf8
+
+#: Rows of one batch.
+ROWS = 1 << 14
+#: The longest cell.
+LONGEST = 1 << 24
+
+
+@FORMATS.register("csv")
+class CsvFormat(CandidateFormat):
+    """CSV with a header and a row a candidate."""
+
+    suffixes = (".csv",)
+    holds = EVERYTHING
+    delimiter: ClassVar[str] = ","
+
+    @classmethod
+    def recognises(cls, head: bytes) -> bool:
+        """Tell whether the first line is a header with ``id`` in it."""
+        line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
+        names = [name.strip().strip(b'"') for name in line.split(cls.delimiter.encode())]
+        return len(names) > 1 and b"id" in names
+
+    def read(self, source: Source, collector: Collector) -> None:
+        """Add all rows to the collector."""
+        add_batches(self._batches(source), source.name, collector)
+
+    def _batches(self, source: Source) -> Iterator[Batch]:
+        csv.field_size_limit(LONGEST)
+        reader = csv.reader(_lines(source), delimiter=self.delimiter, strict=True)
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            named = list(filter(None, header))
+            if len(set(named)) < len(named):
+                twice = next(name for name in named if named.count(name) > 1)
+                problem = f"two columns are called '{twice}'"
+                raise FormatError(source.name, 1, problem, "rename one")
+            rows: list[list[str]] = []
+            first = line = reader.line_num + 1
+            for row in reader:
+                if row and len(row) != len(header):
+                    problem = f"there are {len(row)} cells and the header has {len(header)}"
+                    raise FormatError(source.name, line, problem, "give one a column")
+                # Errors name a row's first line; rows over several lines begin a new batch.
+                if len(rows) >= ROWS or (rows and line != first + len(rows)):
+                    yield Batch(_columns(header, rows, source.name), first)
+                    rows = []
+                if row:
+                    first = first if rows else line
+                    rows.append(row)
+                line = reader.line_num + 1
+            if rows:
+                yield Batch(_columns(header, rows, source.name), first)
+        except csv.Error as error:
+            raise FormatError(
+                source.name, reader.line_num, f"this is no table ({error})", "repair the row"
+            ) from None
+
+    def write(
+        self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
+    ) -> None:
+        """Write a header and a row a candidate."""
+        columns = to_columns(candidates, gaps=True)
+        cells = [
+            list(map(shortest, c)) if isinstance(c, np.ndarray) else c for c in columns.values()
+        ]
+        with writing(path) as file:
+            text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+            writer = csv.writer(text, delimiter=self.delimiter, lineterminator="\n")
+            writer.writerow(columns)
+            for i in order:
+                writer.writerow([cell[i] for cell in cells])
+            text.flush()
+            text.detach()
+
+
+@FORMATS.register("tsv")
+class TsvFormat(CsvFormat):
+    """Values with tabs between them, a header and a row a candidate."""
+
+    suffixes = (".tsv",)
+    delimiter = "\t"
+
+
+@dataclass
+class _Cells:
+    """One column's cells as text."""
+
+    cells: tuple[str, ...]
+
+    def column(self, name: str) -> Column:
+        """Return numbers where all cells are, texts otherwise."""
+        if name in RESERVED or is_reference(name):
+            return list(self.cells)
+        values = _values(self.cells)
+        if values is not None:
+            return Numbers(values)
+        missing = np.array([not c.strip() for c in self.cells])
+        values = _values([c if c.strip() else "0" for c in self.cells])
+        if values is None:
+            values = _truths(self.cells)
+        if values is not None:
+            return Numbers(values, missing if missing.any() else None)
+        return [c if c.strip() else None for c in self.cells]
+
+
+def _values(cells: Sequence[str]) -> Floats | None:
+    """Return the numbers of cells, NaN and infinities among them; None if one is no number."""
+    whole = "".join(cells)
+    # NumPy also takes 1_0 and digits of other scripts.
+    if whole.isascii() and "_" not in whole:
+        with contextlib.suppress(ValueError):
+            return np.array(cells, np.float64)
+    values = np.empty(len(cells))
+    for k, cell in enumerate(cells):
+        values[k] = parse_slowly(cell.strip().encode())
+        if math.isnan(values[k]):
+            return None
+    return values
+
+
+def _truths(cells: Sequence[str]) -> Floats | None:
+    """Return 1 for true and 0 for false and nothing; None if a cell is anything else."""
+    known = {"true": 1.0, "false": 0.0, "": 0.0}
+    found = [known.get(cell.strip().lower()) for cell in cells]
+    return None if None in found else np.array(found, np.float64)
+
+
+def _columns(header: list[str], rows: list[list[str]], path: str) -> dict[str, Column]:
+    columns = {}
+    for k, cells in enumerate(zip(*rows, strict=True)):
+        if header[k]:
+            columns[header[k]] = _Cells(cells).column(header[k])
+        elif any(cell.strip() for cell in cells):  # a comma too many at the ends of lines is not
+            problem, remedy = f"column {k + 1} has no name", "name it, or leave out a frame's index"
+            raise FormatError(path, 1, problem, remedy)
+    return columns
+
+
+def _lines(source: Source) -> Iterator[str]:
+    number = 1
+    for block in source.blocks():
+        check_utf8(block, source.name, number)
+        number += block.count(b"\n")
+        # Lines end in LF, CR LF or CR, and in nothing else that Unicode has.
+        yield from io.StringIO(block.decode(), newline="")

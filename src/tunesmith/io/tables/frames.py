@@ -1,0 +1,236 @@
+"""Candidates that are in memory already: arrays and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tunesmith.arrays import Flags, Floats
+from tunesmith.data.candidates import CandidateSet, GroupId
+from tunesmith.data.columns import with_columns
+from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.collector import Collector
+from tunesmith.io.tables.arrow_types import EXACT
+from tunesmith.io.tables.base import (
+    REFERENCES,
+    RESERVED,
+    Batch,
+    Column,
+    Numbers,
+    add_batches,
+    group_id,
+    is_reference,
+    is_unicode,
+)
+from tunesmith.io.tokens import tokenize
+
+
+def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
+    """Make a set of a pandas or polars frame, an Arrow table or a mapping of columns.
+
+    Parameters
+    ----------
+    frame
+        A row a candidate: ``id`` and ``text``, ``reference`` (``reference_2`` ...) or lists
+        of texts called ``references``, and ``source`` where they are known, ``metrics.NAME``
+        for external scores; all other columns of numbers are features, without gaps.
+    columns
+        Columns that are metrics to tune for, not features: see ``column:NAME``.
+    """
+    if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
+        raise TunesmithError(f"a {type(frame).__name__} is no frame; give columns by their names")
+    names = list(getattr(frame, "column_names", None) or getattr(frame, "columns", frame))
+    twice = [name for k, name in enumerate(map(str, names)) if name in map(str, names[:k])]
+    if twice:
+        raise TunesmithError(f"frame: two columns are called '{twice[0]}'; rename one")
+    try:
+        given = {str(name): frame[name] for name in names}
+    except TypeError:  # such as a frame that is not computed yet
+        raise TunesmithError(
+            f"a {type(frame).__name__} gives no columns by their names; collect it first"
+        ) from None
+    held = {name: _column(name, values, "frame") for name, values in given.items()}
+    lengths = {name: _length(column) for name, column in held.items()}
+    for name, length in lengths.items():
+        if length != lengths[str(names[0])]:
+            problem = f"'{name}' has {length} rows and '{names[0]}' {lengths[str(names[0])]}"
+            raise TunesmithError(f"frame: {problem}; give all columns one length")
+    for name, column in held.items():
+        _check_gaps(name, column, "frame")
+    collector = Collector()
+    add_batches([Batch(held, 0)] if held else [], "frame", collector)
+    return with_columns(collector.finish(), columns)
+
+
+def from_arrays(
+    groups: Sequence[GroupId],
+    features: Mapping[str, Sequence[float]],
+    texts: Sequence[str] | None = None,
+    references: Mapping[GroupId, Sequence[str]] | None = None,
+    columns: Mapping[str, Sequence[float]] | None = None,
+) -> CandidateSet:
+    """Make a set of arrays with an entry a candidate.
+
+    Parameters
+    ----------
+    groups
+        The group of each candidate; candidates of a group need not stand together.
+    features
+        Numbers by feature name.
+    texts
+        The text of each candidate, if there are any.
+    references
+        The references of each group, if there are any.
+    columns
+        External scores by name, to tune for with ``column:NAME``.
+    """
+    by_name = {"features": features, "references": references, "columns": columns}
+    for what, given in by_name.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise TunesmithError(f"'{what}' is a {type(given).__name__}; give a dictionary")
+    held = {"id": _column("id", groups, "arrays")}
+    if texts is not None:
+        held["text"] = _column("text", texts, "arrays")
+    for prefix, several in (("features.", features), ("metrics.", columns or {})):
+        for name, values in several.items():
+            column = _column(f"{prefix}{name}", values, "arrays")
+            _check_gaps(f"{prefix}{name}", column, "arrays")
+            if not isinstance(column, Numbers) and len(column):
+                raise TunesmithError(f"'{name}' holds texts; give numbers")
+            held[f"{prefix}{name}"] = column
+    for name, column in held.items():
+        if _length(column) != _length(held["id"]):
+            shown = name.partition(".")[2] or name
+            raise TunesmithError(
+                f"'{shown}' has not one value for each candidate; check its length"
+            )
+    collector = Collector()
+    add_batches([Batch(held, 0)], "arrays", collector)
+    for group, lines in (references or {}).items():
+        clean = _checked_references(group, lines)
+        tokens = tokenize("\n".join([*clean, ""]).encode(), collector.vocabulary)
+        found = [tokens[r] for r in range(len(clean))]
+        collector.add_references(group_id(group), found, "references")
+    return collector.finish()
+
+
+def _checked_references(group: GroupId, lines: object) -> list[str]:
+    if isinstance(lines, str) or not isinstance(lines, Iterable):
+        raise TunesmithError(f"the references of group '{group}' are no list; give a list of texts")
+    found = list(lines)
+    if not found:
+        raise TunesmithError(f"group '{group}' has an empty list of references; give one at least")
+    for line in found:
+        if not isinstance(line, str) or "\0" in line or not is_unicode(line):
+            raise TunesmithError(f"a reference of group '{group}' is no valid text; give texts")
+    return [line.replace("\n", " ") for line in found]
+
+
+def _length(column: Column) -> int:
+    return len(column.values if isinstance(column, Numbers) else column)
+
+
+def _check_gaps(name: str, column: Column, where: str) -> None:
+    """Raise an error if a column of numbers, or one of nothing at all, has gaps."""
+    if name in RESERVED or is_reference(name):
+        return
+    if isinstance(column, Numbers):
+        gaps = np.zeros(0, np.int64) if column.missing is None else np.flatnonzero(column.missing)
+    else:
+        gaps = np.arange(len(column) if all(cell is None for cell in column) else 0)
+    if len(gaps):
+        problem, remedy = f"'{name}' is missing", "fill the gaps, with 0 if that is meant"
+        raise FormatError(where, int(gaps[0]), problem, remedy)
+
+
+def _column(name: str, values: Any, where: str) -> Column:
+    """Return one column, whoever holds it."""
+    array = _one_dimensional(name, values, where)
+    if name == REFERENCES:
+        return [_texts_of(cell) for cell in array.tolist()]
+    if array.dtype.kind in "fb" or (array.dtype.kind in "iu" and _is_small(array)):
+        return Numbers(array.astype(np.float64))
+    cells: list[Any] = array.tolist()
+    if all(type(cell) is str for cell in cells):
+        return cells
+    missing = np.array([_is_missing(cell) for cell in cells], np.bool_)
+    given = [cell for cell, gap in zip(cells, missing, strict=True) if not gap]
+    if given and all(isinstance(c, int | float | Decimal) for c in given):
+        if name == "id" and all(isinstance(c, int) for c in given):
+            return [None if gap else int(c) for c, gap in zip(cells, missing, strict=True)]
+        return Numbers(_exact(name, cells, missing, where), missing if missing.any() else None)
+    for row, cell in enumerate(cells):
+        if not missing[row] and isinstance(cell, list | tuple | dict | set | np.ndarray):
+            problem = f"a cell of '{name}' is a {type(cell).__name__}"
+            raise FormatError(where, row, problem, "give one number or text a row")
+    return [None if gap else str(c) for c, gap in zip(cells, missing, strict=True)]
+
+
+def _one_dimensional(name: str, given: Any, where: str) -> NDArray[Any]:
+    """Return values as an array, of objects where they are not all of one kind."""
+    values: Any = given
+    if hasattr(values, "to_pylist"):  # Arrow
+        values = values.to_pylist()
+    elif callable(getattr(values, "null_count", None)) and values.null_count():
+        values = values.to_list()  # polars, which would make floats of whole numbers
+    elif hasattr(values, "to_numpy"):  # pandas, polars
+        values = values.to_numpy()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TunesmithError(f"{where}: '{name}' is no column; give one value a row")
+    if not isinstance(values, np.ndarray):
+        return _from_list(list(values))
+    if values.ndim != 1:
+        raise TunesmithError(
+            f"{where}: '{name}' has {values.ndim} dimensions; give one number or text a row"
+        )
+    found: NDArray[Any] = values
+    return found
+
+
+def _is_small(whole: NDArray[Any]) -> bool:
+    return not len(whole) or (int(whole.min()) > -EXACT and int(whole.max()) < EXACT)
+
+
+def _from_list(cells: list[Any]) -> NDArray[Any]:
+    """Return an array of numbers where all cells are of one such type, or of objects."""
+    kinds = {type(cell) for cell in cells}
+    if kinds and kinds <= {bool, float, np.float64}:
+        return np.array(cells, np.float64)
+    array = np.empty(len(cells), object)
+    for k, cell in enumerate(cells):
+        array[k] = cell
+    return array
+
+
+def _exact(name: str, cells: list[Any], missing: Flags, where: str) -> Floats:
+    """Return numbers as they are; raise an error if a whole one would be rounded."""
+    values = np.zeros(len(cells))
+    for row in np.flatnonzero(~missing):
+        cell = cells[row]
+        whole = isinstance(cell, int)
+        try:
+            values[row] = float(cell)
+        except OverflowError:
+            values[row] = np.inf
+        if whole and (np.isinf(values[row]) or int(values[row]) != cell):
+            problem = f"'{name}' is {cell}, which has too many digits for a feature"
+            raise FormatError(where, int(row), problem, "round it")
+    return values
+
+
+def _texts_of(cell: Any) -> Any:
+    """Return a list of texts as one; what is none is an error of the reader's."""
+    if isinstance(cell, list | tuple | np.ndarray):
+        return list(cell)
+    return None if _is_missing(cell) else cell
+
+
+def _is_missing(value: object) -> bool:
+    """Tell whether a cell is None, NaN, or the NA or NaT of pandas."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | Decimal) and value != value  # noqa: PLR0124

@@ -1,0 +1,128 @@
+"""Parquet tables with a row a candidate; see :mod:`tunesmith.io.tables.base`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.errors import FormatError, MissingExtraError
+from tunesmith.io.collector import Collector
+from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.streams import RATIO_FROM, Source, writing
+from tunesmith.io.tables.arrow_types import (
+    are_whole,
+    arrow_columns,
+    check_schema,
+    first_line,
+    is_flat,
+    is_list_of_texts,
+    is_text,
+)
+from tunesmith.io.tables.base import REFERENCES, Batch, Room, add_batches, to_columns
+from tunesmith.io.tables.parquet_limits import Pages, pages_of
+
+#: Rows that are read at a time.
+ROWS = 1 << 16
+
+
+@FORMATS.register("parquet")
+class ParquetFormat(CandidateFormat):
+    """Parquet with a row a candidate."""
+
+    suffixes = (".parquet",)
+    holds = EVERYTHING
+
+    @staticmethod
+    def recognises(head: bytes) -> bool:
+        """Tell whether it begins as Parquet does."""
+        return head.startswith(b"PAR1")
+
+    def read(self, source: Source, collector: Collector) -> None:
+        """Add all rows to the collector."""
+        pa, _ = _libraries()
+        data = source.buffer()
+        try:
+            add_batches(_batches(data, source.name), source.name, collector)
+        except (pa.ArrowException, OSError, ValueError, LookupError) as error:
+            problem = f"the Parquet data are damaged ({first_line(error)})"
+            raise FormatError(source.name, None, problem, "write the file again") from None
+
+    def write(
+        self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
+    ) -> None:
+        """Write a row a candidate."""
+        pa, parquet = _libraries()
+        columns = to_columns(candidates, gaps=True)
+        if not are_whole(candidates.ids):  # each is read as what it looks like
+            columns["id"] = [str(i) for i in columns["id"]]
+        table = pa.table(columns).take(pa.array(order))
+        with writing(path) as file:
+            parquet.write_table(table, file)
+
+
+def _batches(data: memoryview, name: str) -> Iterator[Batch]:
+    pa, parquet = _libraries()
+    whole = pa.py_buffer(data)
+    metadata = parquet.read_metadata(pa.BufferReader(whole))
+    room = Room(name, len(data))
+    room.check_rows(metadata.num_rows, metadata.num_columns)
+    pages = pages_of(data)
+    room.check(sum(column.total for column in pages.values()))
+    # Entries of a dictionary stay what they are until their lengths are known.
+    numbered = [path for path, column in pages.items() if column.has_dictionary and column.is_plain]
+    file = parquet.ParquetFile(pa.BufferReader(whole), read_dictionary=numbered)
+    schema = file.schema_arrow
+    check_schema(schema, name)
+    kinds = {field.name: field.type for field in schema}
+    wanted = [column for column, kind in kinds.items() if is_flat(kind)]
+    if is_list_of_texts(kinds.get(REFERENCES, pa.null())):
+        wanted.append(REFERENCES)
+        held = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
+        room.check(8 * sum(held))
+    row = 1
+    few = file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
+    for batch in _joined(few, pa):
+        found = arrow_columns(batch, room, row).columns
+        cells = {key: found.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()}
+        yield Batch(cells, row)
+        row += batch.num_rows
+
+
+def _joined(batches: Iterator[Any], pa: Any) -> Iterator[Any]:
+    """Join small batches, as long as they take little room."""
+    held: list[Any] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= ROWS or size >= RATIO_FROM:
+            yield pa.concat_batches(held) if len(held) > 1 else batch
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.concat_batches(held)
+
+
+def _rows_at_once(pages: dict[str, Pages], kinds: dict[str, Any]) -> int:
+    """Return how many rows are sure to have room.
+
+    A text may be made of the one before it, or be an entry of a dictionary, and so be as long
+    as a page without taking any room in the file.
+    """
+    long = [
+        column.largest
+        for path, column in pages.items()
+        if not column.is_plain or (column.has_dictionary and path in kinds and is_text(kinds[path]))
+    ]
+    return max(1, min(ROWS, RATIO_FROM // max(long, default=1)))
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError("the Parquet format", "formats") from None
+    return pa, parquet

@@ -1,1 +1,0 @@
-"""What is maximised beside the metric alone."""

@@ -1,0 +1,172 @@
+"""One map over workers elsewhere: pieces given out in order, done again where one is lost."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tunesmith.errors import TunesmithError
+from tunesmith.parallel.remote.slots import STRIKES, Request
+from tunesmith.parallel.remote.worker import Outcome, Task, Work
+
+if TYPE_CHECKING:
+    from tunesmith.parallel.remote.engine import RemoteEngine
+
+#: Messages that each worker has at least, if there are so many pieces: some take longer.
+LEAST = 4
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Pieces that a worker was given together, where and when."""
+
+    seat: int
+    pieces: list[int]
+    begun: float
+
+
+class RemoteMap:
+    """The state of one map.
+
+    An error ends it as it would end a loop: pieces before the one that failed are still done, and
+    the error of the first that fails is raised, whoever is faster.
+    """
+
+    def __init__(
+        self,
+        engine: RemoteEngine,
+        work: Callable[..., Any],
+        data: Any,
+        pieces: Sequence[Any],
+        common: tuple[Any, ...],
+        made: MutableMapping[int, Any] | None = None,
+    ) -> None:
+        self.warned: set[tuple[type[Warning], str]] = set()
+        self._engine = engine
+        self._pieces = pieces
+        form, numbers = engine._shelf.form(data)
+        self._task = engine._shelf.put(Task(work, form, common))
+        self._numbers = (*numbers, self._task)
+        self._to_do = deque(range(len(pieces)))
+        self._open = set(range(len(pieces)))  # not yet answered, and wanted
+        self._results: list[Any] = [None] * len(pieces)
+        self._made = {} if made is None else made
+        self._strikes: Counter[int] = Counter()
+        self._failed: tuple[int, BaseException] | None = None
+        self._runs: dict[Request, _Run] = {}
+        self._longest = max(1, len(pieces) // (LEAST * engine.workers))
+        self._size = 1
+
+    def results(self) -> list[Any]:
+        """Return what comes of all pieces, in their order."""
+        try:
+            while self._open:
+                self._give()
+                if self._open:
+                    self._engine._pump()
+        finally:
+            self._finish()
+        if self._failed is not None:
+            raise self._failed[1]
+        return self._results
+
+    def _give(self) -> None:
+        """Give pieces to workers that have none of this map."""
+        engine = self._engine
+        busy = {run.seat for run in self._runs.values()}
+        for number in range(min(engine.workers, len(self._pieces))):
+            seat = engine._seat(number)
+            if seat.is_ready and number not in busy and self._to_do:
+                run = _Run(number, self._next(), time.monotonic())
+                pieces = tuple(self._pieces[k] for k in run.pieces)
+                request = Request(Work(self._task, pieces), self._numbers, self, run.pieces[0])
+                self._runs[request] = run
+                engine._assign(seat, request)
+
+    def _next(self) -> list[int]:
+        """Return the next pieces; one that may have ended a worker comes alone."""
+        pieces = [self._to_do.popleft()]
+        while self._to_do and len(pieces) < self._size:
+            if self._strikes[pieces[-1]] or self._strikes[self._to_do[0]]:
+                break
+            pieces.append(self._to_do.popleft())
+        return pieces
+
+    def answered(self, request: Request, outcome: Outcome) -> None:
+        """Keep results."""
+        run = self._runs.pop(request)
+        results = outcome.value if isinstance(outcome.value, list) else []
+        seconds = (time.monotonic() - run.begun) / max(1, len(results))
+        fitting = int(self._engine.worthwhile / max(seconds, 1e-9))
+        self._size = min(self._longest, max(1, fitting))
+        for piece, result in zip(run.pieces, results, strict=False):
+            if piece in self._open:
+                self._results[piece] = self._made[piece] = result
+                self._open.discard(piece)
+        if outcome.error is None:
+            self._again(run.pieces)
+            return
+        failed = run.pieces[min(len(results), len(run.pieces) - 1)]
+        if failed in self._open:
+            self._fail(failed, outcome.error.again())
+
+    def lost(self, request: Request, why: str, is_begun: bool) -> None:
+        """Have pieces done again, unless one is what ends workers."""
+        run = self._runs.pop(request)
+        for piece in run.pieces:
+            self._strikes[piece] += is_begun
+        first = run.pieces[0]
+        if len(run.pieces) == 1 and self._strikes[first] >= STRIKES and first in self._open:
+            text = (
+                f"piece {first + 1} of {len(self._pieces)} ended {STRIKES} workers ({why}); give "
+                "each more memory or time (fewer workers, a longer timeout), or work in threads"
+            )
+            self._fail(first, TunesmithError(text))
+        else:
+            self._again(run.pieces)
+
+    def _again(self, pieces: list[int]) -> None:
+        """Have those pieces done that are not."""
+        left = self._open.intersection(pieces)
+        if left:
+            self._to_do = deque(sorted([*self._to_do, *left]))
+
+    def _fail(self, piece: int, error: BaseException) -> None:
+        self._failed = (piece, error)
+        self._open = {k for k in self._open if k < piece}
+        self._to_do = deque(k for k in self._to_do if k < piece)
+
+    def _finish(self) -> None:
+        """Leave nothing of this map behind; what is still being done is answered to nobody."""
+        nobody = _Nobody()
+        for request, run in self._runs.items():
+            seat = self._engine._seats[run.seat]
+            request.client = nobody
+            if request in seat.waiting:
+                seat.waiting.remove(request)
+            elif seat.link is not None:
+                seat.link.skip(self._task)
+        self._engine._drop(self._task)
+
+
+class _All(set[Any]):
+    """A set that has everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+class _Nobody:
+    """Who no longer wants an answer."""
+
+    def __init__(self) -> None:
+        self.warned: set[tuple[type[Warning], str]] = _All()  # nor wants to be warned
+
+    def answered(self, request: Request, outcome: Outcome) -> None:
+        """Ignore it."""
+
+    def lost(self, request: Request, why: str, is_begun: bool) -> None:
+        """Ignore it."""

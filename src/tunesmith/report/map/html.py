@@ -1,0 +1,101 @@
+"""Maps as interactive pages, by plotly; a page is one file and needs no network."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.report.map.map import MetricMap
+from tunesmith.report.map.words import scale, scale_title, starred, summary, title
+from tunesmith.report.surface.html import PAGE, require
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HEIGHT = 720
+CAPTION = (
+    "Every row of pixels is one exact line through the weights: its colours are the mean score "
+    "from one end of a pixel to the other, and no score on the line is left out. The pointer "
+    "shows the lowest and the highest of a pixel too. Drag to zoom, double-click to go back."
+)
+CURRENT_STYLE = {"symbol": "circle-open", "size": 14, "color": "black", "line": {"width": 3}}
+STAR_STYLE = {
+    "symbol": "star",
+    "size": 18,
+    "color": "#D55E00",
+    "line": {"color": "white", "width": 1.5},
+}
+
+
+def page(found: MetricMap) -> str:
+    """Return the page: the numbers, and the map."""
+    drawn = build(found).to_html(
+        full_html=False,
+        include_plotlyjs=True,
+        div_id="map",
+        config={"displaylogo": False, "responsive": True},
+    )
+    return PAGE.format(
+        title=html.escape(title(found)),
+        summary=html.escape("\n".join(summary(found)[1:])),
+        figure=drawn,
+        caption=CAPTION,
+    )
+
+
+def build(found: MetricMap) -> Figure:
+    """Return plotly's figure."""
+    require()
+    from plotly.graph_objects import Figure, Heatmap, Scatter
+
+    low, high = scale(found)
+    columns = found.columns
+    figure = Figure()
+    figure.add_trace(
+        Heatmap(
+            x=0.5 * (columns[1:] + columns[:-1]),
+            y=found.rows,
+            z=_short(found.mean),
+            customdata=np.stack([_short(found.low), _short(found.high)], axis=-1),
+            zmin=low,
+            zmax=high,
+            colorscale="Viridis" if found.higher_is_better else "Viridis_r",
+            colorbar={"title": {"text": html.escape(scale_title(found)), "side": "right"}},
+            hovertemplate="(%{x:.5~g}, %{y:.5~g})<br>mean %{z:.4f}<br>"
+            "%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
+        )
+    )
+    mark, what = starred(found)
+    marks = [(found.current, "current weights", CURRENT_STYLE), (mark, what, STAR_STYLE)]
+    for held, name, style in marks:
+        if found.holds(held):
+            figure.add_trace(
+                Scatter(
+                    x=[held.x],
+                    y=[held.y],
+                    mode="markers",
+                    name=name,
+                    marker=style,
+                    hovertemplate=f"{name}<br>(%{{x:.8~g}}, %{{y:.8~g}})<br>"
+                    f"{held.score:.4f}<extra></extra>",
+                )
+            )
+    axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
+    names = [html.escape(name) for name in found.features]
+    figure.update_xaxes(title_text=f"weight of {names[0]}", range=list(found.window[0]), **axis)
+    figure.update_yaxes(title_text=f"weight of {names[1]}", range=list(found.window[1]), **axis)
+    figure.update_layout(
+        height=HEIGHT,
+        template="plotly_white",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        margin={"t": 50, "b": 60, "l": 80, "r": 20},
+    )
+    return figure
+
+
+def _short(scores: Floats) -> Floats:
+    """Leave out digits that nobody sees: they are most of a page's size."""
+    return np.round(scores, 5)

@@ -1,0 +1,4 @@
+"""The pictures of a page as files.
+
+``figures`` is the door.
+"""

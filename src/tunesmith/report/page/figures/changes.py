@@ -1,0 +1,111 @@
+"""Pictures of what PRO learnt from, and of the sentences that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tunesmith.report.page.figures.words import shown
+from tunesmith.report.page.view import PairRound, Sentences
+from tunesmith.report.surface.panels import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Inches.
+PAIRS_SIZE = (9.6, 4.2)
+BETTER, WORSE, SAME = COLOURS[0], COLOURS[1], "#cccccc"
+#: Rounds that are named along an axis.
+MOST_NAMES = 14
+
+
+def noted(rounds: Sequence[PairRound]) -> list[str]:
+    """Return what is known of positives and negatives; nothing where there was no pair."""
+    sides = [side for one in rounds for side in (one.positive, one.negative)]
+    return [key for key in ("length", "score") if any(s.get(key) is not None for s in sides)]
+
+
+def pairs(figure: Figure, rounds: Sequence[PairRound]) -> None:
+    """Draw lengths and scores of positives and negatives by round."""
+    what = noted(rounds)
+    panels = figure.subplots(1, len(what), squeeze=False)[0]
+    called = {"length": "words, on average", "score": "score of a sentence, on average"}
+    for axes, key in zip(panels, what, strict=True):
+        _line(axes, [one.positive.get(key) for one in rounds], "o", BETTER, "positives")
+        _line(axes, [one.negative.get(key) for one in rounds], "s", WORSE, "negatives")
+        if key == "length":
+            references = [one.reference_length for one in rounds]
+            _line(axes, references, "_", "#444444", "references")
+        axes.set_title(key, loc="left", fontsize=12)
+        axes.set_ylabel(called[key])
+        step = -(-len(rounds) // MOST_NAMES)
+        places = list(range(0, len(rounds), step))
+        axes.set_xticks(places, [shown(rounds[k].name, 12) for k in places])
+        axes.set_xlim(-0.6, len(rounds) - 0.4)
+        axes.set_xlabel("round")
+        axes.grid(alpha=0.25)
+        axes.margins(y=0.15)
+        axes.ticklabel_format(axis="y", useOffset=False)
+    handles, names = panels[0].get_legend_handles_labels()
+    kept = [one.kept for one in rounds if one.kept is not None]
+    total = f": {sum(kept):,} pairs in all" if kept else ""
+    figure.suptitle(f"what PRO learnt from{total}", x=0.01, ha="left", fontsize=12)
+    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+
+
+def _line(axes: Axes, values: Sequence[float | None], marker: str, colour: str, name: str) -> None:
+    known = [(k, value) for k, value in enumerate(values) if value is not None]
+    if known:
+        size = 12 if marker == "_" else 6
+        axes.plot(
+            *zip(*known, strict=True), label=name, marker=marker, color=colour, markersize=size
+        )
+
+
+def sentences_size(sets: Sequence[Sentences]) -> tuple[float, float]:
+    """Return the size of the picture of sentences."""
+    return 9.6, 0.9 + 3.1 * len(sets)
+
+
+def sentences(figure: Figure, sets: Sequence[Sentences], metric: str) -> None:
+    """Draw how many sentences changed, and what the greatest changes were worth."""
+    panels = figure.subplots(len(sets), 2, squeeze=False, width_ratios=(1, 2))
+    for (counts, changes), one in zip(panels, sets, strict=True):
+        _counts(counts, one)
+        _influences(changes, one, metric)
+
+
+def _counts(axes: Axes, one: Sentences) -> None:
+    rest = one.changed - one.better - one.worse
+    bars = {
+        "better": (one.better, BETTER),
+        "worse": (one.worse, WORSE),
+        "changed,\nworth the same": (rest, SAME),
+        "unchanged": (one.sentences - one.changed, SAME),
+    }
+    values = [count for count, _ in bars.values()]
+    drawn = axes.barh(list(bars), values, color=[colour for _, colour in bars.values()])
+    axes.bar_label(drawn, [f" {value:,}" for value in values], fontsize=9)
+    plural = "" if one.sentences == 1 else "s"
+    title = f"{shown(one.which)}: {one.sentences:,} sentence{plural}"
+    axes.set_title(title, loc="left", fontsize=12)
+    axes.invert_yaxis()
+    axes.margins(x=0.2)
+    axes.locator_params(axis="x", nbins=4, integer=True)
+
+
+def _influences(axes: Axes, one: Sentences, metric: str) -> None:
+    worth = np.sort([sentence.influence for sentence in one.shown])[::-1]
+    places = np.arange(len(worth))
+    axes.bar(places, worth, width=0.9, color=np.where(worth >= 0.0, BETTER, WORSE).tolist())
+    axes.axhline(0.0, color="#444444", linewidth=0.8)
+    several = f"what the {len(worth):,} greatest changes were worth"
+    title = {0: "nothing changed", 1: "what the change was worth"}.get(len(worth), several)
+    axes.set_title(title, loc="left", fontsize=12)
+    axes.set_ylabel(f"{shown(metric)} of the set")
+    axes.set_xlabel("sentences, from the best change to the worst")
+    axes.set_xticks([])
+    axes.grid(alpha=0.25, axis="y")

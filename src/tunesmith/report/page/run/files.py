@@ -1,0 +1,246 @@
+"""The sets of a run, read again from the files that it was made from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, cast
+
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.columns import with_columns
+from tunesmith.data.forests import Forests
+from tunesmith.data.weights import Weights
+from tunesmith.errors import TunesmithError
+from tunesmith.inference.asking import all_of, winners
+from tunesmith.inference.forests.lists import kbest_lists, merged
+from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
+from tunesmith.io.forests.read import read_forests
+from tunesmith.io.read import read
+from tunesmith.metrics.base import Metric
+from tunesmith.report.page.run.record import RunSet, Which
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.fitting import guards
+
+#: The sets, as sentences call them.
+CALLED = cast("dict[Which, str]", guards.CALLED)
+#: Derivations of a forest that are shown, under the weights before and after.
+DERIVATIONS = 50
+#: Scores that differ by less, relative to them, are the same.
+TOLERANCE = 1e-6
+PRUNINGS: dict[str, Callable[..., Forests]] = {
+    "posterior": prune_posterior,
+    "beam": prune_beam,
+    "density": prune_density,
+}
+
+
+@dataclass(frozen=True)
+class SetFiles:
+    """The files of a set, as a user names them."""
+
+    candidates: tuple[str, ...] = ()
+    forests: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    scores: tuple[str, ...] = ()
+    source: str | None = None
+    format: str | None = None
+
+    def over(self, named: Mapping[str, Any]) -> SetFiles:
+        """Return the files that a result names, those given here taking their place."""
+        found: dict[str, Any] = {}
+        for one in fields(self):
+            own, told = getattr(self, one.name), named.get(one.name)
+            found[one.name] = own or (tuple(told) if isinstance(told, list) else told or own)
+        if self.candidates or self.forests:
+            found |= {"candidates": self.candidates, "forests": self.forests}
+            found |= {"scores": self.scores, "format": self.format}
+        return SetFiles(**found)
+
+    @property
+    def paths(self) -> Iterator[str]:
+        """All files that are read for a set of lists or forests."""
+        yield from (*self.candidates, *self.forests, *self.references)
+        yield from (text.partition("=")[2] for text in self.scores)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user gives where a run's own files are not found, or are not named.
+
+    Attributes
+    ----------
+    tune, dev, test
+        Files of the sets.
+    metric
+        What was tuned for, with options. Needed for a class of a file of the user's own, which
+        is never run because a result names it.
+    """
+
+    tune: SetFiles = field(default_factory=SetFiles)
+    dev: SetFiles = field(default_factory=SetFiles)
+    test: SetFiles = field(default_factory=SetFiles)
+    metric: str | None = None
+
+    def of(self, which: Which) -> SetFiles:
+        """Return the files of a set."""
+        found: SetFiles = getattr(self, which)
+        return found
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """Reads the sets that a result file names.
+
+    Attributes
+    ----------
+    result, folder
+        The result, and where its file is.
+    metric, metrics
+        What was tuned for, and all that was reported.
+    start, weights
+        Before and after.
+    given
+        What a user gives.
+    """
+
+    result: Mapping[str, Any]
+    folder: Path
+    metric: Metric
+    metrics: Sequence[Metric]
+    start: Weights
+    weights: Weights
+    given: Given
+
+    def sets(self) -> tuple[dict[Which, RunSet], list[str]]:
+        """Return the sets that can be read, and why others cannot."""
+        found: dict[Which, RunSet] = {}
+        missing: list[str] = []
+        inputs = self.result.get("inputs") or {}
+        for which, called in CALLED.items():
+            named = inputs.get(which) or {}
+            files = self.given.of(which).over(named)
+            is_there = which == "tune" or self.result.get(which) is not None
+            if not is_there and not any(files.paths):
+                continue
+            try:
+                found[which] = self._set(which, files)
+                missing += self._doubts(which, found[which])
+            except TunesmithError as error:
+                missing.append(f"The {called} is not shown: {error}.")
+        return found, missing
+
+    def _set(self, which: Which, files: SetFiles) -> RunSet:
+        option = "" if which == "tune" else f"{which}-"
+        if not files.candidates and not files.forests:
+            raise TunesmithError(
+                f"the result does not say what it was read from; give --{option}candidates"
+            )
+        is_given = bool(self.given.of(which).candidates or self.given.of(which).forests)
+        files = self._found(files, f"--{option}")
+        tuning = self._read(which, files)
+        if not is_given:
+            self._check_unchanged(tuning.files, f"--{option}candidates")
+        return run_set(tuning, self.start, self.weights)
+
+    def _found(self, files: SetFiles, option: str) -> SetFiles:
+        """Return the files with the paths at which they are."""
+
+        def at(path: str, what: str) -> str:
+            if path == "-":
+                raise TunesmithError(f"it came from standard input; give {option}{what}")
+            for place in places(self.folder, path):
+                if os.path.exists(place):  # False, too, for what no name can be
+                    return os.fspath(place)
+            raise TunesmithError(f"{path} is not there; give {option}{what}")
+
+        scores = (text.partition("=") for text in files.scores)
+        return replace(
+            files,
+            candidates=tuple(at(path, "candidates") for path in files.candidates),
+            forests=tuple(at(path, "forests") for path in files.forests),
+            references=tuple(at(path, "references") for path in files.references),
+            scores=tuple(f"{name}={at(path, 'scores')}" for name, _, path in scores),
+        )
+
+    def _read(self, which: Which, files: SetFiles) -> Tunable:
+        if files.forests:
+            forests = read_forests(files.forests, files.references, files.format)
+            prune = (self.result.get("inputs") or {}).get("prune")
+            if prune and which == "tune":
+                forests = _pruned(forests, prune, self.start)
+            return ForestTuning(forests, self.metric)
+        scores = dict(text.split("=", 1) for text in files.scores)
+        found = read(files.candidates, files.references, files.format, scores)
+        there = {*found.columns, *found.features.names}
+        columns = [name for one in self.metrics for name in one.columns if name in there]
+        return TuningSet(with_columns(found, columns), self.metric)
+
+    def _check_unchanged(self, files: Sequence[FileDigest], option: str) -> None:
+        """Raise an error if a file is not what it was when the run read it."""
+        known: dict[str, set[str]] = {}
+        for one in self.result.get("data") or ():
+            known.setdefault(os.path.basename(str(one.get("path"))), set()).add(one.get("sha256"))
+        for file in files:
+            before = known.get(os.path.basename(file.path))
+            if before is not None and file.sha256 not in before:
+                raise TunesmithError(
+                    f"{file.path} has changed since; have it as it was, or give {option}"
+                )
+
+    def _doubts(self, which: Which, held: RunSet) -> Iterator[str]:
+        """Say so if a set does not score as the run says."""
+        own = self.result if which == "tune" else (self.result.get(which) or {})
+        yield from doubts(which, held.lists.metric, held, own.get("score"))
+
+
+def places(folder: Path, path: str) -> Sequence[Path]:
+    """Return where a path of a result may lead: from here, from its folder, from that above it."""
+    # The parent of a relative folder may be that folder itself.
+    return [place / path for place in (Path(), folder, folder / os.pardir)]
+
+
+def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
+    """Prune forests as the run did."""
+    kind, _, value = prune.partition(":")
+    try:
+        return PRUNINGS[kind](forests, start.aligned(forests.names), float(value))
+    except (KeyError, ValueError):
+        raise TunesmithError(f"'{prune}' is no way to prune; mend the result") from None
+
+
+def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[str]:
+    """Say so if the output of a run does not score as the run says."""
+    try:
+        own = all_of(TuningSet(held.after, metric))
+    except TunesmithError:
+        return
+    if not isinstance(score, int | float):
+        return
+    if abs(own - score) > TOLERANCE * max(1.0, abs(score)):
+        yield (
+            f"The {CALLED[which]} scores {own:.4f} as it is read here, and {score:.4f} in the run: "
+            "give the same candidates, references and options of the metric."
+        )
+
+
+def run_set(tuning: Tunable, start: Weights, weights: Weights) -> RunSet:
+    """Return what weights choose from a set, before and after; of forests the best derivations."""
+    before, after = (winners(tuning, w.aligned(tuning.names)).candidates for w in (start, weights))
+    if isinstance(tuning, ForestTuning):
+        lists = forest_lists(tuning.forests, tuning.metric, start, weights)
+        return RunSet(lists, before, after, is_partial=True)
+    assert isinstance(tuning, TuningSet)
+    return RunSet(tuning, before, after)
+
+
+def forest_lists(forests: Forests, metric: Metric, start: Weights, weights: Weights) -> TuningSet:
+    """Return the best derivations of forests under the weights before and after, as one list."""
+    after, before = (
+        TuningSet(kbest_lists(forests, w.aligned(forests.names), DERIVATIONS), metric)
+        for w in (weights, start)
+    )
+    return merged(after, before)

@@ -1,0 +1,319 @@
+"""From the work directory of a loop to a record of the run, whether it has ended or goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tunesmith.data.weights import Weights
+from tunesmith.decoders.base import Sentence, check_decoded
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.loop.forests import ForestsSoFar
+from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.lists import Lists
+from tunesmith.loop.records import (
+    ABOUT,
+    CONFIGURATION,
+    LOCK,
+    SCHEMA,
+    TEXTS,
+    read_forest_rows,
+    read_lists,
+    read_record,
+)
+from tunesmith.loop.rounds import LoopRound, best_round, history_of_rounds
+from tunesmith.metrics.base import Metric
+from tunesmith.report.page.run.files import CALLED, Given, doubts, forest_lists
+from tunesmith.report.page.run.record import RunRecord, RunSet, Which
+from tunesmith.report.page.run.result import read_result
+from tunesmith.tasks.forests import ForestOptions
+from tunesmith.tuners.fitting.result import SCHEMA as RESULT_SCHEMA
+
+#: Makes a metric of its name, for a file, given by the user or not.
+MakeMetric = Callable[[str, str, bool], Metric]
+
+
+def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
+    """Read a work directory; nothing is written, and no lock is taken."""
+    run = _Folder.of(folder, given, make)
+    rounds = list(run.rounds())
+    result, is_ended = run.result(rounds)
+    held = is_held(folder)
+    is_running = held is True or (not is_ended and held is None)
+    if not is_ended and held is False:
+        run.missing.append(
+            "The run ended before its last round, and nobody seems to work on it: the same command "
+            "goes on from there."
+        )
+    try:
+        start, weights = (Weights.from_dict(result[key]) for key in ("start", "weights"))
+    except TunesmithError as error:
+        raise TunesmithError(f"{folder / 'result.json'}: {error}") from None
+    chosen = next((k for k, one in enumerate(result["rounds"]) if one.get("chosen")), None)
+    sets = {} if chosen is None else run.sets(result["rounds"], chosen, start, weights)
+    return RunRecord(
+        os.fspath(folder),
+        is_running,
+        result,
+        run.metric,
+        start,
+        weights,
+        sets,
+        tuple(run.missing),
+        is_ended,
+    )
+
+
+def is_held(folder: Path) -> bool | None:
+    """Tell whether a run holds the folder, as far as the system says it without being asked twice.
+
+    To try and take the lock would be in the way of a run that begins at that moment.
+    """
+    try:
+        number = (folder / LOCK).stat().st_ino
+        lines = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return None
+    held = [line.split()[-3] for line in lines if " FLOCK " in line and "->" not in line]
+    return any(place.rpartition(":")[2] == str(number) for place in held)
+
+
+@dataclass
+class _Folder:
+    """A work directory as it is read."""
+
+    path: Path
+    configuration: Mapping[str, Any]
+    about: Mapping[str, Any]
+    metric: Metric
+    given: Given
+    missing: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: Path, given: Given, make: MakeMetric) -> _Folder:
+        """Read what a run is about; raise an error if the folder is no run's."""
+        if not (path / CONFIGURATION).is_file():
+            raise UsageError(
+                f"{path}: this is no work directory of `tunesmith tune --decoder`; name one, or a "
+                "result file"
+            )
+        found = _unless_damaged(read_record, path / CONFIGURATION)
+        configuration = found.get("configuration")
+        if found.get("schema") != SCHEMA or not isinstance(configuration, dict):
+            raise UsageError(
+                f"{path / CONFIGURATION}: it was written by another version of tunesmith; make the "
+                "report with that version"
+            )
+        about: Mapping[str, Any] = {}
+        if (path / f"{ABOUT}.json").is_file():
+            about = _unless_damaged(read_record, path / f"{ABOUT}.json")
+        try:
+            signature = str(configuration["tuning"]["metric"])
+            configuration["decoding"]["start"]
+            if not all(isinstance(configuration[one], dict) for one in ("tuning", "decoding")):
+                raise TypeError("an object")
+            sets = configuration["decoding"]["sets"]
+            if not isinstance(sets, dict) or not all(isinstance(o, dict) for o in sets.values()):
+                raise TypeError("'sets'")
+        except (KeyError, TypeError) as error:
+            raise UsageError(
+                f"{path / CONFIGURATION}: it lacks {error}; name another work directory"
+            ) from None
+        metrics = about.get("metrics")
+        spec = metrics[0] if isinstance(metrics, list) and metrics else None
+        spec = given.metric or spec or about.get("metric") or signature.partition("|")[0]
+        metric = make(str(spec), os.fspath(path), given.metric is not None)
+        if metric.signature() != signature:
+            raise UsageError(
+                f"{path}: it was tuned for {signature}, not {metric.signature()}; give --metric "
+                "with the same options"
+            )
+        return cls(path, configuration, about, metric, given)
+
+    @property
+    def tuned_on(self) -> str:
+        """What was tuned on: ``lists``, ``forests``, ``live``."""
+        return str(self.configuration["decoding"].get("tune_on", "lists"))
+
+    def rounds(self) -> Iterator[LoopRound]:
+        """Yield the rounds that have been decoded; what comes after a damaged file is left out."""
+        number = 0
+        while (self.path / f"round-{number:02d}" / "scores.json").is_file():
+            try:
+                yield self._round(f"round-{number:02d}")
+            except TunesmithError as error:
+                self.missing.append(f"Rounds from {number} on are not shown: {error}.")
+                return
+            number += 1
+
+    def _round(self, name: str) -> LoopRound:
+        folder = self.path / name
+        kept, scores = (read_record(folder / f"{one}.json") for one in ("weights", "scores"))
+        tuned = read_record(folder / "tuned.json") if (folder / "tuned.json").is_file() else None
+        try:
+            found = LoopRound(Weights.from_dict(kept["weights"]), {}, **scores, tuned=tuned)
+            found.check(scores["outputs"])
+            found.entry(0, False)
+        except (KeyError, OverflowError, TypeError, ValueError, AttributeError) as error:
+            raise TunesmithError(f"{folder} lacks something ({error}); remove it") from None
+        return found
+
+    def result(self, rounds: Sequence[LoopRound]) -> tuple[dict[str, Any], bool]:
+        """Return the result, or what is known so far; and whether it is the end."""
+        path = self.path / "result.json"
+        if path.is_file():
+            try:
+                found = read_result(path)
+                plain = [one for one in found["rounds"] or () if isinstance(one["round"], int)]
+                if len(plain) >= len(rounds):
+                    return found, True
+            except (TunesmithError, KeyError) as error:
+                self.missing.append(f"The result is not shown: {error}.")
+        return self._so_far(rounds), False
+
+    def _so_far(self, rounds: Sequence[LoopRound]) -> dict[str, Any]:
+        """Return a result of the rounds that there are."""
+        start = self.configuration["decoding"]["start"]
+        chosen = self._best(rounds) if rounds else None
+        tuned = [one.tuned for one in rounds if one.tuned is not None]
+        found: dict[str, Any] = {
+            "schema": RESULT_SCHEMA,
+            "tuner": self.about.get("tuner", ""),
+            "metric": self.metric.name,
+            "signature": self.about.get("signature", ""),
+            "seed": self.configuration["tuning"].get("seed"),
+            "start": start,
+            "weights": start if chosen is None else dict(chosen.weights),
+            "rounds": [one.entry(k, one is chosen) for k, one in enumerate(rounds)],
+            "history": history_of_rounds(rounds),
+            "warnings": list(dict.fromkeys(w for one in tuned for w in one.get("warnings", ()))),
+            "certificate": None,
+            "path": None,
+            "others": [],
+            "dev": None,
+            "test": None,
+            "data": self.about.get("data", []),
+            "seconds": sum(one.decode_seconds for one in rounds)
+            + sum(one["loop_seconds"] for one in tuned),
+        }
+        if chosen is not None:
+            first = rounds[0].outputs
+            for which, scores in chosen.outputs.items():
+                own = {**scores, "initial_score": first[which]["score"]}
+                found |= own if which == "tune" else {which: own}
+        return found
+
+    def _best(self, rounds: Sequence[LoopRound]) -> LoopRound:
+        """Return the round that would be chosen if there were no more."""
+        final = self.about.get("final", "auto")
+        if final in {"last", "average"}:
+            return rounds[-1]
+        has_dev = "dev" in rounds[0].outputs
+        which = "dev" if has_dev and final in {"auto", "dev"} else "tune"
+        return best_round(rounds, which, self.metric)
+
+    def sets(
+        self, rounds: Sequence[Mapping[str, Any]], chosen: int, start: Weights, weights: Weights
+    ) -> dict[Which, RunSet]:
+        """Return the sets whose candidates can be read; rounds are as a result has them."""
+        found: dict[Which, RunSet] = {}
+        texts = self._texts()
+        last = sum(isinstance(one.get("round"), int) for one in rounds) - 1
+        names = [
+            f"round-{k:02d}" if isinstance(one.get("round"), int) else f"average-{last:02d}"
+            for k, one in enumerate(rounds)
+        ]
+        for which, called in CALLED.items():
+            if which not in self.configuration["decoding"]["sets"]:
+                continue
+            try:
+                inputs = self._inputs(which, texts)
+                found[which] = self._set(which, inputs, names, chosen, start, weights)
+                key = "score" if which == "tune" else f"{which}_score"
+                self.missing += doubts(which, self.metric, found[which], rounds[chosen].get(key))
+            except (TunesmithError, AttributeError, KeyError, TypeError, ValueError) as error:
+                self.missing.append(f"The {called} is not shown: {error}.")
+        return found
+
+    def _texts(self) -> Mapping[str, Any]:
+        path = self.path / f"{TEXTS}.json"
+        try:
+            return read_record(path) if path.is_file() else {}
+        except TunesmithError as error:
+            self.missing.append(f"Sentences and references are not shown: {error}.")
+            return {}
+
+    def _inputs(self, which: Which, texts: Mapping[str, Any]) -> Inputs:
+        """Return sentences and references: those that the run has kept, or that a user gives."""
+        expected = self.configuration["decoding"]["sets"][which].get("sha256")
+        own = self.given.of(which)
+        held = texts.get(which)
+        if isinstance(held, dict) and not own.references and not own.source:
+            try:
+                found = Inputs.from_dict(held)
+            except (KeyError, TypeError, ValueError):
+                raise TunesmithError(f"{TEXTS}.json lacks something; remove it") from None
+            if found.digest()["sha256"] == expected:
+                return found
+        option = "" if which == "tune" else f"{which}-"
+        if self.metric.needs_references and not own.references:
+            raise TunesmithError(
+                f"the run has kept no references of it, as older versions did not; give "
+                f"--{option}references"
+            )
+        are_forests = self.tuned_on == "forests" and which == "tune"
+        names = _ids(self.path / "round-00" / f"{which}.arrow", are_forests)
+        known = [Sentence(name, "") for name in names]
+        return Inputs.read(own.source, own.references, known)
+
+    def _set(
+        self,
+        which: Which,
+        inputs: Inputs,
+        names: Sequence[str],
+        chosen: int,
+        start: Weights,
+        weights: Weights,
+    ) -> RunSet:
+        """Put the decodings of all rounds together."""
+        paths = [self.path / name / f"{which}.arrow" for name in names]
+        if self.tuned_on == "forests" and which == "tune":
+            return self._forests(inputs, paths, chosen, start, weights)
+        columns = self.configuration["tuning"].get("columns") or ()
+        lists = Lists(inputs, self.metric, columns)
+        outputs = []
+        for path in paths:
+            decoded = read_lists(path)
+            check_decoded(decoded, inputs.sentences)
+            lists.add(decoded)
+            outputs.append(lists.output.candidates)
+        is_partial = self.tuned_on != "lists"
+        return RunSet(lists.merged, outputs[0], outputs[chosen], is_partial)
+
+    def _forests(
+        self, inputs: Inputs, paths: Sequence[Path], chosen: int, start: Weights, weights: Weights
+    ) -> RunSet:
+        so_far = ForestsSoFar(inputs, self.metric, ForestOptions())
+        outputs = []
+        for path in paths:
+            found = read_record(path.parent / "weights.json")
+            so_far.add(read_forest_rows(path), Weights.from_dict(found["weights"]))
+            outputs.append(so_far.output.candidates)
+        lists = forest_lists(so_far.merged.forests, self.metric, start, weights)
+        return RunSet(lists, outputs[0], outputs[chosen], is_partial=True)
+
+
+def _ids(path: Path, are_forests: bool) -> Sequence[int | str]:
+    """Return the names of the sentences of a decoding."""
+    return read_forest_rows(path).ids if are_forests else read_lists(path).ids
+
+
+def _unless_damaged(read: Callable[[Path], dict[str, Any]], path: Path) -> dict[str, Any]:
+    """Read a record without which there is no run to show."""
+    try:
+        return read(path)
+    except TunesmithError as error:
+        raise UsageError(f"{str(error).rpartition(';')[0]}; name another work directory") from None

@@ -1,0 +1,115 @@
+"""From a work directory or a result file to a record of the run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tunesmith.data.weights import Weights
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.io.weights.json import JsonWeights
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.registry import IN_FILE
+from tunesmith.report.page.run.files import FileReader, Given, SetFiles, places
+from tunesmith.report.page.run.folder import read_folder
+from tunesmith.report.page.run.record import RunRecord
+from tunesmith.report.page.run.result import read_result
+
+__all__ = ["Given", "SetFiles", "read_run"]
+
+
+def read_run(path: str | os.PathLike[str], given: Given | None = None) -> RunRecord:
+    """Read a run: what it came to, and the candidates that it chose from.
+
+    Nothing is written, and no lock is taken: a run that goes on is not disturbed.
+
+    Parameters
+    ----------
+    path
+        A work directory, or a result file as ``tunesmith tune --out`` writes it.
+    given
+        What to read where the run's own files are not found.
+
+    Returns
+    -------
+    RunRecord
+        What could not be read is missing from it, with the reason.
+    """
+    given = given or Given()
+    place = Path(path)
+    if place.is_dir():
+        return read_folder(place, given, made_metric)
+    found = read_result(place)
+    inputs = found.get("inputs") or {}
+    metric, *others = _metrics(place, found, given)
+    start, weights = _weights(place, found)
+    about = os.fspath(path), False, found, metric, start, weights
+    is_whole = not found.get("interrupted")
+    missing: list[str] = []
+    if found.get("rounds"):
+        record = _of_loop(place, found, given)
+        if record is not None:
+            return record
+        where = inputs.get("work_dir")
+        told = f"{where} is not there" if where else "the run kept no work directory"
+        if where:
+            told += ", or holds another run"
+        missing.append(
+            f"What the decoder gave is not shown: {told}; make the report of the work directory."
+        )
+        return RunRecord(*about, {}, tuple(missing), is_whole)
+    reader = FileReader(found, place.parent, metric, [metric, *others], start, weights, given)
+    sets, missing = reader.sets()
+    return RunRecord(*about, sets, tuple(missing), is_whole)
+
+
+def _weights(path: Path, found: Mapping[str, Any]) -> tuple[Weights, Weights]:
+    """Return the weights before and after; those of before have all names."""
+    start, weights = (
+        JsonWeights().read(json.dumps({"weights": found[key]}).encode(), os.fspath(path))
+        for key in ("start", "weights")
+    )
+    return start, weights
+
+
+def _metrics(path: Path, found: Mapping[str, Any], given: Given) -> list[Metric]:
+    """Return what was tuned for, and what was reported beside it as far as that is known."""
+    asked = (found.get("inputs") or {}).get("metrics") or [found["metric"]]
+    first = made_metric(given.metric or str(asked[0]), os.fspath(path), given.metric is not None)
+    if first.name != found["metric"]:
+        raise UsageError(f"{path}: it was tuned for {found['metric']}, not {first.name}; give that")
+    others = [spec for spec in asked[1:] if isinstance(spec, str) and not IN_FILE.match(spec)]
+    return [first, *(made_metric(spec, os.fspath(path), False) for spec in others)]
+
+
+def made_metric(spec: str, path: str, is_given: bool) -> Metric:
+    """Make a metric; a file that a result names is not run, one that the user names is."""
+    if not is_given and IN_FILE.match(spec):
+        raise UsageError(
+            f"{path}: it was tuned for a class of a file, which is not run unasked; give --metric "
+            f"{spec}"
+        )
+    try:
+        return METRICS.create(spec)
+    except TunesmithError as error:
+        if is_given:
+            raise
+        raise UsageError(f"{path}: {str(error).partition(';')[0]}; give --metric") from None
+
+
+def _of_loop(path: Path, found: Mapping[str, Any], given: Given) -> RunRecord | None:
+    """Return the record of the work directory of a loop's result, if it is there."""
+    where = (found.get("inputs") or {}).get("work_dir")
+    for place in places(path.parent, where) if isinstance(where, str) else ():
+        if not (place / "result.json").is_file():
+            continue
+        try:
+            own = read_result(place / "result.json")
+        except TunesmithError:
+            continue
+        if own["signature"] == found["signature"] and own["weights"] == found["weights"]:
+            return read_folder(place, given, made_metric)
+    return None

@@ -1,0 +1,101 @@
+"""A result file: read, and seen to be one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tunesmith.errors import FormatError
+from tunesmith.io import checked_json
+from tunesmith.tuners.fitting.result import SCHEMA
+
+#: What is needed of a result, or is what it should be if it is there.
+KINDS: dict[str, tuple[type, ...]] = {
+    "tuner": (str,),
+    "metric": (str,),
+    "signature": (str,),
+    "weights": (dict,),
+    "start": (dict,),
+    "score": (int, float),
+    "initial_score": (int, float),
+    "history": (list,),
+    "warnings": (list,),
+    "data": (list,),
+    "rounds": (list, type(None)),
+    "path": (list, type(None)),
+    "runs": (list, type(None)),
+    "others": (list,),
+    "dev": (dict, type(None)),
+    "test": (dict, type(None)),
+    "certificate": (dict, type(None)),
+    "inputs": (dict, type(None)),
+}
+NEEDED = ("tuner", "metric", "signature", "weights", "start", "score")
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a result file, and see that it is one."""
+    name = os.fspath(path)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        remedy = "name a work directory, or the .json of `tunesmith tune --out`"
+        raise FormatError(name, None, problem, remedy) from None
+    remedy = "name a work directory, or the .json that `tunesmith tune --out` writes"
+    try:
+        found = checked_json.loads(text)
+    except ValueError:
+        raise FormatError(name, None, "this is no result of a run", remedy) from None
+    schema = str(found.get("schema", "")) if isinstance(found, dict) else ""
+    if not schema.startswith("tunesmith.tune/"):
+        raise FormatError(name, None, "this is no result of a run", remedy)
+    if schema != SCHEMA:
+        problem = f"it is of a newer version of tunesmith ({schema})"
+        raise FormatError(name, None, problem, "make the report with that version")
+    check_result(found, name)
+    return dict(found)
+
+
+def check_result(found: Mapping[str, Any], name: str) -> None:
+    """Raise an error if a result does not have what a result has."""
+    remedy = "give the file as `tunesmith tune` wrote it"
+    for key in NEEDED:
+        if key not in found:
+            raise FormatError(name, None, f"it has no '{key}'", remedy)
+    for key, kinds in KINDS.items():
+        if key in found and (not isinstance(found[key], kinds) or isinstance(found[key], bool)):
+            raise FormatError(name, None, f"'{key}' is not what it should be", remedy)
+    for key in ("history", "data", "rounds", "path", "runs", "others"):
+        if not all(isinstance(one, dict) for one in found.get(key) or ()):
+            raise FormatError(name, None, f"'{key}' is not what it should be", remedy)
+    texts = [one.get(key) for one in found.get("data") or () for key in ("path", "sha256")]
+    if not _are_texts(texts):
+        raise FormatError(name, None, "'data' is not what it should be", remedy)
+    if not _are_inputs(found.get("inputs") or {}):
+        raise FormatError(name, None, "'inputs' is not what it should be", remedy)
+
+
+def _are_inputs(found: Mapping[str, Any]) -> bool:
+    """Tell whether it is what a result says of its inputs."""
+    return (
+        _are_texts(found.get("metrics") or ["bleu"])
+        and isinstance(found.get("prune") or "", str)
+        and isinstance(found.get("work_dir") or "", str)
+        and all(_are_files(found.get(which) or {}) for which in ("tune", "dev", "test"))
+    )
+
+
+def _are_files(found: Any) -> bool:
+    """Tell whether it is what a result says of the files of a set."""
+    if not isinstance(found, dict):
+        return False
+    lists = ("candidates", "forests", "references", "scores")
+    texts = (found.get(key) or "" for key in ("source", "format"))
+    return all(_are_texts(found.get(key) or []) for key in lists) and _are_texts(list(texts))
+
+
+def _are_texts(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)

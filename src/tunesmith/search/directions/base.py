@@ -1,0 +1,252 @@
+"""From line searches to an optimum: what all ways of choosing directions share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.sharing import share_out
+from tunesmith.metrics.base import Metric
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import end_if_unwanted, pieces_of
+from tunesmith.registry import Registry
+from tunesmith.search.line.penalised import Penalty, penalised_search
+from tunesmith.search.line.search import Step, search
+from tunesmith.search.line.smooth import Smoothing, smoothed_search
+from tunesmith.search.space.space import Space
+
+#: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
+TOLERANCE = 1e-9
+#: A round under a penalty that gains less than so many times that is the last one.
+WORTH_A_ROUND = 1000.0
+#: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
+#: if a direction finder does not ask whether a round was worth it.
+MOST_STEPS = 20
+#: Lines that are searched at once go to a worker in so many runs.
+RUNS = 16
+
+
+@dataclass
+class Climb:
+    """One way up from one starting point, with a record of it.
+
+    Attributes
+    ----------
+    hypotheses
+        What is climbed on.
+    spread : float64[D]
+        The size of each feature, for random directions; see ``Hypotheses.spread``.
+    rng
+        This climb's own randomness.
+    smoothing
+        How the objective along a line is smoothed; not at all by default.
+    tolerance
+        What a step must gain at least, in natural units.
+    penalty
+        What is taken off the gain; nothing without it. It does not go with smoothing.
+    ceiling
+        A gain that nothing exceeds: there is no need to go on where it is reached.
+    searches
+        Lines searched so far.
+    history
+        One entry per beginning and per step taken.
+    steps
+        Steps taken since the last beginning.
+    space
+        What the weights may be: what was given as ``within``, anything without it.
+    """
+
+    hypotheses: Hypotheses
+    spread: Floats
+    rng: np.random.Generator
+    within: InitVar[Space | None] = None
+    smoothing: Smoothing = field(default_factory=Smoothing)
+    tolerance: float = TOLERANCE
+    penalty: Penalty | None = None
+    ceiling: float = np.inf
+    searches: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    steps: int = 0
+    space: Space = field(init=False)
+    _valued: tuple[Point, float] | None = field(init=False, default=None)
+
+    def __post_init__(self, within: Space | None) -> None:
+        self.space = Space.free(self.hypotheses.names) if within is None else within
+
+    def begin(self, weights: Floats) -> Point:
+        """Evaluate where a way up begins."""
+        point = self.hypotheses.point(weights)
+        self.steps = 0
+        self._note(point, None, 0.0)
+        return point
+
+    def _note(self, point: Point, label: str | None, size: float, **more: float) -> None:
+        entry: dict[str, Any] = {"direction": label, "size": size, "gain": point.gain, **more}
+        if self.penalty is not None:
+            entry["penalty"] = self.penalty.value(point.weights)
+        self.history.append(entry | {"line_searches": self.searches})
+
+    def coordinates(self) -> list[Direction]:
+        """Return the direction of each variable: of each feature, if nothing is restricted."""
+        return self.space.coordinates()
+
+    def change(self) -> Floats:
+        """Draw a change of the weights [D]; each variable changes the scores by as much."""
+        return self.space.spread_out(self._draw())
+
+    def _draw(self) -> Floats:
+        drawn = self.rng.standard_normal(self.space.variables)
+        return drawn / self.space.sizes(self.spread)
+
+    def random_direction(self, point: Point | None = None) -> Direction:
+        """Draw a direction that changes the score by as much through each variable.
+
+        From a point on a limit of the space it leads away from that limit.
+        """
+        drawn = self._draw()
+        if point is not None:
+            drawn = self.space.inward(drawn, point.weights)
+        return self.space.direction(drawn, "random")
+
+    def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
+        """Search several lines through a point, on all cores."""
+        end_if_unwanted()
+        self.searches += len(directions)
+        about = self.space, self.smoothing, self.penalty
+        if len(directions) == 1:  # forests share out the search itself
+            return _searched(self.hypotheses, directions, point, *about)
+        runs = pieces_of(len(directions), None, RUNS, current_engine().workers)
+        pieces = [directions[run] for run in runs]
+        parts = share_out(self.hypotheses, _searched, pieces, point, *about)
+        return [step for part in parts for step in part]
+
+    def take(self, point: Point, direction: Direction, step: Step) -> Point:
+        """Move, unless the gain was rounding alone; the objective never falls.
+
+        A smoothed objective does not fall along the line of the step; the metric itself may.
+        """
+        if step.value <= step.here + self.tolerance:
+            return point
+        if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
+            return point
+        moved = self.hypotheses.move(point, direction, step.size)
+        weights = moved.weights
+        if step.zeros is not None:
+            weights[step.zeros] = 0.0
+        moved = replace(moved, weights=self.space.exact(weights))
+        if not self.smoothing and self.value(moved) <= self.value(point) + self.tolerance:
+            return point
+        self.steps += 1
+        more = {"smoothed": step.value} if self.smoothing else {}
+        self._note(moved, direction.label, step.size, **more)
+        return moved
+
+    def rescaled(self, point: Point, size: float) -> Point:
+        """Bring the largest weight to about a size, where the scale of all does not matter."""
+        now = float(np.abs(point.weights).max(initial=0.0))
+        pinned = self.space.pins_scale or not (self.penalty is None or self.penalty.scale_free)
+        if pinned or now == 0.0 or size == 0.0:
+            return point
+        doublings = int(np.rint(np.log2(size / now)))
+        return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
+
+    def eased(self, point: Point) -> Point:
+        """Search where the penalty falls most, and the size of all weights.
+
+        A penalty leads to the edges of the region in which no winner changes. They are oblique:
+        lines that do not know the penalty follow them by tiny steps, or end there.
+        """
+        if self.penalty is None:
+            return point
+        sizes = self.space.sizes(self.spread)
+        downhill = self.space.gathered(-self.penalty.gradient(point.weights))
+        downhill = self.space.feasible(downhill, point.weights, sizes)
+        point = self.along(point, self.space.direction(downhill, "penalty"))
+        if self.penalty.scale_free or self.space.pins_scale:
+            return point
+        return self.along(point, Direction.of(point.weights, "size"))
+
+    def along(self, point: Point, direction: Direction) -> Point:
+        """Search one line, and move if that gains."""
+        if len(direction.features) == 0:
+            return point
+        return self.take(point, direction, self.search(point, [direction])[0])
+
+    def at_top(self, point: Point, least: float = 0.0) -> bool:
+        """Tell whether no point can be better, by more than what is worth it."""
+        return self.penalty is None and point.gain >= self.ceiling - max(self.tolerance, least)
+
+    def gained(self, first: Point, point: Point) -> bool:
+        """Tell whether a round that led from one point to another was worth it.
+
+        On a smoothed objective a step that gains along its own line may lose along others,
+        and rounds could go in circles for ever; so the whole round must have gained. Under a
+        penalty rounds could go on for ever with less and less.
+        """
+        if point is first or (not self.smoothing and self.penalty is None):
+            return point is not first
+        least = self.tolerance if self.penalty is None else WORTH_A_ROUND * self.tolerance
+        before = self.value(first)
+        return self.value(point) > before + least
+
+    def value(self, point: Point) -> float:
+        """Return what climbs are compared by: the gain, one minus a penalty, or a smoothed one.
+
+        Smoothed, a point has another value on every line through it. The mean over the
+        lines of the variables is one number for all of them.
+        """
+        if self.penalty is not None:
+            return point.gain - self.penalty.value(point.weights)
+        if not self.smoothing:
+            return point.gain
+        if self._valued is None or self._valued[0] is not point:
+            here = [step.here for step in self.search(point, self.coordinates())]
+            self._valued = point, float(np.mean(here))
+        return self._valued[1]
+
+
+def _searched(
+    hypotheses: Hypotheses,
+    directions: Sequence[Direction],
+    point: Point,
+    space: Space,
+    smoothing: Smoothing,
+    penalty: Penalty | None,
+) -> list[Step]:
+    """Search some lines through a point."""
+    found = []
+    for direction in directions:
+        limits = space.limits(point.weights, direction)
+        if smoothing:
+            found.append(smoothed_search(hypotheses, point, direction, smoothing, limits))
+        elif penalty is not None:
+            found.append(penalised_search(hypotheses, point, direction, penalty, limits))
+        else:
+            found.append(search(hypotheses, point, direction, limits))
+    return found
+
+
+class Directions(ABC):
+    """How a climb chooses the lines that it searches."""
+
+    name: ClassVar[str]
+    #: Whether a climb costs so much that one start must do, unless the user asks for more.
+    is_costly: ClassVar[bool] = False
+
+    def check(self, metric: Metric) -> None:  # noqa: B027  (most need nothing)
+        """Raise an error if a metric lacks what the directions are found by."""
+
+    @abstractmethod
+    def climb(self, climb: Climb, point: Point) -> Point:
+        """Go up from a point until nothing is gained any more."""
+
+
+DIRECTIONS: Registry[Directions] = Registry(
+    "direction finder", "tunesmith.search.directions", "tunesmith.directions"
+)

@@ -1,0 +1,200 @@
+"""Directions from the gradient of the expected metric.
+
+Section 4 of Galley, Quirk, Cherry and Toutanova, "Regularized minimum error rate training"
+(EMNLP 2013). The metric itself is flat almost everywhere; the metric of the statistics that
+the distribution P ∝ exp(μ w·h) expects is smooth, and its gradient says where to search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Floats, inner
+from tunesmith.errors import UsageError
+from tunesmith.inference.hypotheses import Direction, Expectation, Point
+from tunesmith.metrics.base import Metric
+from tunesmith.registry import option
+from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
+from tunesmith.search.directions.standard import coordinate_round
+
+#: A line search that gains less makes the distribution sharper. The unit is the standard
+#: deviation of what a group's candidates are worth, which about 0.1 BLEU is: so it does not
+#: matter what unit the metric has.
+WORTH_A_SEARCH = 6e-4
+#: A step, a pass and a round that gain less are not worth it: with many features there is
+#: always some direction in which a few candidates change to a hair's advantage, and weights
+#: that follow all of them wander off.
+WORTH_A_STEP = 6e-5
+#: The system of equations is solved when this share of the gradient is left over.
+SOLVED = 0.02
+#: Gradients whose cosine is higher lead along the same line.
+SAME = 0.9999
+
+
+@DIRECTIONS.register("gradient")
+@dataclass(frozen=True)
+class Gradient(Directions):
+    """Search along the gradient of the expected metric (Galley et al. 2013).
+
+    The distribution begins flat and becomes sharper whenever a line search gains little; after
+    a whole pass that gains little one round of coordinate ascent is made, and the gradient has
+    another turn if that improved anything (footnote 8). μ is in units of the spread of the
+    model scores: P ∝ exp(μ w·h / σ), since what a fixed μ means depends on the weights' scale.
+
+    Where features are correlated, or of unlike sizes, the gradient leads far off the way to the
+    optimum. So the direction is that of a Newton step: the gradient is divided by the features'
+    covariance under the same distribution, with a few steps of the method of conjugate
+    gradients, two passes over the features each.
+    """
+
+    is_costly = True
+
+    steps: int = option(8, "conjugate gradient steps at most; 0 takes the gradient as it is")
+    first: float = option(0.01, "μ of the flattest distribution")
+    last: float = option(1000.0, "μ of the sharpest distribution")
+
+    def __post_init__(self) -> None:
+        if self.steps < 0:
+            raise UsageError(f"steps of gradient is {self.steps}; give 0 or more")
+        if not 0.0 < self.first <= self.last < np.inf:
+            raise UsageError(
+                f"first and last of gradient are {self.first:g} and {self.last:g}; give numbers "
+                "above 0, the smaller one first"
+            )
+
+    def check(self, metric: Metric) -> None:
+        """Raise an error if the metric has no gradient."""
+        metric.check_slope()
+
+    def climb(self, climb: Climb, point: Point) -> Point:
+        """Repeat passes and rounds of coordinate ascent until both gain little."""
+        (flat,) = climb.hypotheses.expected([point], [0.0])
+        unit = flat.worth * climb.hypotheses.groups
+        least = unit * WORTH_A_STEP
+        fruitless: set[float] = set()
+        while not climb.at_top(point, least):
+            moved = self._pass(climb, point, unit, fruitless)
+            if not _gain(climb, point, moved) > least:
+                moved = coordinate_round(climb, point)
+                if not _gain(climb, point, moved) > least:
+                    break
+                fruitless.clear()
+            point = moved
+        return point
+
+    def _pass(self, climb: Climb, point: Point, unit: float, fruitless: set[float]) -> Point:
+        """Go from the flattest to the sharpest distribution.
+
+        Those that led nowhere from where the way is now need not be tried again.
+        """
+        mu = self.first
+        size = float(np.abs(point.weights).max(initial=0.0)) or 1.0
+        tried: Floats | None = None  # the last gradient, from this point, that led nowhere
+        while mu <= self.last and not climb.at_top(point, unit * WORTH_A_STEP):
+            if mu in fruitless:
+                mu *= 2.0
+                continue
+            fruitless.add(mu)
+            # Where all scores are equal any scale will do.
+            spread = climb.hypotheses.deviation(point) or 1.0
+            (expected,) = climb.hypotheses.expected([point], [mu / spread])
+            gradient = self._scaled_gradient(climb, point, expected)
+            if gradient is None or (tried is not None and inner(gradient, tried) > SAME):
+                mu *= 2.0
+                continue
+            direction = self._direction(climb, point, expected, gradient)
+            (step,) = climb.search(point, [direction])
+            promised = step.value - step.here
+            worth_it = promised > unit * WORTH_A_STEP
+            moved = climb.take(point, direction, step) if worth_it else point
+            tried = gradient
+            if moved is not point:
+                # The best step along a gradient often dwarfs the weights.
+                point, tried = climb.rescaled(moved, size), None
+                fruitless.clear()
+            if tried is gradient or not promised > unit * WORTH_A_SEARCH:
+                mu *= 2.0
+        return point
+
+    def _scaled_gradient(self, climb: Climb, point: Point, expected: Expectation) -> Floats | None:
+        """Return the gradient of the objective by the variables, each in units of its size.
+
+        It has the length 1, or there is none. Far out a distribution is so sharp that its
+        gradient is too small, or one of weights so small that it is too large, for a number.
+        """
+        gradient = expected.gradient
+        if climb.penalty is not None:
+            gradient = gradient - climb.penalty.gradient(point.weights)
+            if climb.penalty.counts_weights and point.weights.any():
+                # All zeros would be lost at once; coordinate ascent takes up new features.
+                gradient = np.where(point.weights != 0.0, gradient, 0.0)
+        sizes = climb.space.sizes(climb.spread)
+        variables = climb.space.gathered(gradient) / sizes
+        return _unit(climb.space.feasible(variables, point.weights, sizes))
+
+    def _direction(
+        self, climb: Climb, point: Point, expected: Expectation, gradient: Floats
+    ) -> Direction:
+        sizes = climb.space.sizes(climb.spread)
+        moves = gradient != 0.0  # variables on a limit, or near to it, stay
+        # The curvature of the expected gain is μ² times third moments of features and worth.
+        scale = expected.sharpness**2 * expected.worth
+        bend = np.zeros(len(point.weights))
+        if climb.penalty is not None:
+            bend = climb.penalty.curvature(point.weights)
+
+        def curved(vector: Floats) -> Floats:
+            weights = climb.space.spread_out(vector / sizes)
+            found = scale * climb.hypotheses.covariance([expected], weights[None])[0]
+            image: Floats = moves * climb.space.gathered(found + bend * weights) / sizes
+            return image
+
+        solution = _solved(curved, gradient, self.steps)
+        found = _unit(climb.space.feasible(solution, point.weights, sizes))
+        # Of the weights' size, so that steps are numbers one can read.
+        variables = (gradient if found is None else found) / sizes
+        return climb.space.direction(variables / np.abs(variables).max(), "gradient")
+
+
+def _gain(climb: Climb, first: Point, point: Point) -> float:
+    """Return what a way from one point to another gained."""
+    if point is first:
+        return 0.0
+    before = climb.value(first)
+    return climb.value(point) - before
+
+
+def _solved(curved: Callable[[Floats], Floats], wanted: Floats, steps: int) -> Floats:
+    """Return about the vector that a symmetric matrix maps to a wanted one.
+
+    The method of conjugate gradients (Hestenes and Stiefel 1952); without steps, 0.
+    """
+    solution = np.zeros(len(wanted))
+    left, toward = wanted, wanted
+    square = inner(left, left)
+    enough = SOLVED**2 * square
+    for _ in range(steps):
+        image = curved(toward)
+        along = inner(toward, image)
+        if not along > 0.0:
+            break
+        solution = solution + square / along * toward
+        left = left - square / along * image
+        before, square = square, inner(left, left)
+        if square <= enough:
+            break
+        toward = left + square / before * toward
+    return solution
+
+
+def _unit(vector: Floats) -> Floats | None:
+    """Return a vector of length 1, None if there is no such direction."""
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < np.inf:
+        return None
+    scaled: Floats = vector / largest
+    unit: Floats = scaled / np.sqrt(inner(scaled, scaled))
+    return unit

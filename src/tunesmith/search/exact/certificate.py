@@ -1,0 +1,123 @@
+"""What exact searches are given and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tunesmith.arrays import Floats
+from tunesmith.interruption import is_asked
+from tunesmith.kernels.compiling import working_seconds
+from tunesmith.progress import progress
+from tunesmith.search.exact.problem import Problem
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a search stops with what it has.
+
+    Attributes
+    ----------
+    seconds, tests, megabytes
+        At most so much time, so many tested choices, so much memory for what is still open;
+        None is no limit.
+    begun
+        When the time began, by :func:`~tunesmith.kernels.compiling.working_seconds`.
+    """
+
+    seconds: float | None = None
+    tests: int | None = None
+    megabytes: float | None = None
+    begun: float = field(default_factory=working_seconds)
+
+    @property
+    def passed(self) -> float:
+        """Seconds since the beginning."""
+        return working_seconds() - self.begun
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left: none after an interruption, and infinite without a limit."""
+        if is_asked():
+            return 0.0
+        return float("inf") if self.seconds is None else self.seconds - self.passed
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best vector found, and what is known about all others.
+
+    Attributes
+    ----------
+    vector : float64[D]
+        Of length 1, for the points of the problem; None if none was found that counts.
+    loss
+        What it loses, in units of the problem; without a vector, more than any.
+    bound
+        No vector loses less, among those that count.
+    tested
+        Choices tested.
+    """
+
+    vector: Floats | None
+    loss: int
+    bound: int
+    tested: int
+
+    @property
+    def optimal(self) -> bool:
+        """Whether it is proven that no vector is better."""
+        return self.vector is not None and self.bound >= self.loss
+
+
+#: Scores that differ by less, relative to their size, are the same: losses are rounded.
+SAME = 1e-9
+
+#: Called with the least loss known, the bound and the number of tests so far.
+Tell = Callable[[int, int, int], None]
+
+
+def progress_of(problem: Problem) -> Tell:
+    """Return what tells whoever looks on how far a search is."""
+
+    def tell(loss: int, bound: int, tested: int) -> None:
+        best, limit = problem.score(loss), problem.score(min(bound, loss))
+        progress("searching", tested, None, f"best {best:.2f}, bound {limit:.2f}")
+
+    return tell
+
+
+def certificate(
+    problem: Problem, score: float, found: Found | None, seconds: float
+) -> dict[str, Any]:
+    """Return the JSON object that says how good weights of some score are.
+
+    The weights need not be the best found. If they score above all that count, because leads
+    below the tolerance decide, nothing is proven about them, and ``tie`` says so.
+
+    Parameters
+    ----------
+    score
+        What the weights reach, in the metric's unit.
+    found
+        What is known; None where there is nothing to choose.
+    """
+    sign = 1.0 if problem.metric.higher_is_better else -1.0
+    best, limit = sign * score, sign * problem.score(0 if found is None else found.bound)
+    least = SAME * max(1.0, abs(best))
+    reached = found is None or (
+        found.optimal and abs(best - sign * problem.score(found.loss)) <= least
+    )
+    known = {
+        "best": score,
+        "bound": score if reached else sign * max(best, limit),
+        "gap": 0.0 if reached else max(0.0, limit - best),
+        "optimal": reached,
+        "tested": 0 if found is None else found.tested,
+        "total": problem.total,
+        "seconds": seconds,
+    }
+    if not reached and best > limit + least:
+        known["tie"] = True
+    return known

@@ -1,0 +1,199 @@
+"""A good vector to begin with: line searches in random directions from many starts.
+
+What an exact search excludes, it excludes by comparison with the best vector known, so a good
+one at the start is worth many tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
+from tunesmith.kernels import kernel
+from tunesmith.kernels.sorting import argsort
+from tunesmith.parallel.local import map_pieces
+from tunesmith.search.exact.active_set import best_other, rival, scores_in
+from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.problem import Problem
+from tunesmith.search.line.search import NARROW
+
+#: Starts, and directions tried from each before it counts as an optimum.
+STARTS, PATIENCE = 12, 40
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """A vector of length 1 that wins clearly in every group, and what it loses."""
+
+    vector: Floats
+    loss: int
+
+
+@kernel
+def assess(
+    points: Floats,
+    start: Ints,
+    kin: Ints,
+    loss: Ints,
+    vector: Floats,
+    tolerance: float,
+    scores: Floats,
+    winners: Ints,
+) -> int:
+    """Return what a vector loses, and fill in who wins; -1 where nobody does clearly.
+
+    In a group without a clear winner the winner is -1: some other is behind by less than the
+    tolerance. If there is such a group, so is the loss.
+    """
+    square = 0.0
+    for d in range(vector.shape[0]):
+        square += vector[d] * vector[d]
+    need = tolerance * np.sqrt(square)
+    total, clear = 0, square > 0.0
+    for group in range(start.shape[0] - 1):
+        lo, many = start[group], start[group + 1] - start[group]
+        scores_in(points, start, group, vector, scores)
+        own = best_other(scores, many, -1)
+        ahead = True
+        if many > 1:
+            other = rival(scores, kin, lo, many, own)
+            ahead = other < 0 or scores[own] - scores[other] >= need
+        if ahead and square > 0.0:
+            winners[group] = lo + own
+            total += loss[lo + own]
+        else:
+            winners[group] = -1
+            clear = False
+    return total if clear else -1
+
+
+@kernel
+def improve(
+    points: Floats, start: Ints, loss: Ints, vector: Floats, directions: Floats, patience: int
+) -> int:
+    """Go up from a vector, changing it, along given directions; return what it then loses.
+
+    Each line is searched exactly. It ends when as many directions in a row as ``patience`` gain
+    nothing, or when there are none left.
+    """
+    size, many = vector.shape[0], loss.shape[0]
+    groups = np.arange(start.shape[0] - 1)
+    scores, slopes = np.empty(many), np.empty(many)
+    losses = loss.reshape(many, 1)
+    at = np.empty(many)
+    left, right = np.empty(many, np.int64), np.empty(many, np.int64)
+    total = np.zeros(1, np.int64)
+    all_scores(points, start, vector, scores)
+    winners = winners_of(scores, start)
+    now = 0
+    for group in groups:
+        now += loss[winners[group]]
+    failures = 0
+    for k in range(directions.shape[0]):
+        if failures >= patience or now == 0:
+            break
+        direction = directions[k]
+        all_scores(points, start, direction, slopes)
+        ends = extremes_of(slopes, start, groups)
+        total[0] = now
+        count = envelope(
+            slopes, scores, winners, start, groups, ends, losses, total, at, left, right
+        )
+        step, least = _best_step(at, left, right, count, loss, total[0], now)
+        failures += 1
+        if least >= now:
+            continue
+        failures = 0
+        length = 0.0
+        for d in range(size):
+            vector[d] += step * direction[d]
+            length += vector[d] * vector[d]
+        length = np.sqrt(length)
+        for d in range(size):
+            vector[d] /= length
+        all_scores(points, start, vector, scores)
+        winners = winners_of(scores, start)
+        now = 0
+        for group in groups:
+            now += loss[winners[group]]
+    return now
+
+
+@kernel
+def all_scores(points: Floats, start: Ints, vector: Floats, scores: Floats) -> None:
+    """Fill in the score of every point."""
+    for group in range(start.shape[0] - 1):
+        scores_in(points, start, group, vector, scores[start[group] : start[group + 1]])
+
+
+@kernel
+def _best_step(
+    at: Floats, left: Ints, right: Ints, count: int, loss: Ints, first: int, now: int
+) -> tuple[float, int]:
+    """Return the middle of the widest interval of least loss, and that loss."""
+    order = argsort(at[:count])
+    least, widest, step = now, 0.0, 0.0
+    total = first
+    for k in range(count + 1):
+        low = at[order[k - 1]] if k > 0 else min(at[order[0]] * 2.0, -2.0) if count else -1.0
+        high = at[order[k]] if k < count else max(low * 2.0, 2.0)
+        width = high - low
+        if total <= least and width > NARROW * max(abs(low), abs(high)):
+            # Far out intervals are wide without being better: what counts is their angle.
+            angle = np.arctan(high) - np.arctan(low)
+            if total < least or (least < now and angle > widest):
+                least, widest, step = total, angle, 0.5 * (low + high)
+        if k < count:
+            total += loss[right[order[k]]] - loss[left[order[k]]]
+    return step, least
+
+
+def incumbents(
+    problem: Problem,
+    tolerance: float,
+    rng: np.random.Generator,
+    first: Sequence[Floats] = (),
+    starts: int = STARTS,
+    limits: Limits | None = None,
+) -> list[Incumbent]:
+    """Return local optima that win clearly, the best first; none if none does.
+
+    Beside random vectors, ``first`` are begun from, and count themselves. With a limit on time
+    the later ones may not be begun from.
+    """
+    limits = limits or Limits()
+    begins = [*first, *rng.standard_normal((starts, problem.dimensions))]
+    tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
+
+    def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
+        return climbed(problem, tolerance, task[1], task[0]) if limits.left > 0 else []
+
+    found = [one for end in map_pieces(climb, tasks) for one in end]
+    return sorted(found + reassessed(problem, tolerance, first), key=lambda one: one.loss)
+
+
+def climbed(
+    problem: Problem, tolerance: float, rng: np.random.Generator, vector: Floats
+) -> list[Incumbent]:
+    """Go up from a vector; return where that ends, or nothing if it does not win clearly."""
+    directions = rng.standard_normal((25 * PATIENCE, problem.dimensions))
+    end = vector / (np.sqrt((vector**2).sum()) or 1.0)
+    improve(problem.points, problem.start, problem.loss, end, directions, PATIENCE)
+    return reassessed(problem, tolerance, [end])
+
+
+def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
+    """Return those of some vectors that win clearly, the best first."""
+    winners = np.empty(problem.size, np.int64)
+    scores = np.empty(int(np.diff(problem.start).max(initial=0)))
+    about = problem.points, problem.start, problem.kin, problem.loss
+    found = []
+    for vector in vectors:
+        lost = assess(*about, vector, tolerance, scores, winners)
+        if lost >= 0:
+            found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost)))
+    return sorted(found, key=lambda one: one.loss)

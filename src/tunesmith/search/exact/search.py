@@ -1,0 +1,113 @@
+"""The best vector, and a bound on all others, for any number of groups and within limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.parallel.local import map_pieces
+from tunesmith.search.exact.blocks import BlockBound
+from tunesmith.search.exact.certificate import Found, Limits, Tell
+from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.extreme import TOLERANCE
+from tunesmith.search.exact.incumbent import Incumbent, climbed, incumbents
+from tunesmith.search.exact.problem import Problem
+
+#: Up to so many groups one tree of cones is all there is.
+ONE_TREE = 24
+#: With more, blocks of so many are solved first, and take this share of the limits at most.
+BLOCK, SHARE = 16, 0.5
+#: With more groups than this a tree of all of them leads nowhere.
+NO_TREE = 96
+#: Vectors of blocks from which a way up on all groups is tried.
+BEST_OF_BLOCKS = 8
+
+
+def exact_search(
+    problem: Problem,
+    known: Sequence[Incumbent],
+    rng: np.random.Generator,
+    *,
+    tolerance: float = TOLERANCE,
+    towards: Floats | None = None,
+    cosine: float = -1.0,
+    limits: Limits | None = None,
+    tell: Tell | None = None,
+) -> Found:
+    """Find the vector that loses least, and what every vector loses at least.
+
+    Parameters
+    ----------
+    known
+        Vectors to begin with.
+    rng
+        For what is tried on the way. What is proven does not depend on it.
+    tolerance, towards, cosine
+        What counts as a win, and which vectors count: see ``Tester``.
+    tell
+        Called now and then.
+    """
+    limits = limits or Limits()
+    tell = tell or (lambda loss, bound, tested: None)
+    about = tolerance, towards, cosine
+    bound, tested = 0, 0
+    if problem.size > ONE_TREE:
+        blocks = BlockBound(problem, *about, known)
+
+        def say() -> None:
+            if known:
+                tell(min(one.loss for one in known), blocks.bound, blocks.tested)
+
+        blocks.run(_part(limits, SHARE), BLOCK, say)
+        if problem.size > NO_TREE:
+            blocks.run(limits, None, say)
+        bound, tested = blocks.bound, blocks.tested
+        known = [*known, *_spread_out(problem, tolerance, blocks, rng)]
+    tree = ConeSearch(problem, *about, known)
+    if problem.size <= NO_TREE and tree.to_beat > bound:
+        if limits.tests is not None:
+            limits = dataclasses.replace(limits, tests=limits.tests - tested)
+
+        def say_more() -> None:
+            if tree.best is not None:
+                tell(tree.best.loss, max(tree.bound, bound), tested + tree.tested)
+
+        tree.run(limits, say_more)
+    return Found(
+        None if tree.best is None else tree.best.vector,
+        tree.to_beat,
+        max(tree.bound, bound),
+        tested + tree.tested,
+    )
+
+
+def _part(limits: Limits, share: float) -> Limits:
+    """Return a share of what is left."""
+    return Limits(
+        None if limits.seconds is None else share * max(limits.left, 0.0),
+        None if limits.tests is None else int(share * limits.tests),
+        limits.megabytes,
+    )
+
+
+def _spread_out(
+    problem: Problem, tolerance: float, blocks: BlockBound, rng: np.random.Generator
+) -> list[Incumbent]:
+    """Go up from what is best for some blocks, among all groups."""
+    begins = blocks.best()[:BEST_OF_BLOCKS]
+    tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
+    ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0].vector), tasks)
+    return begins + [one for end in ends for one in end]
+
+
+def compile_kernels(problem: Problem, tolerance: float) -> None:
+    """Compile what a search needs, if it never was, on a problem that is solved at once.
+
+    It takes most of a minute, which would be gone from a limit on time.
+    """
+    few = problem.part(np.arange(min(problem.size, 2)))
+    known = incumbents(few, tolerance, np.random.default_rng(1), starts=1)
+    ConeSearch(few, tolerance, known=known).run(Limits(tests=4))

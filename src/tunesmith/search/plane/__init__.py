@@ -1,0 +1,4 @@
+"""Exact search over a plane, or over three weights.
+
+``search`` is the door.
+"""

@@ -1,0 +1,285 @@
+"""What weights may be: constants, ranges, equal ones, and groups that scale together.
+
+A weight is a factor times a variable: the variables are what a search changes. A weight of
+its own is a variable with factor 1; tied weights share one; the weights of a group share one
+whose factors are their starting weights; a fixed weight has none. So every restriction but
+the ranges holds by construction, and a range is a limit on the step along a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ints
+from tunesmith.inference.hypotheses import Direction
+from tunesmith.search.line.search import EVERYWHERE
+from tunesmith.search.space.constraints import Constraints
+
+#: A variable is near to a limit within this share of its range, and of the usual variable.
+NEAR = 0.05
+
+
+@dataclass(frozen=True)
+class Compound:
+    """A variable of several weights.
+
+    Attributes
+    ----------
+    variable
+        Its index.
+    features : int64[n]
+        Whose weights they are, ascending.
+    label
+        How a history names it.
+    """
+
+    variable: int
+    features: Ints
+    label: str
+
+
+@dataclass(frozen=True)
+class Space:
+    """The weights that a search may take.
+
+    Attributes
+    ----------
+    names
+        The D features.
+    owner : int64[D]
+        The variable of each weight, in the order of the features; -1 for a constant.
+    factor : float64[D]
+        What the variable is multiplied by; of a constant the weight itself.
+    low, high : float64[V]
+        The range of each variable: at both ends all its weights are within their ranges.
+    weight_low, weight_high : float64[D]
+        The range of each weight.
+    compounds
+        Variables of several weights.
+    """
+
+    names: tuple[str, ...]
+    owner: Ints
+    factor: Floats
+    low: Floats
+    high: Floats
+    weight_low: Floats
+    weight_high: Floats
+    compounds: tuple[Compound, ...] = ()
+
+    @classmethod
+    def free(cls, names: Sequence[str]) -> Space:
+        """Return the space in which every weight may be anything."""
+        size = len(names)
+        below, above = np.full(size, -np.inf), np.full(size, np.inf)
+        return cls(tuple(names), np.arange(size), np.ones(size), below, above, below, above)
+
+    @classmethod
+    def of(cls, names: Sequence[str], start: Floats, constraints: Constraints) -> Space:
+        """Hold restrictions against the features of some data.
+
+        Parameters
+        ----------
+        names
+            The features.
+        start : float64[D]
+            Starting weights, whose ratios the groups keep.
+        constraints
+            What a user asks for. A contradiction is a ``UsageError``.
+        """
+        if not constraints:
+            return cls.free(names)
+        from tunesmith.search.space.builder import Builder  # which makes spaces
+
+        return Builder(tuple(names), start, constraints).build()
+
+    @property
+    def variables(self) -> int:
+        """The number V of variables."""
+        return len(self.low)
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether nothing is restricted."""
+        return not self.is_bounded and not self.compounds and self.variables == len(self.names)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether any variable has a range."""
+        return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
+
+    @cached_property
+    def pins_scale(self) -> bool:
+        """Whether weights multiplied by a positive number may leave the space."""
+        limits = np.concatenate([self.weight_low, self.weight_high])
+        return bool((np.isfinite(limits) & (limits != 0.0)).any())
+
+    def constant(self, name: str) -> float | None:
+        """Return the only value that a weight may have, None if there are others."""
+        feature = self.names.index(name)
+        return float(self.factor[feature]) if self.owner[feature] < 0 else None
+
+    def coordinates(self) -> list[Direction]:
+        """Return the direction of each variable."""
+        _, first = np.unique(
+            np.where(self.owner < 0, self.variables, self.owner), return_index=True
+        )
+        found = [Direction.along(int(d), self.names[d]) for d in first[: self.variables]]
+        for compound in self.compounds:
+            moving = compound.features[self.factor[compound.features] != 0.0]
+            found[compound.variable] = Direction(moving, self.factor[moving], compound.label)
+        return found
+
+    def direction(self, values: Floats, label: str) -> Direction:
+        """Return the direction with given components along the variables [V]."""
+        return Direction.of(self.spread_out(values), label)
+
+    def spread_out(self, values: Floats) -> Floats:
+        """Turn changes of the variables [V] into changes of the weights [D]."""
+        if self.is_free:
+            return values
+        varies = self.owner >= 0
+        found = np.zeros(len(self.names))
+        found[varies] = self.factor[varies] * values[self.owner[varies]]
+        return found
+
+    def gathered(self, gradient: Floats) -> Floats:
+        """Turn a derivative by the weights [D] into one by the variables [V]."""
+        if self.is_free:
+            return gradient
+        varies = self.owner >= 0
+        parts = self.factor[varies] * gradient[varies]
+        found = np.zeros(self.variables)
+        np.add.at(found, self.owner[varies], parts)
+        return found
+
+    def feasible(self, values: Floats, weights: Floats, sizes: Floats) -> Floats:
+        """Take out of a direction [V] what soon leads beyond a limit.
+
+        A variable that is near to a limit would end the whole line there. Steps go to the middle
+        of an interval, so that it would come nearer and nearer and never be on it.
+
+        Parameters
+        ----------
+        values, weights : float64[V], float64[D]
+            The direction, and where it begins.
+        sizes : float64[V]
+            How much each variable varies the model scores.
+        """
+        if not self.is_bounded:
+            return values
+        now = self._variables(weights)
+        usual = np.sqrt(np.mean(np.square(now * sizes))) / sizes
+        near = NEAR * np.minimum(usual, self.high - self.low)
+        down, up = now <= self.low + near, now >= self.high - near
+        return np.where((down & (values < 0)) | (up & (values > 0)), 0.0, values)
+
+    def sizes(self, spread: Floats) -> Floats:
+        """Return how much each variable varies the model scores, from the features' spread.
+
+        Features that vary together are counted as if they did not.
+        """
+        if self.is_free:
+            return spread
+        found = np.empty(self.variables)
+        varies = self.owner >= 0
+        found[self.owner[varies]] = spread[varies]
+        for compound in self.compounds:
+            parts = self.factor[compound.features] * spread[compound.features]
+            found[compound.variable] = np.sqrt(np.square(parts).sum())
+        return found
+
+    def limits(self, weights: Floats, direction: Direction) -> tuple[float, float]:
+        """Return the least and the greatest step that no range forbids; 0 is between them."""
+        if not self.is_bounded:
+            return EVERYWHERE
+        at, slopes = direction.features, direction.values
+        with np.errstate(over="ignore"):
+            to_low = (self.weight_low[at] - weights[at]) / slopes
+            to_high = (self.weight_high[at] - weights[at]) / slopes
+        low, high = np.minimum(to_low, to_high).max(), np.maximum(to_low, to_high).min()
+        # Rounding may have put a weight beyond its limit by a bit.
+        return min(float(low), 0.0), max(float(high), 0.0)
+
+    def inward(self, values: Floats, weights: Floats) -> Floats:
+        """Turn a drawn direction [V] away from the limits on which the weights stand.
+
+        A single weight on its limit would otherwise forbid one half of the line, and two the
+        whole of it in half of the cases.
+        """
+        if not self.is_bounded:
+            return values
+        now = self._variables(weights)
+        size = np.abs(values)
+        return np.where(now <= self.low, size, np.where(now >= self.high, -size, values))
+
+    def exact(self, weights: Floats) -> Floats:
+        """Return the nearest weights that satisfy everything to the last bit.
+
+        Constants are as given, tied weights have the same bits, those of a group are one
+        number times their starting weights, and ranges are kept by going to their nearer
+        end. Weights that satisfy everything come back as they are.
+        """
+        if self.is_free:
+            return weights
+        return self._weights(np.clip(self._variables(weights), self.low, self.high))
+
+    def inside(self, weights: Floats) -> Floats:
+        """Bring drawn weights into the space, mirrored at the ends of ranges.
+
+        Going to the nearer end instead would put half of all drawn weights on it.
+        """
+        if self.is_free:
+            return weights
+        now = _mirrored(self._variables(weights), self.low, self.high)
+        return self._weights(np.clip(now, self.low, self.high))
+
+    def _weights(self, values: Floats) -> Floats:
+        found = self.factor.copy()
+        varies = self.owner >= 0
+        found[varies] *= values[self.owner[varies]]
+        return found + 0.0  # no negative zeros
+
+    def _variables(self, weights: Floats) -> Floats:
+        """Return the variables [V] that come nearest to some weights."""
+        found = np.empty(self.variables)
+        varies = self.owner >= 0
+        found[self.owner[varies]] = weights[varies]
+        for compound in self.compounds:
+            held, factor = weights[compound.features], self.factor[compound.features]
+            found[compound.variable] = _nearest_multiple(held, factor)
+        return found
+
+
+def _nearest_multiple(weights: Floats, factor: Floats) -> float:
+    """Return the number whose products with the factors are nearest to some weights.
+
+    If they are such products already, a number that gives the same bits again.
+    """
+    largest = int(np.argmax(np.abs(factor)))
+    ratio = weights[largest] / factor[largest]
+    down, up = np.nextafter(ratio, -np.inf), np.nextafter(ratio, np.inf)
+    # A product and a quotient round twice, so the number is within two units of the ratio.
+    for near in (ratio, down, up, np.nextafter(down, -np.inf), np.nextafter(up, np.inf)):
+        if np.array_equal(near * factor, weights):
+            return float(near)
+    unit = factor / factor[largest]
+    return float((weights * unit).sum() / np.square(unit).sum() / factor[largest])
+
+
+def _mirrored(values: Floats, low: Floats, high: Floats) -> Floats:
+    found = values.copy()
+    both = np.isfinite(low) & np.isfinite(high)
+    outside = (values < low) | (values > high)
+    for k in np.flatnonzero(outside):
+        if both[k]:
+            width = high[k] - low[k]
+            way = (values[k] - low[k]) % (2 * width)
+            found[k] = low[k] + min(way, 2 * width - way)
+        else:
+            found[k] = 2 * (low[k] if values[k] < low[k] else high[k]) - values[k]
+    return found

@@ -1,0 +1,191 @@
+"""Sentences that are decoded when they are needed: what online tuners work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.features import Selection
+from tunesmith.data.forests import Forests, SelectedForests
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.tasks.base import Tunable, reference_signature
+from tunesmith.tasks.forests import ForestOptions, ForestTuning
+
+#: So many sentences, from all over a set, tell what is usual: a set may have millions.
+ENOUGH = 1000
+
+
+class LiveSource(Protocol):
+    """Whoever decodes the sentences of a set, by their numbers from 0 on."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features of all forests."""
+        ...
+
+    @property
+    def reference_counts(self) -> Sequence[int]:
+        """How many references each sentence has; empty if there are none."""
+        ...
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """What the sentences were read from."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        ...
+
+    def forests(self, weights: Weights, which: Sequence[int]) -> Forests:
+        """Return the forests of some sentences under weights, with their references.
+
+        Features that have no weight count as 0.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LiveTuning(Tunable):
+    """Sentences whose forests are made when they are asked for, under the weights of the moment.
+
+    Chiang, "Hope and fear" (JMLR 2012), section 7: the decoder sees every change of the weights
+    in the next sentence. Nothing is kept of a sentence. What has to be known of the whole set
+    before (how much features vary, what is usual) is that of forests under ``start``.
+
+    Parameters
+    ----------
+    source
+        Who decodes.
+    start
+        The weights to begin with.
+    metric
+        A metric of texts, or its name with options.
+    options
+        How derivations are looked for.
+    kept
+        The features that take part; None is all.
+    """
+
+    source: LiveSource
+    start: Weights
+    metric: Metric
+    options: ForestOptions
+    kept: tuple[str, ...] | None = None
+
+    def __init__(
+        self,
+        source: LiveSource,
+        start: Weights,
+        metric: Metric | str = "bleu",
+        options: ForestOptions | None = None,
+        kept: tuple[str, ...] | None = None,
+    ) -> None:
+        metric = METRICS.create(metric) if isinstance(metric, str) else metric
+        if metric.columns:
+            raise UsageError(
+                f"{metric.name} needs a score for each candidate, and forests have none; tune on "
+                "lists"
+            )
+        if metric.needs_references and not source.reference_counts:
+            raise UsageError(f"{metric.name} needs references; give --references")
+        object.__setattr__(self, "source", source)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "metric", metric)
+        object.__setattr__(self, "options", options or ForestOptions())
+        object.__setattr__(self, "kept", kept)
+
+    def parted(self) -> tuple[Callable[[Any], LiveTuning], Any]:
+        """Return what makes a copy elsewhere, and what is large in it: workers may have that."""
+        about = self.start, self.metric, self.options, self.kept
+        parted = getattr(self.source, "parted", None)
+        make, large = (_as_it_is, self.source) if parted is None else parted()
+        return partial(_of_source, make, about), large
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: forests that were made stay behind."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+        return self.source.names if self.kept is None else self.kept
+
+    @property
+    def dense(self) -> Flags:
+        """Which features most derivations have, under the starting weights."""
+        return self.usual.dense
+
+    @property
+    def groups(self) -> int:
+        """The number of sentences."""
+        return len(self.source)
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """What the sentences were read from."""
+        return self.source.files
+
+    @cached_property
+    def _named(self) -> Weights:
+        return Weights(self.names, np.zeros(len(self.names)))
+
+    def forests(self, weights: Floats, which: Sequence[int] | None = None) -> ForestTuning:
+        """Decode some sentences, or all of them, under weights [D]."""
+        numbers = range(self.groups) if which is None else which
+        found = self.source.forests(self._named.with_values(weights), numbers)
+        if self.kept is not None:
+            found = SelectedForests(found, self.kept)
+        return ForestTuning(found, self.metric, self.options)
+
+    @cached_property
+    def usual(self) -> ForestTuning:
+        """The forests under the starting weights; of a large set those of some of its sentences."""
+        which = None
+        if self.groups > ENOUGH:
+            which = np.linspace(0, self.groups - 1, ENOUGH).astype(np.int64).tolist()
+        return self.forests(self.start.aligned(self.names), which)
+
+    def forget(self) -> None:
+        """Let go of the forests under the starting weights; they are made again if need be."""
+        self.__dict__.pop("usual", None)
+
+    def with_start(self, start: Weights) -> LiveTuning:
+        """Return the same with other weights to begin with."""
+        return LiveTuning(self.source, start, self.metric, self.options, self.kept)
+
+    def with_features(
+        self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
+    ) -> LiveTuning:
+        """Return the same with some of the features; the others have no weight."""
+        selection = Selection.of(keep, drop)
+        selection.check(self.names)
+        kept = selection.kept(self.names)
+        about = self.start, self.metric, self.options
+        return self if kept == self.names else LiveTuning(self.source, *about, kept)
+
+    def with_metric(self, metric: Metric) -> LiveTuning:
+        """Return the same sentences with another metric."""
+        return LiveTuning(self.source, self.start, metric, self.options, self.kept)
+
+    def signature(self) -> str:
+        """Return the metric's signature, and how forests are searched."""
+        own = f"{self.metric.signature()}|live|{self.options.signature()}"
+        counts = self.source.reference_counts
+        return f"{own}|{reference_signature(counts)}" if counts else own
+
+
+def _as_it_is(source: LiveSource) -> LiveSource:
+    return source
+
+
+def _of_source(make: Callable[[Any], LiveSource], about: tuple[Any, ...], large: Any) -> LiveTuning:
+    return LiveTuning(make(large), *about)

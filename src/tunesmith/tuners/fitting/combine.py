@@ -1,0 +1,73 @@
+"""Several runs made into one, and the scale of the weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import get_args
+
+import numpy as np
+
+from tunesmith.arrays import Floats, inner
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.search.space.constraints import unknown_feature
+from tunesmith.search.space.space import Space
+from tunesmith.tuners.fitting.result import Combine
+
+NORMS = ("none", "l1", "l2")
+
+
+def check_runs(runs: int, combine: str) -> None:
+    """Raise an error if runs cannot be combined so."""
+    if runs < 1:
+        raise UsageError(f"runs is {runs}; give 1 or more")
+    if combine not in get_args(Combine):
+        raise UnknownNameError("way to combine runs", combine, get_args(Combine))
+
+
+def middle(found: Sequence[Floats], combine: Combine, spread: Floats, space: Space) -> Floats:
+    """Return the average or the median of several weight vectors.
+
+    Foster and Kuhn (2009) and Cettolo et al. (2011) combine runs for stability. Weights that
+    differ by a factor do the same, so each vector is first brought to the mean size of all,
+    measured in units of the features' spread, unless the space pins the scale.
+    """
+    weights = np.array(found)
+    if not space.pins_scale:
+        sizes = np.sqrt(np.square(weights * spread).sum(axis=1))
+        factors = np.divide(sizes.mean(), sizes, out=np.ones(len(sizes)), where=sizes > 0)
+        weights = weights * factors[:, None]
+    average: Floats = (np.mean if combine == "average" else np.median)(weights, axis=0)
+    return space.exact(average)
+
+
+def check_normalise(normalise: str, space: Space) -> None:
+    """Raise an error if the result cannot be normalised so."""
+    if normalise in NORMS:
+        name, held = None, None
+    elif normalise not in space.names:
+        raise unknown_feature(normalise, space.names, "normalise is none, l1, l2 or a name")
+    else:
+        name, held = normalise, space.constant(normalise)
+    if held == 0.0:
+        raise UsageError(f"{name} is fixed at 0 and cannot be made 1; normalise by another")
+    if normalise != "none" and space.pins_scale and held not in (1.0, -1.0):
+        raise UsageError(
+            f"normalise '{normalise}' would break a fixed weight or a bound other than 0; "
+            "drop one of them"
+        )
+
+
+def normalised(weights: Floats, normalise: str, space: Space) -> Floats:
+    """Multiply weights by the positive number that makes their norm, or one of them, 1."""
+    if normalise == "none" or space.pins_scale:  # if it is pinned, it is 1 already
+        return weights
+    if normalise in NORMS:
+        size = float(np.abs(weights).sum()) if normalise == "l1" else inner(weights, weights) ** 0.5
+    else:
+        size = abs(float(weights[space.names.index(normalise)]))
+    if size == 0.0:
+        what = "all weights are" if normalise in NORMS else f"the weight of {normalise} is"
+        warnings.warn(f"{what} 0 after tuning; the weights are not normalised", stacklevel=3)
+        return weights
+    return space.exact(weights / size)

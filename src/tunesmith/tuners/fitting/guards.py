@@ -1,0 +1,307 @@
+"""Warnings of what makes a score look better than it is.
+
+Sets that overlap, a test set that is looked at again and again, and scores of a model that were
+tuned for: none is an error, and all of them make figures that do not hold for other sentences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats, Ints
+from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.kernels import kernel
+from tunesmith.kernels.bits import STEP, spread_bits
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+
+#: A sentence of so many words is hardly in two sets by chance; shorter ones recur.
+LONG = 8
+#: If so large a share of a set is in another, and so many sentences, short ones are no chance
+#: either.
+SHARE, MANY = 0.1, 5
+#: A score with so few values is a judgement or a count; models give numbers of all kinds.
+FEW_VALUES = 10
+
+#: The sets, as messages call them.
+CALLED = {"tune": "tuning set", "dev": "held-out set", "test": "test set"}
+
+_is_on: ContextVar[bool] = ContextVar("guards", default=True)
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Warn of nothing within the block: whoever asks for it has looked already."""
+    token = _is_on.set(False)
+    try:
+        yield
+    finally:
+        _is_on.reset(token)
+
+
+def guard(
+    tuning: Tunable,
+    dev: Tunable | None,
+    test: Tunable | None,
+    others: Sequence[Metric | str] = (),
+    settings: int = 1,
+) -> None:
+    """Warn of sets that overlap, of a model's scores, and of a test set that several have.
+
+    Parameters
+    ----------
+    tuning, dev, test
+        The sets.
+    others
+        Metrics that are reported beside the one that is tuned for.
+    settings
+        Among how many settings of the tuner the held-out set chooses.
+    """
+    if not _is_on.get() or (dev is None and test is None):
+        return
+    every = zip(CALLED.values(), (tuning, dev, test), strict=True)
+    sets = [(name, held) for name, held in every if held is not None]
+    for k, (name, held) in enumerate(sets):
+        for before, other in sets[:k]:
+            text = told_overlap(overlap(other, held), name, before)
+            if text is not None:
+                warnings.warn(text, stacklevel=3)
+    candidates = tuning.candidates if isinstance(tuning, TuningSet) else None
+    guard_scores(tuning.metric, candidates, others, settings, test is not None)
+
+
+def guard_scores(
+    metric: Metric,
+    candidates: CandidateSet | None,
+    others: Sequence[Metric | str],
+    settings: int = 1,
+    has_test: bool = False,
+) -> None:
+    """Warn of a model's scores that are tuned for and reported, and of choices by a test set."""
+    bias = None if candidates is None else metric_bias(metric, candidates, others)
+    if bias is not None:
+        warnings.warn(bias, stacklevel=3)
+    if settings > 1 and has_test:
+        warnings.warn(
+            f"the test set is scored with each of {settings} settings; the held-out set chooses "
+            "among them, and if you choose by the test scores they say too much",
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What two sets have in common.
+
+    Attributes
+    ----------
+    common, of
+        How many sentences of the second are in the first, and how many it has.
+    is_certain
+        Whether that cannot be chance.
+    file
+        A file that both were read from, where sentences cannot be compared.
+    """
+
+    common: int
+    of: int
+    is_certain: bool
+    file: str | None = None
+
+
+def told_overlap(found: Overlap, which: str, other: str) -> str | None:
+    """Say what a set has in common with another; None if that is nothing, or may be chance."""
+    remedy = "take them out, or give another set"
+    if found.is_certain and found.common:
+        how_many = f"{found.common} of {found.of}"
+        if found.common == found.of:
+            how_many = f"all {found.of}" if found.of > 1 else "all"
+        so = "its scores say little of other sentences"
+        if found.common < SHARE * found.of:
+            so = "its scores are a little too good"
+        return f"{how_many} sentences of the {which} are in the {other} too, so {so}; {remedy}"
+    if found.file is not None:
+        return f"{found.file} is in the {other} and in the {which}; give another set"
+    return None
+
+
+def overlap(one: Tunable, other: Tunable) -> Overlap:
+    """Find out how many sentences of the second set are in the first.
+
+    A sentence is its references together with its source, or with a candidate that both lists
+    have. Where there are no references, or all are others, its whole list counts; of forests with
+    nothing but references, those that are long, and of forests with nothing at all the files.
+    """
+    first, second = _held(one), _held(other)
+    if first is None or second is None:
+        return Overlap(0, other.groups, False)
+    if first is second:
+        return Overlap(second.groups, second.groups, True)
+    have_lists = isinstance(first, CandidateSet) and isinstance(second, CandidateSet)
+    if first.references is not None and second.references is not None:
+        found, is_long = _by_references(first, second)
+        if have_lists and not found.any():
+            # The same lists may have been given with other references, or with changed ones.
+            found, is_long = _by_lists(first, second)
+            found &= is_long
+    elif have_lists:
+        found, is_long = _by_lists(first, second)
+    else:
+        digests = {file.sha256 for file in one.files}
+        shared = [file.path for file in other.files if file.sha256 in digests]
+        return Overlap(0, second.groups, False, shared[0] if shared else None)
+    return _judged(int(found.sum()), second.groups, bool((found & is_long).any()))
+
+
+def overlap_of_texts(
+    one: Sequence[tuple[str, tuple[str, ...]]], other: Sequence[tuple[str, tuple[str, ...]]]
+) -> Overlap:
+    """Find out the same of sources and their references, as texts."""
+    known = set(one)
+    common = [pair for pair in other if pair in known]
+    longest = [max(len(text.split()) for text in (source, *held)) for source, held in common]
+    is_long = any(length >= LONG for length in longest)
+    return _judged(len(common), len(other), is_long)
+
+
+def _judged(common: int, of: int, has_long: bool) -> Overlap:
+    """Tell whether sentences that two sets have in common may be there by chance."""
+    are_many = common == of or common >= max(MANY, SHARE * of)
+    return Overlap(common, of, common > 0 and (has_long or are_many))
+
+
+def metric_bias(
+    metric: Metric, candidates: CandidateSet, others: Sequence[Metric | str] = ()
+) -> str | None:
+    """Say that a model's scores are tuned for, and nothing else is reported; None if not so.
+
+    Numbers that take few values, or whole ones, are right and wrong or counts: no model's.
+    """
+    columns = [name for name in metric.columns if _is_models(candidates.columns.get(name))]
+    if not columns:
+        return None
+    every = [METRICS.create(one) if isinstance(one, str) else one for one in others]
+    if any(not set(columns) & set(one.columns) for one in every):
+        return None
+    return (
+        f"'{columns[0]}' looks like a model's scores, which are tuned for and reported too: that "
+        "finds what the model likes, also where it is wrong (metric bias); report another metric "
+        "beside it, by giving --metric twice"
+    )
+
+
+def _is_models(values: Floats | None) -> bool:
+    if values is None or not len(values):
+        return False
+    return bool((values != np.rint(values)).any()) and len(np.unique(values)) > FEW_VALUES
+
+
+def _held(tuning: Tunable) -> Any:
+    """Return candidates or forests: both have groups, a vocabulary, references and sources."""
+    if isinstance(tuning, TuningSet):
+        return tuning.candidates
+    return tuning.forests if isinstance(tuning, ForestTuning) else None
+
+
+def _by_references(first: Any, second: Any) -> tuple[Flags, Flags]:
+    """Tell which groups of the second set are in the first, and which of its groups are long."""
+    marks, lengths = zip(*map(_of_references, (first, second)), strict=True)
+    is_long = lengths[1] >= LONG
+    known: Flags = np.isin(marks[1], marks[0])
+    rows = np.flatnonzero(known)
+    if not len(rows):
+        return known, is_long
+    if first.sources is not None and second.sources is not None:
+        pairs = set(zip(marks[0].tolist(), first.sources, strict=True))
+        mine = marks[1].tolist()
+        known[rows] = [(mine[g], second.sources[g]) in pairs for g in rows]
+    elif all(isinstance(held, CandidateSet) and held.has_texts for held in (first, second)):
+        like = np.flatnonzero(np.isin(marks[0], marks[1][rows]))
+        texts = np.unique(_of_candidates(first, like, marks[0])[0])
+        own, group = _of_candidates(second, rows, marks[1])
+        known[rows] = np.bincount(group, np.isin(own, texts), len(rows)) > 0
+    else:
+        known &= is_long
+    return known, is_long
+
+
+def _by_lists(first: CandidateSet, second: CandidateSet) -> tuple[Flags, Flags]:
+    """Tell which lists of the second set are in the first, and which have long texts.
+
+    Without texts the values of dense features count as words.
+    """
+    if len(first.texts.ids) and len(second.texts.ids):
+        marks = [
+            _folded(_texts_of(held.texts, held.vocabulary).view(np.uint64), held.start)
+            for held in (first, second)
+        ]
+        words = np.add.reduceat(second.texts.lengths, second.start[:-1])
+        return np.isin(marks[1], marks[0]), words >= LONG * np.diff(second.start)
+    names = second.features.dense_names
+    if not names or first.features.dense_names != names:
+        return np.zeros(second.groups, bool), np.zeros(second.groups, bool)
+    marks = []
+    for held in (first, second):
+        rows = np.ascontiguousarray(held.features.dense.T + 0.0).view(np.uint64).ravel()
+        marks.append(_folded(rows, held.start * len(names)))
+    return np.isin(marks[1], marks[0]), np.diff(second.start) * len(names) >= LONG
+
+
+def _of_references(held: Any) -> tuple[Ints, Ints]:
+    """Return a number for the references of each group, and the length of the longest."""
+    references: References = held.references
+    every = _texts_of(references.texts, held.vocabulary)
+    start = references.group_start
+    lengths = np.zeros(held.groups, np.int64)
+    group = np.repeat(np.arange(held.groups), references.counts)
+    np.maximum.at(lengths, group, references.texts.lengths)
+    return _folded(every.view(np.uint64), start), lengths
+
+
+def _of_candidates(held: CandidateSet, groups: Ints, marks: Ints) -> tuple[Ints, Ints]:
+    """Return a number for each candidate with its references, and which of the groups has it."""
+    sizes = np.diff(held.start)[groups]
+    group = np.repeat(np.arange(len(groups)), sizes)
+    before = np.cumsum(sizes) - sizes
+    rows = np.arange(len(group)) + (held.start[groups] - before)[group]
+    texts = _texts_of(held.texts.some(rows), held.vocabulary)
+    both = np.column_stack([marks[groups][group], texts]).ravel()
+    return _folded(both.view(np.uint64), np.arange(0, len(both) + 1, 2)), group
+
+
+def _texts_of(texts: Texts, vocabulary: Sequence[str]) -> Ints:
+    """Return a number for each text, which texts over another vocabulary have too."""
+    used = np.flatnonzero(np.bincount(texts.ids, minlength=len(vocabulary)))
+    marks = b"".join(
+        hashlib.blake2b(vocabulary[k].encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        for k in used.tolist()
+    )
+    words = np.zeros(len(vocabulary), np.uint64)
+    words[used] = np.frombuffer(marks, np.uint64)
+    return _folded(words[texts.ids], texts.start)
+
+
+def _folded(words: Any, start: Ints) -> Ints:
+    """Return a number for each run of words."""
+    out = np.empty(len(start) - 1, np.uint64)
+    _fold(np.ascontiguousarray(words), np.ascontiguousarray(start, np.int64), out)
+    return out.view(np.int64)
+
+
+@kernel
+def _fold(words: Any, start: Any, out: Any) -> None:
+    for row in range(len(out)):
+        folded = STEP
+        for k in range(start[row], start[row + 1]):
+            folded = spread_bits((folded ^ words[k]) + STEP)
+        out[row] = folded

@@ -1,0 +1,45 @@
+"""What a result says of the steps of its tuner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tunesmith.metrics.base import Metric
+from tunesmith.tuners.fitting.stages import Outcome, Stage
+
+#: Keys of a history that are gains, and what they are called as scores.
+GAINS = {"gain": "score", "smoothed": "smoothed_score", "gain_bound": "bound"}
+
+
+def score_of(metric: Metric, gain: float) -> float:
+    """Return a gain, in natural units, on the metric's customary scale."""
+    return gain * (metric.scale if metric.higher_is_better else -metric.scale)
+
+
+def history_of(
+    stages: Sequence[Stage], metric: Metric, first: Outcome | None
+) -> list[dict[str, Any]]:
+    """Put numbers on the steps, and their gains on the metric's scale."""
+    parts: list[tuple[dict[str, Any], Outcome]] = []
+    if first is not None:
+        parts.append(({"part": "core"}, first))
+    for stage in stages:
+        setting = stage.setting if len(stages) > 1 else {}
+        for run, outcome in enumerate(stage.outcomes):
+            which = {"run": run} if len(stage.outcomes) > 1 else {}
+            parts.append(({**which, **setting}, outcome))
+    found: list[dict[str, Any]] = []
+    for which, outcome in parts:
+        for entry in outcome.history:
+            found.append({"step": len(found), **shown(entry, metric, which)})
+    return found
+
+
+def shown(
+    entry: dict[str, Any], metric: Metric, which: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what a history says of a step, with gains on the metric's scale."""
+    rest = {key: value for key, value in entry.items() if key not in GAINS}
+    scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
+    return {**scores, **(which or {}), **rest}

@@ -1,0 +1,201 @@
+"""What a tuner returns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.weights import Weights
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.threads import ThreadEngine
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+SCHEMA = "tunesmith.tune/1"
+
+#: What several runs become.
+Combine = Literal["best", "average", "median"]
+
+
+def _workers() -> int:
+    """Return how many processes beside this one are at work."""
+    engine = current_engine()
+    return 0 if isinstance(engine, ThreadEngine) else engine.workers
+
+
+def who_works() -> dict[str, Any]:
+    """Return what a result says of who works now."""
+    return {"engine": current_engine().name, "workers": _workers()}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What weights reach on one set.
+
+    Attributes
+    ----------
+    brevity_penalty
+        That of BLEU; None where a metric has none.
+    sentence_bleu
+        The mean of the sentences' own BLEU+1, times 100; None where n-grams are not counted.
+    """
+
+    score: float
+    initial_score: float
+    length_ratio: float | None
+    brevity_penalty: float | None = None
+    sentence_bleu: float | None = None
+
+
+@dataclass(frozen=True)
+class OtherScores:
+    """What the weights reach by a metric that they were not tuned for.
+
+    Attributes
+    ----------
+    metric
+        Its name, with options as they were given.
+    signature
+        What has to be known to compute the same score again.
+    dev, test
+        The same on a development set and on a test set.
+    """
+
+    metric: str
+    signature: str
+    score: float
+    initial_score: float
+    length_ratio: float | None
+    dev: Scores | None
+    test: Scores | None = None
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """Tuned weights and how they came about; prints itself, and is a JSON object.
+
+    Attributes
+    ----------
+    tuner, metric
+        Their names.
+    weights
+        All weights: the tuned ones, and those of the start whose feature the data lack.
+    start
+        The weights that it began with.
+    score, initial_score, oracle_score
+        On the metric's customary scale, evaluated afresh. The oracle is the best choice
+        of candidates: the best there is if ``oracle_exact``, otherwise the best found.
+    length_ratio
+        Length of the output over that of the references; None where a metric has none.
+    brevity_penalty, sentence_bleu
+        Of BLEU: its brevity penalty, and the mean of the sentences' own BLEU+1.
+    dev
+        The same on a development set, whose only influence was to choose from the path.
+    path
+        If a tuner had several settings, what each came to: its options, ``score``,
+        ``dev_score``, ``test_score``, the number of weights that are not 0, and whether it was
+        ``chosen``.
+    history
+        One entry a step; ``run`` counts several runs from 0.
+    certificate
+        What is proven about the weights; None where nothing is.
+    line_searches, seconds, seed, threads
+        What it took, and what it was done with.
+    warnings
+        What a user should know; each was given as a warning too.
+    data
+        The files that were read, with their digests.
+    signature
+        A line with all that is needed to do the same again.
+    others
+        What other metrics say about the same weights.
+    runs
+        If there were several: ``run``, ``score`` and ``weights`` of each.
+    test
+        The scores on a test set, which had no influence.
+    prior
+        The weights that a penalty drew towards.
+    reason
+        Why it is the chosen setting, where more than a score decided.
+    rounds
+        With a decoder in the loop, what each round came to: ``score`` (``dev_score``,
+        ``test_score``) and ``length_ratio`` (likewise) of the decoder's output, the ``weights`` it
+        was decoded with, how many candidates were ``new`` and how many there are, ``list_score``
+        promised by the tuner, ``decode_seconds``, ``tune_seconds``, and whether it was
+        ``chosen``.
+    stopped
+        Why a loop ended, or after which step an interruption came.
+    interrupted
+        Whether an interruption ended it early: the weights are the best that were found by then.
+    inputs
+        What was read, as a user named it, so that it can be read again: ``metrics``, and for each
+        of ``tune``, ``dev`` and ``test`` its files; None where there was no command line.
+    test_scored
+        How often the test set has been scored with the result going to the same file, other
+        settings each time; None without a test set or a file.
+    replicates
+        If there were several independent runs, of which this is the one in the middle: ``seed``,
+        ``score``, ``dev_score``, ``test_score`` and ``file`` of each, and how they spread.
+    engine, workers
+        Who worked, and how many processes beside this one did; threads are in this one.
+    """
+
+    tuner: str
+    metric: str
+    weights: Weights
+    start: Weights
+    score: float
+    initial_score: float
+    oracle_score: float
+    oracle_exact: bool
+    length_ratio: float | None
+    dev: Scores | None
+    path: list[dict[str, Any]] | None
+    history: list[dict[str, Any]]
+    certificate: dict[str, Any] | None
+    line_searches: int
+    seconds: float
+    seed: int | None
+    threads: int
+    warnings: list[str]
+    data: tuple[FileDigest, ...]
+    signature: str
+    others: tuple[OtherScores, ...] = ()
+    runs: list[dict[str, Any]] | None = None
+    test: Scores | None = None
+    prior: Weights | None = None
+    reason: str | None = None
+    brevity_penalty: float | None = None
+    sentence_bleu: float | None = None
+    rounds: list[dict[str, Any]] | None = None
+    stopped: str | None = None
+    interrupted: bool = False
+    inputs: dict[str, Any] | None = None
+    test_scored: int | None = None
+    replicates: dict[str, Any] | None = None
+    engine: str = field(default_factory=lambda: current_engine().name)
+    workers: int = field(default_factory=_workers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of ``tunesmith tune``."""
+        found = {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in fields(self)}}
+        found["weights"] = dict(self.weights)
+        found["start"] = dict(self.start)
+        found["dev"] = None if self.dev is None else asdict(self.dev)
+        found["test"] = None if self.test is None else asdict(self.test)
+        found["prior"] = None if self.prior is None else dict(self.prior)
+        found["others"] = [asdict(other) for other in self.others]
+        found["data"] = [asdict(file) for file in self.data]
+        return found
+
+    def __rich__(self) -> Group:
+        from tunesmith.tuners.fitting.tables import result_table
+
+        return result_table(self)
+
+    def __str__(self) -> str:
+        from tunesmith.tuners.fitting.tables import as_text
+
+        return as_text(self)

@@ -1,0 +1,137 @@
+"""Evaluation from scratch: by the metric that is tuned for, and by others beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Ints
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.weights import Weights
+from tunesmith.inference.asking import winners
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.sentence_bleu import SentenceBLEU
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.fitting.result import OtherScores, Scores
+
+
+def scores_on(tuning: Tunable, start: Weights, tuned: Weights) -> Scores:
+    """Evaluate weights from scratch on a set that may have other features."""
+    before, after = (winners(tuning, w.aligned(tuning.names)) for w in (start, tuned))
+    return scores_of_outputs(before, after)
+
+
+def scores_of(tuning: TuningSet, chosen: Ints, initial_score: float) -> Scores:
+    """Evaluate a choice of one candidate per group."""
+    details = tuning.metric.details(tuning.total(chosen))
+    return Scores(
+        tuning.score(chosen),
+        initial_score,
+        details.get("length_ratio"),
+        details.get("brevity_penalty"),
+        _sentence_bleu(tuning, chosen),
+    )
+
+
+def _sentence_bleu(tuning: TuningSet, chosen: Ints) -> float | None:
+    """Return the mean of BLEU+1 of the chosen, where the metric has counted n-grams."""
+    metric = tuning.metric
+    if not isinstance(metric, BLEU):
+        return None
+    return 100.0 * float(SentenceBLEU(metric.order).sentence_scores(tuning.stats[chosen]).mean())
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Sets that nothing is tuned on.
+
+    Attributes
+    ----------
+    dev
+        The one that chooses among several settings.
+    test
+        The one that has no influence at all.
+    """
+
+    dev: Tunable | None = None
+    test: Tunable | None = None
+
+    @property
+    def sets(self) -> dict[str, Tunable]:
+        """The sets that there are, as messages call them."""
+        named = {"held-out set": self.dev, "test set": self.test}
+        return {name: held for name, held in named.items() if held is not None}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All their features."""
+        every = (held.names for held in self.sets.values())
+        return tuple(dict.fromkeys(name for names in every for name in names))
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """All files that they were read from."""
+        return tuple(file for held in self.sets.values() for file in held.files)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A metric that is reported and has no influence.
+
+    Attributes
+    ----------
+    label
+        How it was asked for.
+    metric
+        What it is.
+    tuning, held_out
+        Whose candidates it scores.
+    """
+
+    label: str
+    metric: Metric
+    tuning: Tunable
+    held_out: HeldOut
+
+    @classmethod
+    def of(cls, metric: Metric | str, tuning: Tunable, held_out: HeldOut) -> Beside:
+        """Make it, and see whether the candidates have what it needs."""
+        label = metric if isinstance(metric, str) else metric.name
+        metric = METRICS.create(metric) if isinstance(metric, str) else metric
+        for held in (tuning, *held_out.sets.values()):
+            if isinstance(held, ForestTuning):
+                ForestTuning(held.forests, metric)
+            elif isinstance(held, LiveTuning):
+                held.with_metric(metric)
+            elif isinstance(held, TuningSet) and not metric.is_given(held.candidates):
+                metric.check(held.candidates)
+        return cls(label, metric, tuning, held_out)
+
+    def scores(self, begin: Weights, tuned: Weights) -> OtherScores:
+        """Evaluate weights."""
+        signature, found = self._on(self.tuning, begin, tuned)
+        dev, test = (
+            None if held is None else self._on(held, begin, tuned)[1]
+            for held in (self.held_out.dev, self.held_out.test)
+        )
+        own = found.score, found.initial_score, found.length_ratio
+        return OtherScores(self.label, signature, *own, dev, test)
+
+    def _on(self, tuning: Tunable, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
+        """Score the winners alone: of the others nobody needs the statistics."""
+        before, after = (
+            TuningSet(winners(tuning, w.aligned(tuning.names)).candidates, self.metric)
+            for w in (begin, tuned)
+        )
+        return after.signature(), scores_of_outputs(before, after)
+
+
+def scores_of_outputs(before: TuningSet, after: TuningSet) -> Scores:
+    """Evaluate an output, a candidate per group, beside the one at the start."""
+    every = np.arange(after.candidates.groups)
+    return scores_of(after, every, before.score(every))

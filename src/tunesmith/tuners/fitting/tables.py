@@ -1,0 +1,338 @@
+"""Results as tables for a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from tunesmith.tasks.lists import Oracle
+    from tunesmith.tuners.certify import Certified
+    from tunesmith.tuners.fitting.result import OtherScores, Scores, TuneResult
+    from tunesmith.tuners.replicates import Replicates
+
+#: Weights that a table shows; the largest come first where there are more.
+MOST = 40
+#: Settings that a table shows, about.
+MOST_SETTINGS = 20
+#: Letters that are left of names where a table is narrow.
+NARROW = 10
+#: Scores that differ by less are the same.
+SAME = 1e-8
+#: What a path says of each setting beside the setting itself.
+OF_EVERY_SETTING = {
+    *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
+    *("line_searches", "seconds", "chosen", "failed", "unfinished"),
+}
+
+
+def result_table(result: TuneResult) -> Group:
+    """Lay out scores and weights."""
+    path = [] if result.path is None else [path_table(result)]
+    rounds = _rounds_with_pairs(result)
+    pairs = [pairs_table(result, rounds)] if rounds else []
+    loop = [] if result.rounds is None else [loop_table(result)]
+    return Group(score_table(result), *path, *loop, *pairs, weight_table(result), _summary(result))
+
+
+def loop_table(result: TuneResult) -> Table:
+    """Lay out what each round of a loop came to."""
+    rounds = result.rounds or []
+    table = Table(title="rounds", title_justify="left", title_style="bold")
+    heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
+    scores = [name for name in heads if rounds[0][name] is not None]
+    # Live nothing is kept from round to round, and nothing is promised.
+    has_new = rounds[0]["new"] is not None
+    promise = "on forests" if "|forests:" in result.signature else "on lists"
+    new, promised = (["new"], [promise]) if has_new else ([], [])
+    for column in ["round", *new, *(heads[name] for name in scores), *promised, "seconds"]:
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for entry in rounds:
+        score = entry["list_score"]
+        seconds = entry["decode_seconds"] + (entry["tune_seconds"] or 0.0)
+        table.add_row(
+            str(entry["round"]),
+            *([str(entry["new"])] if has_new else []),
+            *(shown_score(entry[name]) for name in scores),
+            *(["" if score is None else shown_score(score)] if has_new else []),
+            f"{seconds:.1f}",
+            "chosen" if entry["chosen"] else "",
+        )
+    table.caption, table.caption_justify = Text(f"it ended: {result.stopped}"), "left"
+    return table
+
+
+def path_table(result: TuneResult) -> Table:
+    """Lay out what each setting of a tuner came to."""
+    path = result.path or []
+    settings = sorted(
+        (name for name in path[0] if name not in OF_EVERY_SETTING), key="length_scale".__eq__
+    )
+    scores = [name for name in ("score", "dev_score", "test_score") if path[0][name] is not None]
+    table = Table(title="path", title_justify="left", title_style="bold")
+    heads = {"score": "tune", "dev_score": "dev", "test_score": "test"}
+    # What algorithms and objectives differ in; strengths of a penalty in neither, as a rule.
+    differ = bool({"tuner", "objective"} & {*settings})
+    lengths = differ and any(entry["length_ratio"] is not None for entry in path)
+    more = [*(["length\nratio"] if lengths else []), "nonzero", *(["seconds"] if differ else [])]
+    for name in [*settings, *scores, *more]:
+        head = heads.get(name, name.replace("_", " "))
+        # Where there is no room for all, names are folded, and numbers stay whole.
+        if isinstance(path[0].get(name), str):
+            table.add_column(head, min_width=NARROW, overflow="fold")
+        else:
+            table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    chosen = "best on dev" if result.reason is None else "chosen"
+    for entry in _some(path):
+        table.add_row(
+            *(_setting(entry[name]) for name in settings),
+            *(shown_score(entry[name]) for name in scores),
+            *([_ratio(entry["length_ratio"])] if lengths else []),
+            str(entry["nonzero"]),
+            *([f"{entry['seconds']:.1f}"] if differ else []),
+            ", ".join(_about_setting(entry, chosen)),
+        )
+    if result.reason is not None:
+        table.caption, table.caption_justify = Text(f"chosen is {result.reason}"), "left"
+    return table
+
+
+def _about_setting(entry: dict[str, Any], chosen: str) -> Iterator[str]:
+    """Yield what there is to say of a setting beside its scores."""
+    if entry["chosen"]:
+        yield chosen
+    elif entry.get("failed"):
+        yield "failed"
+    if entry.get("unfinished"):
+        yield "unfinished"
+
+
+def _some(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what there is room for: of many settings each so many-th, and what was chosen."""
+    step = -(-len(path) // MOST_SETTINGS)
+    last = len(path) - 1
+    return [e for k, e in enumerate(path) if k % step == 0 or k == last or e["chosen"]]
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.4f}"
+
+
+def _setting(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def pairs_table(result: TuneResult, rounds: list[dict[str, Any]]) -> Table:
+    """Lay out what a ranker learnt from, as Table 1 of "A tale about PRO and monsters" does."""
+    score = "BLEU+1" if result.metric.partition(":")[0] == "bleu" else "score"
+    in_loop = any("loop_round" in entry for entry in rounds)
+    columns = {
+        "run": "run",
+        "loop_round": "round",
+        "round": "its round" if in_loop else "round",
+        "pairs_per_sentence": "pairs a sentence",
+        "positive_length": "length pos",
+        "negative_length": "neg",
+        "reference_length": "ref",
+        "positive_score": f"{score} pos",
+        "negative_score": "neg",
+    }
+    shown = rounds[-MOST_SETTINGS:]
+    title = "pairs: averages over positives and negatives"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    known = [key for key in columns if any(key in entry for entry in shown)]
+    if in_loop and len({entry.get("round") for entry in shown}) == 1:
+        known = [
+            key for key in known if key != "round"
+        ]  # the tuner has one round in each of the loop's
+    for key in known:
+        table.add_column(columns[key], justify="right")
+    for entry in shown:
+        table.add_row(*(_mean(key, entry[key]) if key in entry else "" for key in known))
+    if len(shown) < len(rounds):
+        table.caption = f"the last {len(shown)} of {len(rounds)}"
+    return table
+
+
+def _rounds_with_pairs(result: TuneResult) -> list[dict[str, Any]]:
+    """Return the rounds of the setting that was chosen, if its history tells of pairs."""
+    chosen = next((entry for entry in result.path or [] if entry["chosen"]), {})
+    # A round that was picked belongs to those before it.
+    setting = {k: v for k, v in chosen.items() if k not in {*OF_EVERY_SETTING, "round"}}
+    rounds = [entry for entry in result.history if "pairs" in entry]
+    return [e for e in rounds if all(e.get(key, v) == v for key, v in setting.items())]
+
+
+def _mean(key: str, value: float) -> str:
+    if key.endswith("score"):
+        return shown_score(value)
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+
+def demo_tables(result: TuneResult, test: Oracle) -> Group:
+    """Lay out a result whose development set is a test set with an oracle of its own."""
+    return Group(weight_table(result), score_table(result, "test", test), _summary(result))
+
+
+def score_table(result: TuneResult, dev_name: str = "dev", dev: Oracle | None = None) -> Table:
+    """Lay out the scores before and after, and the oracle; other metrics below."""
+    # Names are shown as they are, whatever brackets they hold.
+    table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
+    columns = ["set", "before", "after", "oracle", "length ratio"]
+    if result.others:
+        table.title = None
+        columns.insert(0, "metric")
+    for column in columns:
+        table.add_column(column, justify="left" if column in {"metric", "set"} else "right")
+    oracle = _oracle(result.oracle_score, result.oracle_exact, result.score)
+    dev_oracle = ""
+    if dev is not None and result.dev is not None:
+        dev_oracle = _oracle(dev.score, dev.exact, result.dev.score)
+    rows: list[tuple[str, str, TuneResult | OtherScores | Scores | None, str]] = [
+        (result.metric, "tune", result, oracle),
+        (result.metric, dev_name, result.dev, dev_oracle),
+        (result.metric, "test", result.test, ""),
+    ]
+    for other in result.others:
+        held = ("tune", other), (dev_name, other.dev), ("test", other.test)
+        rows += [(other.metric, name, scores, "") for name, scores in held]
+    for metric, name, scores, best in rows:
+        if scores is not None:
+            shown = [Text(metric, overflow="fold")] if result.others else []
+            table.add_row(*shown, name, *_figures(scores, best))
+    return table
+
+
+def _oracle(oracle: float, exact: bool, score: float) -> str:
+    """Show an oracle; one that is not exact is a bound, of an error rate from above."""
+    sign = "" if exact else "≤ " if oracle < score else "≥ "
+    return f"{sign}{shown_score(oracle)}"
+
+
+def shown_score(score: float) -> str:
+    """Show a score; one that is not in per cent, as a rule, with more digits."""
+    return f"{score:.2f}" if abs(score) > 1 else f"{score:.4f}"
+
+
+def _figures(scores: TuneResult | OtherScores | Scores, oracle: str) -> list[str]:
+    return [
+        shown_score(scores.initial_score),
+        shown_score(scores.score),
+        oracle,
+        _ratio(scores.length_ratio),
+    ]
+
+
+def weight_table(result: TuneResult) -> Table:
+    """Lay out the weights before and after."""
+    table = Table(title="weights", title_justify="left", title_style="bold")
+    table.add_column("feature")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    names = list(result.weights)
+    if len(names) > MOST:
+        names = sorted(names, key=lambda name: -abs(result.weights[name]))[:MOST]
+    for name in names:
+        before = result.start.get(name, 0.0)
+        table.add_row(Text(name, overflow="fold"), f"{before:.6g}", f"{result.weights[name]:.6g}")
+    if len(names) < len(result.weights):
+        table.caption = f"the largest {len(names)} of {len(result.weights)}"
+    return table
+
+
+def _summary(result: TuneResult) -> Text:
+    scores = ", ".join(shown_score(run["score"]) for run in result.runs or ())
+    proof = "" if result.certificate is None else f"\n{_proof(result.certificate)}"
+    searches = f"{result.line_searches} line searches in " if result.line_searches else ""
+    stopped = f"{result.stopped}\n" if result.interrupted and not result.rounds else ""
+    return _line(
+        f"{stopped}{result.tuner}: {searches}{result.seconds:.2f} s, seed {result.seed}, "
+        + _who(result)
+        + (f"\nruns: {scores}" if scores else "")
+        + proof
+    )
+
+
+def _who(result: TuneResult) -> str:
+    """Say who worked."""
+    if not result.workers:
+        return "1 thread" if result.threads == 1 else f"{result.threads} threads"
+    workers = "worker" if result.workers == 1 else "workers"
+    return f"{result.workers} {workers} ({result.engine})"
+
+
+def _line(text: str) -> Text:
+    """Return text that stays on its lines, however narrow the terminal is."""
+    return Text(text, no_wrap=True, overflow="ignore")
+
+
+def _proof(certificate: dict[str, Any]) -> str:
+    """Say what a certificate proves."""
+    which = f" within {certificate['within']}" if "within" in certificate else ""
+    if certificate["optimal"]:
+        found = f"proven: no weights{which} do better"
+    elif certificate.get("tie"):
+        found = "leads below the tolerance decide: of weights that count, none is as good"
+    elif certificate["bound"] is None:
+        found = "nothing is proven"
+    else:
+        found = (
+            f"no weights{which} do better than {shown_score(certificate['bound'])}: "
+            f"the gap is {shown_score(certificate['gap'])}"
+        )
+    total = str(certificate["total"])
+    # 12 and more digits are hard to read; a power stands as it is.
+    many = total if "^" in total or len(total) < 12 else f"10^{len(total) - 1}"
+    return f"{found} ({certificate['tested']} tested of {many})"
+
+
+def certified_table(result: Certified) -> Group:
+    """Lay out what weights reach, what others do, and what none can."""
+    table = Table(title=Text(result.metric), title_justify="left", title_style="bold")
+    for column in ("these weights", "best found", "bound", "gap", "oracle"):
+        table.add_column(column, justify="right")
+    proof = result.certificate
+    shown = (result.score, result.found_score, proof["bound"], proof["gap"], result.oracle_score)
+    table.add_row(*(shown_score(value) for value in shown))
+    text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
+    if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
+        text += "\nthe best weights found reach the bound"
+    return Group(table, _line(text))
+
+
+def replicates_table(found: Replicates) -> Group:
+    """Lay out how the scores of independent runs spread."""
+    seeds = [result.seed for result in found.results]
+    table = Table(title=f"{len(seeds)} runs", title_justify="left", title_style="bold")
+    table.add_column("metric", min_width=NARROW, overflow="fold")
+    table.add_column("set")
+    for column in ("mean", "deviation", "min", "max"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for one in found.spreads():
+        digits = 2 if abs(one.mean) > 1 else 4
+        numbers = (one.mean, one.deviation, one.minimum, one.maximum)
+        shown = [f"{value:.{digits}f}" for value in numbers]
+        table.add_row(Text(one.metric), one.set, *shown)
+    chosen = found.results[found.chosen]
+    return Group(
+        table,
+        _line(
+            f"seeds {seeds[0]} to {seeds[-1]}; the run in the middle by the {found.by} score has "
+            f"seed {chosen.seed}:"
+        ),
+        chosen,
+    )
+
+
+def as_text(result: TuneResult | Certified) -> str:
+    """Return the table without colours."""
+    out = io.StringIO()
+    Console(file=out, width=100, no_color=True).print(result, crop=False)
+    return out.getvalue().rstrip()

@@ -1,0 +1,65 @@
+"""Restrictions on weights as options of a tuner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tunesmith.arrays import Floats
+from tunesmith.errors import UsageError
+from tunesmith.registry import option
+from tunesmith.search.space.constraints import Constraints
+from tunesmith.search.space.space import Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constrained:
+    """What a tuner inherits, before ``Tuner``, to take restrictions on weights.
+
+    It uses :meth:`space` in ``tune``, and keeps its weights inside. Each field is a list of
+    texts, one text, or a mapping from names to what stands behind the sign.
+    """
+
+    fix: tuple[str, ...] = option((), "a weight that stays as given", "NAME=VALUE")
+    bound: tuple[str, ...] = option(
+        (), "the range of a weight; a side may be left out", "NAME=LOW:HIGH"
+    )
+    tie: tuple[str, ...] = option((), "weights that are equal", "NAME=NAME")
+    scale_together: tuple[str, ...] = option(
+        (), "weights that keep the ratios of their starting weights", "NAME,NAME"
+    )
+
+    def __post_init__(self) -> None:
+        for field in ("fix", "bound", "tie", "scale_together"):
+            object.__setattr__(self, field, _texts(field, getattr(self, field)))
+        self.constraints()
+
+    def constraints(self) -> Constraints:
+        """Return what the options ask for, not yet held against any data."""
+        return Constraints.parse(self.fix, self.bound, self.tie, self.scale_together)
+
+    def space(self, names: tuple[str, ...], start: Floats) -> Space:
+        """Return what the weights of some features may be."""
+        return Space.of(names, start, self.constraints())
+
+
+def _texts(field: str, given: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping):
+        return tuple(
+            f"{name}={value if isinstance(value, str) else repr(_number(field, value))}"
+            for name, value in given.items()
+        )
+    texts = tuple(given)
+    wrong = next((text for text in texts if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise UsageError(f"{field} holds {wrong!r}; give texts, as on the command line")
+    return texts
+
+
+def _number(field: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UsageError(f"{field} holds {value!r}; give a number") from None

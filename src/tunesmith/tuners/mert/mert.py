@@ -1,0 +1,467 @@
+"""Minimum error rate training (Och 2003), with exact line search.
+
+Galley, Quirk, Cherry and Toutanova, "Regularized minimum error rate training" (EMNLP 2013):
+section 2 describes the objective (equation 1) and the search, section 3 penalties, section 4
+directions by gradient.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
+from tunesmith.inference.asking import (
+    TuningHypotheses,
+    best_lists,
+    hypotheses_of,
+    merged_lists,
+    total_at,
+)
+from tunesmith.inference.hypotheses import Hypotheses
+from tunesmith.inference.sharing import share_out
+from tunesmith.interruption import Keeping, SoFar, check, keep, told_to, whole_or_nothing
+from tunesmith.metrics.base import Metric
+from tunesmith.progress import progress
+from tunesmith.registry import option
+from tunesmith.search.directions.base import DIRECTIONS, TOLERANCE, Climb, Directions
+from tunesmith.search.line.penalised import Penalty
+from tunesmith.search.line.smooth import Smoothing
+from tunesmith.search.space.space import Space
+from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.base import TUNERS, Outcome, score_of
+from tunesmith.tuners.fitting.remembering import Remembering, distinct
+from tunesmith.tuners.fitting.stages import can_be_sent, settings_apart, timed
+from tunesmith.tuners.mert.climbs import Climbs, End, around, climbed, size_of
+from tunesmith.tuners.mert.constrained import Constrained
+from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
+
+#: Restarts, and walks after each climb, unless the user says how many; and where a line search
+#: takes long.
+USUAL = {"restarts": 20, "walks": 2}
+USUAL_IF_COSTLY = {"restarts": 4, "walks": 0}
+#: Weights of earlier rounds of a loop from which it climbs too, at most.
+EARLIER = 10
+#: Restarts that set out together. Fixed, so that the result does not depend on the cores.
+ROUND = 4
+#: How far a restart begins from the best weights, at least and at most, relative to the weights.
+RESTART_DISTANCE = (0.05, 1.0)
+#: Derivations in the lists of a round on forests, in all: of a large set lists are shorter, as
+#: they must not take more memory than it may.
+MOST_LISTED = 100_000
+
+
+@TUNERS.register("mert")
+@dataclass(frozen=True)
+class MERT(Constrained, Regularised, Remembering):
+    """Minimum error rate training: exact line searches from many starting points.
+
+    Restrictions on weights and penalties keep the line search exact: it looks at the part of a
+    line that they allow, moves weights that belong together along one line, and knows where on
+    each interval a penalty is least.
+
+    With ``smoothing`` (Cer et al. 2008) a step is judged by the smoothed objective of the
+    interval that it leads to, against that of the interval around the weights on the same
+    line. The metric itself may fall on the way: a plateau is worth more than a peak among
+    bad neighbours. As a step on one line may undo one on another, a climb ends after a fixed
+    number of them at the latest. Ends of climbs are compared by the mean, over the lines of
+    all features, of the smoothed objective there, since that of one line alone says little.
+
+    In a loop with a decoder it climbs from the weights of earlier rounds too: from the best 10
+    of them on the lists as they are now, or from the best where a climb is costly.
+
+    On forests a line search is as exact as on lists, over all derivations, and takes far longer.
+    So it looks for a good beginning on lists first, as a loop with a decoder would: the best
+    derivations of each forest, tuned on, merged with the best under the new weights, tuned on
+    again. It climbs from there too if that is better, on the forests, than the start. So the
+    result is never worse there than that of any of these rounds.
+    """
+
+    restarts: int | None = option(
+        None,
+        "climbs from other starting points beside the first "
+        "[default: 20, on forests 4, gradient 0]",
+    )
+    begin: Literal["near", "anywhere"] = option(
+        "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
+    )
+    walks: int | None = option(
+        None,
+        "random walks away from each climb's end, each followed by a climb "
+        "[default: 2, on forests 0, gradient 0]",
+    )
+    directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
+    smoothing: Literal["none", "mean", "min"] = option(
+        "none",
+        "what counts of an interval and its neighbours on a line: none (itself), mean or min",
+    )
+    window: int = option(3, "neighbours on each side that smoothing takes in")
+    list_rounds: int = option(
+        3, "on forests: rounds on lists of their best derivations, from whose ends it climbs too"
+    )
+
+    def __post_init__(self) -> None:
+        Constrained.__post_init__(self)
+        Regularised.__post_init__(self)
+        for name in ("restarts", "walks", "list_rounds"):
+            count = getattr(self, name)
+            if count is not None and count < 0:
+                raise UsageError(f"{name.replace('_', '-')} is {count}; give 0 or more")
+        self._directions()
+        if self._smoothing() and self.penalty != "none":
+            raise UsageError("smoothing and a penalty do not go together; drop one of them")
+
+    def _smoothing(self) -> Smoothing:
+        return Smoothing(self.smoothing, self.window)
+
+    def _directions(self) -> Directions:
+        return DIRECTIONS.create(self.directions)
+
+    def _times(self, name: str, hypotheses: Hypotheses) -> int:
+        """Return how often to climb; many features' gradient is followed once."""
+        given: int | None = getattr(self, name)
+        if given is not None:
+            return given
+        usual = USUAL_IF_COSTLY if hypotheses.is_costly else USUAL
+        return 0 if self._directions().is_costly else usual[name]
+
+    takes_forests = True
+
+    def check_metric(self, metric: Metric) -> None:
+        """Raise an error if the metric lacks what an option needs."""
+        self._directions().check(metric)
+        for scale in self.length_scale:
+            with_length_scale(metric, scale)
+
+    def space(self, names: tuple[str, ...], start: Floats) -> Space:
+        """Return what the weights may be."""
+        constraints = self.constraints()
+        held = self.held(names, start, dict(constraints.fixed))
+        fixed = constraints.fixed + tuple(held.items())
+        return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
+
+    def own_start(self, tuning: Tunable) -> Floats:
+        """Return the prior, where one is given, or weights of the features' sizes."""
+        if self.given_prior is None:
+            return super().own_start(tuning)
+        return self.given_prior.aligned(tuning.names)
+
+    def tune(self, tuning: Tunable, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Return what the last of several settings leads to."""
+        *_, last = self.prepared(tuning, start, rng)[0].stages(tuning, start, rng)
+        return last
+
+    @property
+    def drawn_towards(self) -> Weights | None:
+        """The prior that was given, or found on the core features."""
+        found: Weights | None = getattr(self, "_core_prior", self.given_prior)
+        return found
+
+    def prepared(
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+    ) -> tuple[MERT, Outcome | None]:
+        """Find the prior by a run without penalty on the core features, if that is asked for."""
+        if not self.core:
+            return self, None
+        names = tuning.names
+        _, begin = self._begins(names, 1.0 / hypotheses_of(tuning).spread(), start)
+        core = tuning.with_features(self.core)
+        own = core.names
+        begin = begin[[names.index(name) for name in own]]
+        constraints = self.constraints().among(own, names)
+        outcome = Outcome(begin)
+        if {*own} - {*dict(constraints.fixed)}:
+            hypotheses = hypotheses_of(core)
+            space = Space.of(own, begin, constraints)
+            about = hypotheses, hypotheses.spread(), space, begin, None
+            with whole_or_nothing():  # weights of some features alone are no result
+                outcome = self._search(*about, rng.spawn(1)[0])
+        ready = self.changed()
+        prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
+        object.__setattr__(ready, "_core_prior", prior)
+        return ready, outcome
+
+    def _begins(
+        self, names: tuple[str, ...], usual: Floats, start: Floats | None
+    ) -> tuple[Space, Floats]:
+        """Return what the weights may be, and where they begin."""
+        if start is not None:
+            space = self.space(names, start)
+            return space, space.exact(start)
+        own = usual if self.given_prior is None else self.given_prior.aligned(names)
+        space = self.space(names, own)
+        return space, space.inside(own)
+
+    def stages(
+        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+    ) -> Iterator[Outcome]:
+        """Try each strength from where the one before ended, for each scale of the length."""
+        hypotheses = hypotheses_of(tuning)
+        spread = hypotheses.spread()
+        space, first = self._begins(tuning.names, 1.0 / spread, start)
+        if start is None and self.drawn_towards is not None:
+            first = space.inside(self.drawn_towards.aligned(tuning.names))
+        # Another length wants other weights, which are not on the way from one to the other.
+        by_length = itertools.groupby(self.settings(), lambda own: own.get("length_scale"))
+        paths = [list(own) for _, own in by_length]
+        generators = [rng] if len(paths) == 1 else rng.spawn(len(paths))
+        tasks = list(zip(paths, generators, strict=True))
+        if len(tasks) > 1 and can_be_sent(tuning):
+            about = self, spread, space, first
+            yield from settings_apart(tuning, _path_apart, tasks, [*map(len, paths)], *about)
+            return
+        for path, own in tasks:
+            yield from self._path(hypotheses, path, own, spread, space, first)
+
+    def _path(
+        self,
+        hypotheses: TuningHypotheses,
+        settings: Sequence[dict[str, Any]],
+        rng: np.random.Generator,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+    ) -> Iterator[Outcome]:
+        """Try each strength from where the one before ended, with one scale of the length."""
+        tuning, names = hypotheses.tuning, hypotheses.names
+        metric = with_length_scale(tuning.metric, settings[0].get("length_scale"))
+        if metric != tuning.metric:
+            tuning = tuning.with_metric(metric)
+            hypotheses = hypotheses_of(tuning)
+        prior = None if self.drawn_towards is None else self.drawn_towards.aligned(names)
+        for setting in settings:
+            penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
+            points = [space.exact(point) for point in self.points(names)]
+            points += self._list_ends(tuning, spread, space, begin, penalty, rng)
+            outcome = self._search(hypotheses, spread, space, begin, penalty, rng, points)
+            begin = outcome.weights
+            yield outcome
+
+    def _list_ends(
+        self,
+        tuning: Tunable,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+        penalty: Penalty | None,
+        rng: np.random.Generator,
+    ) -> list[Floats]:
+        """Return where rounds on lists of forests' best derivations end, the last first."""
+        if not isinstance(tuning, ForestTuning) or not self.list_rounds:
+            return []
+        (own,) = rng.spawn(1)
+        ends = [begin]
+        lists: TuningSet | None = None
+        round_now = Keeping()
+
+        def so_far() -> SoFar | None:
+            now = round_now.so_far()
+            steps = f"{len(ends) - 1} of {self.list_rounds} rounds"
+            if now is not None and len(ends) == 1:
+                steps = now.steps
+            found = ends[:-1] if now is None else [now.outcomes[0].weights, *ends[:-1]]
+            # What counts is what the forests say.
+            gains = [float(tuning.metric.gain(total_at(tuning, end))) for end in found]
+            best = found[int(np.argmax(gains))] if found else None
+            return None if best is None else SoFar({0: Outcome(best)}, f"{steps} on lists")
+
+        keep(so_far)
+        for _ in range(self.list_rounds):
+            check()
+            more = best_lists(tuning, ends[0], MOST_LISTED)
+            lists = more if lists is None else merged_lists(lists, more)
+            about = hypotheses_of(lists), spread, space, ends[0], penalty
+            with told_to(round_now):
+                ends.insert(0, self._search(*about, own).weights)
+        return ends[:-1]
+
+    def _search(
+        self,
+        hypotheses: TuningHypotheses,
+        spread: Floats,
+        space: Space,
+        begin: Floats,
+        penalty: Penalty | None,
+        rng: np.random.Generator,
+        points: Sequence[Floats] = (),
+    ) -> Outcome:
+        """Climb from the start, from earlier points, then from others, and keep the best."""
+        tuning = hypotheses.tuning
+        climbs = Climbs(
+            self.directions,
+            self._times("walks", hypotheses),
+            spread,
+            space,
+            self._smoothing(),
+            _tolerance(tuning),
+            penalty,
+            _ceiling(tuning),
+        )
+        restarts = self._times("restarts", hypotheses)
+        ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
+        made = _Climbed(ways, begin, penalty)
+        keep(made.so_far)
+        for together in ways:
+            check()
+            best = made.best
+            begins = [self._begin(way, best.weights) for way in together]
+            # From where a far-off climb ended it is worth walking only if that is the best yet.
+            floors = [best.value if way.is_far else -np.inf for way in together]
+            randoms = [way.climb.rng for way in together]
+            tasks = list(zip(begins, floors, randoms, strict=True))
+            ends = made.next()
+            if len(tasks) == 1:  # its line searches are shared out
+                ends[0] = climbed(hypotheses, tasks[0], climbs)
+            else:
+                ends.update(enumerate(share_out(hypotheses, climbed, tasks, climbs, made=ends)))
+            remark = f"best {score_of(tuning.metric, made.best.value):.2f}"
+            progress("tuning", len(made.ends), made.count, remark)
+            if made.best.is_top:
+                break
+        return made.outcome()
+
+    def _ways(
+        self,
+        climb: partial[Climb],
+        begin: Floats,
+        points: Sequence[Floats],
+        rng: np.random.Generator,
+        restarts: int,
+    ) -> list[list[_Way]]:
+        """Return the climbs to make; those of a list set out together.
+
+        The first is alone; the others know what those before them found.
+        """
+        first, *generators = rng.spawn(restarts + 1)
+        earlier = self._earlier_ones(begin, points, climb(first))
+        second = [
+            _Way({"restart": 0, "earlier": k}, climb(own), point, is_far=True)
+            for k, (own, point) in enumerate(zip(rng.spawn(len(earlier)), earlier, strict=True))
+        ]
+        third = [
+            _Way({"restart": k}, climb(own), None, self._is_far(k))
+            for k, own in enumerate(generators, 1)
+        ]
+        fours = [
+            part[k : k + ROUND] for part in (second, third) for k in range(0, len(part), ROUND)
+        ]
+        return [[_Way({"restart": 0}, climb(first), begin)], *fours]
+
+    def _earlier_ones(self, begin: Floats, points: Sequence[Floats], climb: Climb) -> list[Floats]:
+        """Return the weights of earlier rounds to climb from, the best first.
+
+        All are tried on the lists, so that none of them is better than what is returned. Where a
+        climb is costly, it sets out from the best alone, if that is better than the start.
+        """
+        others = distinct([begin, *points])[1:]
+        if not others:
+            return []
+        values = [climb.value(climb.hypotheses.point(point)) for point in [begin, *others]]
+        order = sorted(range(len(others)), key=lambda k: -values[k + 1])
+        if not (self._directions().is_costly or climb.hypotheses.is_costly):
+            return [others[k] for k in order[:EARLIER]]
+        return [others[k] for k in order[:1] if values[k + 1] > values[0]]
+
+    def _is_far(self, restart: int) -> bool:
+        """Tell whether a restart begins anywhere; the first climb begins at the start."""
+        return restart > 0 and (self.begin == "anywhere" or restart % ROUND == 0)
+
+    def _begin(self, way: _Way, best: Floats) -> Floats:
+        if way.begin is not None:
+            return way.begin
+        climb = way.climb
+        if way.is_far:
+            # Of the weights' size only where their size matters.
+            matters = climb.space.pins_scale or climb.penalty is not None
+            size = size_of(best, climb) if matters else 1.0
+            return climb.space.inside(size * climb.change())
+        return around(best, climb, RESTART_DISTANCE)
+
+
+def _path_apart(
+    tuning: Tunable,
+    task: tuple[Sequence[dict[str, Any]], np.random.Generator],
+    tuner: MERT,
+    *about: Any,
+) -> list[Outcome]:
+    """Try the strengths that belong together, in another process."""
+    return timed(tuner._path(hypotheses_of(tuning), *task, *about))
+
+
+def _tolerance(tuning: Tunable) -> float:
+    """Return what a step must gain: less where the metric itself is in a small unit."""
+    if tuning.metric.scale != 1.0 or not isinstance(tuning, TuningSet):
+        return TOLERANCE
+    values = tuning.metric.gain(tuning.stats)
+    return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
+
+
+def _ceiling(tuning: Tunable) -> float:
+    """Return the gain of the best choice of candidates, if it is known for certain."""
+    if not isinstance(tuning, TuningSet) or not tuning.is_sum:
+        return np.inf
+    return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+
+
+class _Climbed:
+    """The climbs of a search that are complete: of those that set out together, some may be."""
+
+    def __init__(
+        self, ways: Sequence[Sequence[_Way]], begin: Floats, penalty: Penalty | None
+    ) -> None:
+        self._ways, self._begin, self._penalty = ways, begin, penalty
+        self._made: list[dict[int, End]] = []
+        self.count = sum(map(len, ways))
+
+    def next(self) -> dict[int, End]:
+        """Return where the ends of the next climbs go, by their number among them."""
+        self._made.append({})
+        return self._made[-1]
+
+    @property
+    def ends(self) -> list[tuple[_Way, End]]:
+        """All ends, in the order of the climbs."""
+        groups = zip(self._ways, self._made, strict=False)
+        return [(together[k], ends[k]) for together, ends in groups for k in sorted(ends)]
+
+    @property
+    def best(self) -> End:
+        """The best end, the first among equals; the start if there is none."""
+        best = End(self._begin, -np.inf)
+        for _, end in self.ends:
+            if end.value > best.value:
+                best = end
+        return best
+
+    def outcome(self) -> Outcome:
+        """Return what the search has come to."""
+        best, ends = self.best, self.ends
+        history = [{**way.label, **entry} for way, end in ends for entry in end.history]
+        searches = sum(end.searches for _, end in ends)
+        about: dict[str, Any] = {"objective": best.value, "penalty": self._penalty}
+        return Outcome(best.weights, history, searches, **about)
+
+    def so_far(self) -> SoFar | None:
+        """Return what an interrupted search has come to."""
+        done = len(self.ends)
+        return SoFar({0: self.outcome()}, f"{done} of {self.count} climbs") if done else None
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A climb that is to be made, and where it begins; None if that is to be drawn."""
+
+    label: dict[str, int]
+    climb: Climb
+    begin: Floats | None
+    is_far: bool = False

@@ -1,0 +1,196 @@
+"""Penalties on weights as options of a tuner."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.data.features import Selection
+from tunesmith.data.weights import Weights
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
+from tunesmith.io.weights.files import read_weights
+from tunesmith.metrics.base import Metric
+from tunesmith.registry import option
+from tunesmith.search.line.penalised import Penalty
+from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.search.space.constraints import unknown_feature
+
+PENALTIES = ("none", "l2-prior", "l2-fixed", "l2-normalized", "l0")
+#: What belongs to one penalty alone.
+OWN_OPTIONS = {"prior": "l2-prior", "core": "l2-prior", "fixed_feature": "l2-fixed"}
+#: More than any metric needs, and far from what a number can hold.
+STRONGEST = 1e100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regularised:
+    """What a tuner inherits, before ``Tuner``, to take a penalty on weights.
+
+    The objective is the metric in natural units (BLEU from 0 to 1) minus the strength times R:
+    of ``l2-prior`` ‖w − w0‖², of ``l2-fixed`` ‖w‖² with one weight held, of ``l2-normalized``
+    ‖w / ‖w‖₁‖², of ``l0`` the number of weights that are not 0.
+    """
+
+    penalty: Literal["none", "l2-prior", "l2-fixed", "l2-normalized", "l0"] = option(
+        "none", "what is taken off the metric for large, unusual or many weights"
+    )
+    strength: tuple[float, ...] = option(
+        (), "strength of the penalty; of several a held-out set chooses"
+    )
+    prior: str | os.PathLike[str] | Mapping[str, float] = option(  # noqa: RUF009
+        "", "weights that l2-prior draws towards", "FILE"
+    )
+    core: tuple[str, ...] = option(
+        (), "features of a first run without penalty, whose weights are the prior", "PATTERN"
+    )
+    fixed_feature: str = option("", "whose weight l2-fixed holds where it starts", "NAME")
+    length_scale: tuple[float, ...] = option(
+        (),
+        "what the reference length of bleu is multiplied by while tuning; of several a held-out "
+        "set chooses",
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("strength", "length_scale"):
+            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
+        core: str | Sequence[str] = self.core
+        object.__setattr__(self, "core", Selection.of(core).keep)
+        if self.penalty not in PENALTIES:
+            raise UnknownNameError("penalty", self.penalty, PENALTIES)
+        for number in self.strength:
+            if not 0.0 <= number <= STRONGEST:
+                limit = f"{STRONGEST:g} or less" if number > STRONGEST else "0 or more"
+                raise UsageError(f"strength is {number:g}; give {limit}")
+        for number in self.length_scale:
+            if not 0.0 < number < math.inf:
+                raise UsageError(f"length-scale is {number:g}; give a number above 0")
+        if self.penalty == "none" and self.strength:
+            raise UsageError("strength without a penalty; give --penalty, as l2-prior or l0")
+        if self.penalty != "none" and not self.strength:
+            raise UsageError(f"penalty {self.penalty} needs a strength; give --strength, as 1e-3")
+        self._check_own_options()
+        object.__setattr__(self, "_prior", self._read_prior())
+
+    def _read_prior(self) -> Weights | None:
+        weights = self.prior
+        if isinstance(weights, Mapping):
+            found = Weights.from_dict(weights)
+            object.__setattr__(self, "prior", found)
+            return found
+        if not isinstance(weights, str | os.PathLike):
+            raise UsageError(f"prior is {weights!r}; give a file, or weights by name")
+        return read_weights(weights).weights if weights else None
+
+    def _check_own_options(self) -> None:
+        for field, owner in OWN_OPTIONS.items():
+            if getattr(self, field) and self.penalty != owner:
+                flag = field.replace("_", "-")
+                raise UsageError(f"{flag} goes with the penalty {owner}; give --penalty {owner}")
+        if self.penalty == "l2-fixed" and not self.fixed_feature:
+            raise UsageError("penalty l2-fixed holds one weight; name it with --fixed-feature")
+        if self.penalty == "l2-prior" and bool(self.prior) == bool(self.core):
+            what = "--prior or --core, not both" if self.core else "--prior FILE or --core PATTERN"
+            raise UsageError(f"penalty l2-prior draws towards prior weights; give {what}")
+
+    @property
+    def given_prior(self) -> Weights | None:
+        """The prior weights that were given."""
+        found: Weights | None = getattr(self, "_prior", None)
+        return found
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return what is tried in turn: with each scale of the length each strength."""
+        several = {"length_scale": self.length_scale, "strength": self.strength}
+        chosen = {name: values for name, values in several.items() if values}
+        return [
+            dict(zip(chosen, values, strict=True)) for values in itertools.product(*chosen.values())
+        ]
+
+    def shown_option(self, field: str) -> object:
+        """Return the prior's weights as a digest: a file may change."""
+        if field != "prior" or self.given_prior is None:
+            return getattr(self, field)
+        found = repr(sorted(self.given_prior.items()))
+        return f"sha256-{hashlib.sha256(found.encode()).hexdigest()[:12]}"
+
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:
+        """Hold what options say of features against those of the data."""
+        if self.given_prior is not None:
+            where = "prior: " if isinstance(self.prior, Mapping) else f"{self.prior}: prior: "
+            try:
+                self.given_prior.matched(names, strict, where, "not used")
+            except WeightNamesError as error:
+                # It names its own file; an error about names is otherwise one about the start.
+                raise TunesmithError(str(error)) from None
+        if self.core:
+            Selection.of(self.core).check(names, "core")
+        if self.fixed_feature and self.fixed_feature not in names:
+            raise unknown_feature(self.fixed_feature, names, "fixed-feature")
+
+    def held(
+        self, names: Sequence[str], start: Floats, fixed: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the weight that is constant, and what it is: where it starts or is fixed."""
+        if self.penalty != "l2-fixed":
+            return {}
+        name = self.fixed_feature
+        value = fixed.get(name, float(start[list(names).index(name)]))
+        if value == 0.0:
+            how, remedy = "starts", f"give other starting weights, or --fix {name}=1"
+            if name in fixed:
+                how, remedy = "is fixed", "fix it elsewhere"
+            raise UsageError(f"fixed-feature {name} {how} at 0 and would be held there; {remedy}")
+        return {name: value}
+
+    def penalty_of(
+        self, strength: float, names: Sequence[str], prior: Floats | None
+    ) -> Penalty | None:
+        """Return the penalty; None where there is none or it has no strength."""
+        if strength == 0.0 or self.penalty == "none":
+            return None
+        if self.penalty == "l0":
+            return NonZero(strength)
+        if self.penalty == "l2-normalized":
+            return NormalisedSquare(strength)
+        counted = np.array([float(name != self.fixed_feature) for name in names])
+        return SquaredDistance(strength, np.zeros(len(names)) if prior is None else prior, counted)
+
+
+def with_length_scale(metric: Metric, scale: float | None) -> Metric:
+    """Return a metric whose reference length is scaled; the statistics stay the same."""
+    if scale is None:
+        return metric
+    if "reference_length_scale" not in metric.scoring_options:
+        raise UsageError(
+            f"{metric.name} has no reference length to scale; tune for bleu, or leave out "
+            "length-scale"
+        )
+    own: Any = metric
+    changed: Metric = dataclasses.replace(
+        own, reference_length_scale=scale * own.reference_length_scale
+    )
+    return changed
+
+
+def _numbers(field: str, given: float | str | Iterable[float]) -> tuple[float, ...]:
+    flag = field.replace("_", "-")
+    try:
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            numbers = tuple(float(x) for x in given)
+        else:
+            numbers = (float(given),)
+    except (TypeError, ValueError):
+        raise UsageError(f"{flag} is {given!r}; give numbers") from None
+    twice = next((x for x in numbers if numbers.count(x) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{flag} {twice:g} is given twice; give each once")
+    return numbers

@@ -1,0 +1,50 @@
+"""Adaptive regularisation of weights (Crammer et al. 2009): section 3.3 of "Hope and fear"."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tunesmith.arrays import Floats, Ids
+from tunesmith.errors import UsageError
+from tunesmith.kernels import kernel
+from tunesmith.registry import option
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.online.learned import Change, Learned
+from tunesmith.tuners.online.mira import MIRA
+
+
+@TUNERS.register("arow")
+@dataclass(frozen=True)
+class AROW(MIRA):
+    """AROW: MIRA, in which weights that have changed often change less.
+
+    Weights have variances, Σ, which take the place of the learning rate. They begin with
+    ``rate``, or with what ``feature_rate`` says, and fall with every change.
+    """
+
+    rate: float = option(1.0, "the learning rates, or variances, to begin with")
+    confidence: float = option(
+        0.01, "how much a change lowers the learning rates of its features (lambda)"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (math.isfinite(self.confidence) and self.confidence >= 0.0):
+            raise UsageError(f"confidence is {self.confidence:g}; give 0 or more")
+
+    def note(self, change: Change, learned: Learned) -> None:
+        """Add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10).
+
+        With working sets of other learners (Algorithm 4) x is that of all sets together: the
+        joint problem is taken as that of one example. The paper does not say.
+        """
+        shrink(*change, self.confidence, learned.rates)
+
+
+@kernel
+def shrink(features: Ids, values: Floats, confidence: float, rates: Floats) -> None:
+    """Let 1 / rate grow by the square of each value; by no bit if confidence is 0."""
+    for k in range(features.shape[0]):
+        rate = rates[features[k]]
+        rates[features[k]] = rate / (1.0 + confidence * values[k] * values[k] * rate)

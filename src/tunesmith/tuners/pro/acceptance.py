@@ -1,0 +1,78 @@
+"""Acceptance: which of the selected pairs of a group are learnt from.
+
+Sections 3.1 and 3.3 of Nakov, Guzmán and Vogel, "A tale about PRO and monsters" (ACL 2013).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Ints
+from tunesmith.errors import UsageError
+from tunesmith.registry import Registry, option
+from tunesmith.tuners.pro.pairs import Pairs, Rivals
+
+
+class Acceptance(ABC):
+    """The third step: a choice of pairs. A subclass is a frozen dataclass of options."""
+
+    name: str
+
+    @abstractmethod
+    def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
+        """Return the places, among the selected pairs of a group, of those that are accepted."""
+
+
+ACCEPTANCES: Registry[Acceptance] = Registry(
+    "acceptance", "tunesmith.tuners.pro", "tunesmith.acceptances", Acceptance
+)
+
+
+@ACCEPTANCES.register("greatest")
+@dataclass(frozen=True)
+class Greatest(Acceptance):
+    """The pairs with the greatest differences in worth; among equals those sampled first."""
+
+    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)")
+
+    def __post_init__(self) -> None:
+        check_count(self.pairs, "greatest")
+
+    def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
+        """Sort by difference."""
+        order = np.argsort(-pairs.differences(rivals.values), kind="stable")
+        return order[: self.pairs]
+
+
+@ACCEPTANCES.register("random")
+@dataclass(frozen=True)
+class Random(Acceptance):
+    """Any of the pairs, each being equally likely."""
+
+    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)")
+
+    def __post_init__(self) -> None:
+        check_count(self.pairs, "random")
+
+    def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
+        """Draw without replacement."""
+        return rng.permutation(len(pairs))[: self.pairs]
+
+
+@ACCEPTANCES.register("all")
+@dataclass(frozen=True)
+class Everything(Acceptance):
+    """All pairs that were selected; groups with long lists then count more."""
+
+    def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
+        """Accept all."""
+        return np.arange(len(pairs))
+
+
+def check_count(pairs: int, name: str) -> None:
+    """Raise an error unless something is accepted."""
+    if pairs < 1:
+        raise UsageError(f"pairs of acceptance '{name}' is {pairs}; give 1 or more")

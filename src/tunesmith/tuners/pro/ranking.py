@@ -1,0 +1,267 @@
+"""Learning: weights that rank the better member of each pair above the worse.
+
+Hopkins and May, "Tuning as ranking" (EMNLP 2011): a linear classifier without bias of the
+difference vectors x = h(better) − h(worse). Each is there with both signs, as an example of
+"better" and as one of "worse"; both have the same loss, so they are counted twice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array, hstack, vstack
+
+from tunesmith.arrays import Floats, Ints, inner
+from tunesmith.data.features import Features
+from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
+from tunesmith.kernels import kernel
+from tunesmith.registry import Registry, option
+
+#: Values of all pairs together that a learner takes: some gigabytes.
+MOST_NUMBERS = 2**28
+#: When L-BFGS ends: steps, the slope by a variable in which the curvature at 0 is 1, relative to
+#: the root of the number of pairs, and the relative gain of a step.
+MOST_STEPS, FLAT, NO_GAIN = 2000, 1e-7, 1e-15
+#: Steps that L-BFGS remembers.
+MEMORY = 20
+#: Features whose differences are all below this get no weight: what they could decide is nothing.
+TINY = 1e-100
+
+
+class Learner(ABC):
+    """The fourth step: a ranker. A subclass is a frozen dataclass of options."""
+
+    name: str
+
+    @abstractmethod
+    def learn(self, differences: csr_array[Any], strength: float) -> Floats:
+        """Return weights [D].
+
+        Parameters
+        ----------
+        differences : [P, D]
+            Features of the better minus those of the worse, a row a pair.
+        strength
+            How much the square of the weights costs: strength / 2 · ‖w‖², against the sum of
+            the losses of all pairs with both signs.
+        """
+
+
+LEARNERS: Registry[Learner] = Registry(
+    "learner", "tunesmith.tuners.pro", "tunesmith.learners", Learner
+)
+
+
+class _Smooth(Learner):
+    """A loss of the margins w·x that has a slope, by L-BFGS.
+
+    The variables are the weights times the root of the objective's curvature at w = 0: there
+    features of very different sizes are alike, and few steps are needed. The penalty is still
+    that of the weights.
+    """
+
+    #: The loss of a pair has at most this curvature by its margin.
+    curvature: float
+
+    @abstractmethod
+    def losses(self, margins: Floats, slopes: Floats) -> float:
+        """Return the sum of the losses of one sign; put the slopes by the margins."""
+
+    def learn(self, differences: csr_array[Any], strength: float) -> Floats:
+        """Minimise 2 Σ loss(w·x) + strength / 2 · ‖w‖²."""
+        from scipy.optimize import minimize  # slow to import, and not always needed
+        from threadpoolctl import threadpool_limits
+
+        pairs, width = differences.shape
+        weights = np.zeros(width)
+        largest = abs(differences).max(axis=0).toarray().ravel() if pairs else weights
+        used = np.flatnonzero(largest > TINY)
+        if not len(used):
+            return weights
+        problem = _Problem(self, differences, used, largest[used], strength)
+        # BLAS adds up long vectors in an order that depends on the threads.
+        with threadpool_limits(1):
+            found = minimize(
+                problem.value,
+                np.zeros(len(used)),
+                jac=True,
+                method="L-BFGS-B",
+                options={
+                    "maxiter": MOST_STEPS,
+                    "maxfun": 2 * MOST_STEPS,
+                    "maxcor": MEMORY,
+                    "gtol": FLAT * np.sqrt(pairs),
+                    "ftol": NO_GAIN,
+                },
+            )
+        if found.nit >= MOST_STEPS:
+            warnings.warn(
+                f"learning has not come to its end after {found.nit} steps; a greater strength "
+                "helps",
+                stacklevel=2,
+            )
+        weights[used] = problem.weights(found.x)
+        return weights
+
+
+class _Problem:
+    """What is minimised, in variables whose curvature is 1 at 0.
+
+    Columns are divided by their largest value first, so that no square overflows.
+    """
+
+    def __init__(
+        self,
+        loss: _Smooth,
+        differences: csr_array[Any],
+        used: Ints,
+        largest: Floats,
+        strength: float,
+    ) -> None:
+        self._loss = loss
+        scaled = differences[:, used] if len(used) < differences.shape[1] else differences.copy()
+        scaled.data /= largest[scaled.indices]
+        penalty = np.square(np.sqrt(strength) / largest)
+        squares = np.bincount(scaled.indices, np.square(scaled.data), minlength=len(used))
+        curves = np.sqrt(2.0 * loss.curvature * squares + penalty)
+        scaled.data /= curves[scaled.indices]
+        self._rows = scaled
+        self._columns = scaled.T.tocsr()
+        self._penalty = penalty / np.square(curves)
+        self._unit = 1.0 / curves / largest
+        self._slopes = np.empty(scaled.shape[0])
+
+    def value(self, variables: Floats) -> tuple[float, Floats]:
+        """Return the objective and its gradient."""
+        total = 2.0 * self._loss.losses(self._rows @ variables, self._slopes)
+        drawn = self._penalty * variables
+        gradient = 2.0 * (self._columns @ self._slopes) + drawn
+        return total + 0.5 * inner(drawn, variables), gradient
+
+    def weights(self, variables: Floats) -> Floats:
+        """Return the weights that variables stand for."""
+        found: Floats = variables * self._unit
+        return found
+
+
+@LEARNERS.register("logistic")
+@dataclass(frozen=True)
+class Logistic(_Smooth):
+    """Logistic regression: the loss of a pair is log(1 + exp(−w·x))."""
+
+    curvature = 0.25
+
+    def losses(self, margins: Floats, slopes: Floats) -> float:
+        """Add up the losses."""
+        return logistic_losses(margins, slopes)
+
+
+@LEARNERS.register("hinge")
+@dataclass(frozen=True)
+class Hinge(_Smooth):
+    """A linear support vector machine: the loss of a pair is max(0, 1 − w·x)²."""
+
+    curvature = 2.0
+
+    def losses(self, margins: Floats, slopes: Floats) -> float:
+        """Add up the losses."""
+        lacking = np.maximum(0.0, 1.0 - margins)
+        np.multiply(lacking, -2.0, out=slopes)
+        return inner(lacking, lacking)
+
+
+@LEARNERS.register("sklearn")
+@dataclass(frozen=True)
+class Sklearn(Learner):
+    """Logistic regression by scikit-learn, the same problem; pip install 'tunesmith[sklearn]'."""
+
+    solver: Literal["lbfgs", "liblinear", "newton-cg"] = option("lbfgs", "scikit-learn's solver")
+    tolerance: float = option(1e-6, "when the solver ends")
+    steps: int = option(10_000, "steps of the solver at most")
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0.0:
+            raise UsageError(
+                f"tolerance of learner 'sklearn' is {self.tolerance:g}; give a number above 0"
+            )
+        if self.steps < 1:
+            raise UsageError(f"steps of learner 'sklearn' is {self.steps}; give 1 or more")
+        try:
+            import sklearn  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("learning by scikit-learn", "sklearn") from None
+
+    def learn(self, differences: csr_array[Any], strength: float) -> Floats:
+        """Let scikit-learn tell the difference vectors from their opposites."""
+        from sklearn.linear_model import LogisticRegression
+        from threadpoolctl import threadpool_limits
+
+        pairs = differences.shape[0]
+        if not pairs:
+            return np.zeros(differences.shape[1])
+        model = LogisticRegression(
+            C=1.0 / strength,
+            fit_intercept=False,
+            solver=self.solver,
+            tol=self.tolerance,
+            max_iter=self.steps,
+            random_state=1,
+        )
+        both = vstack([differences, -differences], format="csr")
+        with threadpool_limits(1):
+            model.fit(both, np.repeat([1, 0], pairs))
+        found: Floats = np.asarray(model.coef_[0], np.float64)
+        return found
+
+
+@kernel
+def logistic_losses(margins: Floats, slopes: Floats) -> float:
+    """Return Σ log(1 + exp(−m)); put its derivatives, −1 / (1 + exp(m))."""
+    total = 0.0
+    for p in range(margins.shape[0]):
+        margin = margins[p]
+        # Of a number that is not positive the exponential never overflows.
+        small = np.exp(-abs(margin))
+        if margin >= 0.0:
+            total += np.log1p(small)
+            slopes[p] = -small / (1.0 + small)
+        else:
+            total += np.log1p(small) - margin
+            slopes[p] = -1.0 / (1.0 + small)
+    return total
+
+
+def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_array[Any]:
+    """Return the features of some candidates minus those of others, a row a pair.
+
+    Memory is in proportion to what is not 0.
+    """
+    rows = csr_array(features.sparse)
+    counts = np.diff(rows.indptr)
+    numbers = len(better) * len(features.dense) + int(counts[better].sum() + counts[worse].sum())
+    if numbers > MOST_NUMBERS:
+        raise UsageError(
+            f"{len(better)} accepted pairs have about {numbers} values, more than "
+            f"{MOST_NUMBERS}; accept fewer, as --accept random:pairs=50"
+        )
+    dense = np.empty((len(better), features.dense.shape[0]))
+    with np.errstate(over="ignore"):
+        for d, row in enumerate(features.dense):
+            np.subtract(row[better], row[worse], out=dense[:, d])
+        sparse = rows[better] - rows[worse]
+    found: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
+    found.eliminate_zeros()
+    if found.nnz < 2**31:  # half the memory; and all that liblinear takes
+        found.indices, found.indptr = (a.astype(np.int32) for a in (found.indices, found.indptr))
+    bad = np.flatnonzero(~np.isfinite(found.data))
+    if len(bad):
+        name = features.names[found.indices[bad[0]]]
+        raise TunesmithError(
+            f"differences of feature '{name}' are too large for numbers; divide its values by "
+            "something, or drop it"
+        )
+    return found

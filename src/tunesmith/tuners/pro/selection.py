@@ -1,0 +1,179 @@
+"""Selection: which of the sampled pairs may be learnt from.
+
+Section 3.2 of Nakov, Guzmán and Vogel, "A tale about PRO and monsters" (ACL 2013). All can be
+combined with each other and with any acceptance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tunesmith.arrays import Flags, Floats
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.registry import Registry, option
+from tunesmith.tuners.pro.pairs import Pairs, Rivals
+
+#: What candidates are compared by.
+Quantity = Literal["score", "length"]
+
+
+class Selection(ABC):
+    """The second step: a filter of pairs. A subclass is a frozen dataclass of options."""
+
+    name: str
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Whether it asks for the candidates' lengths."""
+        return False
+
+    @abstractmethod
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Tell of each pair of a group [P] whether it may be accepted."""
+
+
+SELECTIONS: Registry[Selection] = Registry(
+    "selection", "tunesmith.tuners.pro", "tunesmith.selections", Selection
+)
+
+
+@SELECTIONS.register("all")
+@dataclass(frozen=True)
+class Everything(Selection):
+    """Every pair whose members are not worth the same."""
+
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Keep all."""
+        return np.ones(len(pairs), np.bool_)
+
+
+@SELECTIONS.register("difference")
+@dataclass(frozen=True)
+class Difference(Selection):
+    """Pairs whose members differ in worth by so much, in natural units: 5 points are 0.05."""
+
+    least: float = option(0.05, "the least difference (the papers' α)")
+    most: float | None = option(None, "the greatest difference [default: any]")
+
+    def __post_init__(self) -> None:
+        if self.least < 0:
+            raise UsageError(f"least of selection 'difference' is {self.least:g}; give 0 or more")
+        if self.most is not None and self.most <= max(self.least, 0.0):
+            raise UsageError(
+                f"most of selection 'difference' is {self.most:g} and least is {self.least:g}; "
+                "give a greater one, in natural units: 10 points are 0.1"
+            )
+
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Keep pairs within the limits; the limits belong to them."""
+        apart = pairs.differences(rivals.values)
+        kept: Flags = apart >= self.least
+        return kept if self.most is None else kept & (apart <= self.most)
+
+
+@SELECTIONS.register("length")
+@dataclass(frozen=True)
+class Length(Selection):
+    """Pairs whose lengths differ by so many words at most; the paper advises it."""
+
+    most: float = option(10.0, "the greatest difference in words")
+
+    def __post_init__(self) -> None:
+        if self.most < 0:
+            raise UsageError(f"most of selection 'length' is {self.most:g}; give 0 or more")
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Always."""
+        return True
+
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Keep pairs of similar length."""
+        return np.abs(pairs.differences(quantity_of(rivals, "length"))) <= self.most
+
+
+@SELECTIONS.register("outliers")
+@dataclass(frozen=True)
+class Outliers(Selection):
+    """Pairs neither of whose members is far from the mean of its group.
+
+    Far is more than so many standard deviations of the group's candidates. It cannot see
+    monsters where they are many, for then they are the norm; nor a single one among few: of n
+    candidates none is more than √(n − 1) deviations away.
+    """
+
+    of: Literal["score", "length"] = option("score", "what candidates are compared by")
+    deviations: float = option(2.0, "standard deviations that are not far yet (the paper's λ)")
+
+    def __post_init__(self) -> None:
+        check_quantity(self.of, "outliers")
+        if self.deviations <= 0:
+            raise UsageError(
+                f"deviations of selection 'outliers' is {self.deviations:g}; give more than 0"
+            )
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Where lengths are compared."""
+        return self.of == "length"
+
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Keep pairs of two candidates that are not far from the mean."""
+        away = np.abs(centred(quantity_of(rivals, self.of)))
+        is_near: Flags = away <= self.deviations * np.sqrt(np.mean(np.square(away)))
+        kept: Flags = is_near[pairs.better] & is_near[pairs.worse]
+        return kept
+
+
+@SELECTIONS.register("stochastic")
+@dataclass(frozen=True)
+class Stochastic(Selection):
+    """Pairs at random, the more likely the more usual their difference is in its group.
+
+    Differences of two normal variables have the variance 2σ². The paper selects "according to
+    N(0, 2σ²)"; a density is no probability, so it is taken relative to its peak: a pair that
+    is Δ apart is kept with the probability exp(−Δ² / 4σ²).
+    """
+
+    of: Literal["score", "length"] = option("score", "what candidates are compared by")
+
+    def __post_init__(self) -> None:
+        check_quantity(self.of, "stochastic")
+
+    @property
+    def needs_lengths(self) -> bool:
+        """Where lengths are compared."""
+        return self.of == "length"
+
+    def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
+        """Keep pairs with the probability of their difference."""
+        values = quantity_of(rivals, self.of)
+        variance = float(np.mean(np.square(centred(values))))
+        # Where all are equal so are the pairs.
+        apart = np.square(pairs.differences(values)) / (4.0 * variance or 1.0)
+        return rng.random(len(pairs)) < np.exp(-apart)
+
+
+def centred(values: Floats) -> Floats:
+    """Return values minus their mean."""
+    away: Floats = values - values.mean()
+    return away
+
+
+def quantity_of(rivals: Rivals, of: Quantity) -> Floats:
+    """Return what candidates are compared by."""
+    if of == "score":
+        return rivals.values
+    if rivals.lengths is None:
+        raise TunesmithError("lengths are not known; select by score")
+    return rivals.lengths
+
+
+def check_quantity(of: str, name: str) -> None:
+    """Raise an error if there is no such quantity."""
+    if of not in ("score", "length"):
+        raise UnknownNameError(f"quantity of selection '{name}'", of, ("score", "length"))

@@ -1,0 +1,99 @@
+"""Frames and arrays in memory: what is no column of numbers or texts is refused clearly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tunesmith.errors import TunesmithError
+from tunesmith.io.tables.frames import from_arrays, from_frame
+
+BASE = {"id": [0, 0], "text": ["x", "y"]}
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("cells", [[1.0, None], [1, None], [True, None], [None, None]])
+def test_a_gap_in_a_column_of_numbers_is_an_error(make, cells):
+    frame = make(BASE | {"f": cells})
+    row = 0 if cells[0] is None else 1
+    with pytest.raises(TunesmithError, match=rf"frame:{row}: 'f' is (missing|nan)"):
+        from_frame(frame)
+    with pytest.raises(TunesmithError, match=rf"arrays:{row}: 'features.f' is (missing|nan)"):
+        from_arrays([0, 0], {"f": cells})
+
+
+def test_gaps_of_pandas_types():
+    for dtype in ("Int64", "Float64", "boolean", object):
+        frame = pd.DataFrame(BASE | {"f": pd.array([1, None], dtype=dtype)})
+        with pytest.raises(TunesmithError, match=r"frame:1: 'f' is (missing; fill the gaps|nan)"):
+            from_frame(frame)
+    frame = pd.DataFrame(
+        BASE | {"f": [1, 2], "note": pd.array(["a", None], dtype="string")}, index=[5, 6]
+    )
+    with pytest.warns(UserWarning, match="'note' holds text"):
+        assert from_frame(frame).features.names == ("f",)
+
+
+@pytest.mark.parametrize(
+    ("frame", "what"),
+    [
+        (BASE | {"f": [[1.0], [2.0]]}, "a cell of 'f' is a list"),
+        (BASE | {"f": np.zeros((2, 2))}, "'f' has 2 dimensions"),
+        (BASE | {"f": 3}, "'f' is no column"),
+        (BASE | {"f": "ab"}, "'f' is no column"),
+        (BASE | {"f": [1.0]}, "'f' has 1 rows and 'id' 2"),
+        (BASE | {"f": ["1", "2"]}, "a number written as text"),
+        (BASE | {"references": ["r", "r"]}, "'references' is no list of texts"),
+        (pl.DataFrame(BASE | {"f": [[1.0], [2.0]]}), "a cell of 'f' is a ndarray"),
+        (pl.DataFrame(BASE).lazy().select("id", "text"), "collect it first"),
+        (pd.DataFrame(BASE | {"f": [np.zeros(2), np.ones(2)]}), "a cell of 'f' is a ndarray"),
+        (pd.DataFrame([[0, 1.0, 2.0]], columns=["id", "f", "f"]), "two columns are called 'f'"),
+        ([1, 2], "a list is no frame"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::polars.exceptions.PerformanceWarning")
+def test_what_is_no_frame_is_an_error_of_one_line(frame, what):
+    with pytest.raises(TunesmithError, match=what) as caught:
+        from_frame(frame)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("references", "what"),
+    [
+        ({0: "good day"}, "are no list; give a list of texts"),
+        ({0: 5}, "are no list"),
+        ({0: []}, "empty list of references"),
+        ({0: [5]}, "no valid text"),
+        ({0: ["\ud800"]}, "no valid text"),
+        ({1: ["r"]}, "group '0' has no references"),
+    ],
+)
+def test_references_of_arrays_are_lists_of_texts(references, what):
+    with pytest.raises(TunesmithError, match=what):
+        from_arrays([0, 0], {"f": [1, 2]}, ["a", "b"], references)
+
+
+def test_arrays_of_texts_and_of_other_lengths():
+    with pytest.raises(TunesmithError, match="'f' holds texts; give numbers"):
+        from_arrays([0, 0], {"f": ["1", "2"]})
+    with pytest.raises(TunesmithError, match="'text' has not one value"):
+        from_arrays([0, 0], {"f": [1, 2]}, ["a"])
+    with pytest.raises(TunesmithError, match=r"'features\.id' is missing"):
+        from_arrays([0, 0], {"id": [1, None]})
+    with pytest.raises(TunesmithError, match=r"'metrics\.m' is missing"):
+        from_arrays([0, 0], {"f": [1, 2]}, columns={"m": [1, None]})
+
+
+def test_arrays_come_by_name():
+    for given in ({"features": [1, 2]}, {"references": [["r"]]}, {"columns": [[1, 2]]}):
+        with pytest.raises(TunesmithError, match=f"'{next(iter(given))}' is a list; give a dict"):
+            from_arrays([0, 0], **({"features": {"f": [1, 2]}} | given))
+
+
+def test_groups_that_look_like_numbers_find_their_references():
+    found = from_arrays(["1", "2"], {"f": [1, 2]}, ["a", "b"], {"1": ["r"], "2": ["s"]})
+    assert [found.reference_texts(g) for g in range(2)] == [["r"], ["s"]]

@@ -1,0 +1,209 @@
+"""Learners that send each other working sets: Algorithm 4, held against the same written out."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.builders import candidate_set
+from tests.tiers import examples
+from tests.tuners.fragile import Fragile
+from tests.tuners.online.test_base import WIDTH, random_texts
+from tests.tuners.online.test_mixing import EPOCHS, SEEDS, begun, learnt
+from tests.tuners.plain_learners import PlainClass
+from tunesmith.metrics.candidate_scorer import objective_of
+from tunesmith.parallel.engine import working_on
+from tunesmith.parallel.local import threads
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.online.arow import AROW
+from tunesmith.tuners.online.learning import Learning
+from tunesmith.tuners.online.mira import MIRA
+
+MARGINS = [
+    MIRA(epochs=EPOCHS, parallel="async", epsilon=1e-9),
+    AROW(epochs=EPOCHS, parallel="async", epsilon=1e-9, confidence=0.5),
+]
+pytestmark = pytest.mark.filterwarnings("ignore:with --clock free")
+
+
+@settings(max_examples=examples(30))
+@given(
+    SEEDS,
+    st.sampled_from(MARGINS),
+    st.integers(2, 7),
+    st.sampled_from([1, 2, 64]),
+    st.booleans(),
+)
+def test_algorithm_4_written_out(seed, tuner, learners, inbox, average):
+    tuner = replace(tuner, learners=learners, inbox=inbox, average=average)
+    start = np.random.default_rng(seed).normal(size=WIDTH)
+    about = random_texts(seed), objective_of("document"), start
+    plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
+    found = begun(tuner, seed)
+    for epoch in range(EPOCHS):
+        weights = found.epoch(epoch).weights
+        assert weights == pytest.approx(plain.epoch(epoch), rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("tuner", MARGINS, ids=lambda t: t.name)
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("clock", ["lockstep", "free"])
+def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monkeypatch):
+    tuner = replace(tuner, average=average, clock=clock)
+    serial = replace(tuner, parallel="mixing", clock="lockstep")
+    for seed in range(5):
+        wanted = learnt(begun(serial, seed))
+        assert learnt(begun(tuner, seed)) == wanted
+        with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
+            patch.setattr(
+                Learning,
+                "_learn",
+                lambda own, order, epoch: own._exchange.epoch(
+                    own._course, own.students, order, epoch
+                ),
+            )
+            assert learnt(begun(tuner, seed)) == wanted
+
+
+@settings(max_examples=examples(25))
+@given(SEEDS, st.sampled_from(MARGINS), st.integers(2, 5), st.integers(0, 40))
+def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
+    tuner = replace(tuner, learners=learners)
+    with threads(1):
+        wanted = learnt(begun(tuner, seed))
+    with working_on(Fragile(seed, losses)):
+        assert learnt(begun(tuner, seed)) == wanted
+
+
+def test_threads_change_no_bit():
+    found = []
+    for count in (1, 3):
+        with threads(count):
+            found.append(learnt(begun(replace(MARGINS[1], learners=4), 7)))
+    assert found[0] == found[1]
+
+
+def given_out(engine, learners):
+    """Return the sentences that each learner was given, and the sets that came with each."""
+    found = [[] for _ in range(learners)]
+    for actor, (groups, _, received) in engine.calls:
+        (group,) = groups
+        found[actor].append((group, received))
+    return found
+
+
+@settings(max_examples=examples(25))
+@given(SEEDS, st.integers(2, 5), st.sampled_from([1, 3, 64]), st.integers(0, 30))
+def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
+    tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)
+    engine = Fragile(seed, losses)
+    with working_on(engine):
+        learning = begun(tuner, seed)
+        groups = learning._course.tuning.groups
+        for epoch in range(EPOCHS):
+            before = len(engine.calls)
+            entry = learning.epoch(epoch).entry
+            calls = engine.calls[before:]
+            distinct = {groups[0]: received for _, (groups, _, received) in calls}
+            assert sorted(distinct) == list(range(groups))
+            assert len(calls) == groups + entry["learners_replaced"]
+            assert all(len(received) <= inbox for received in distinct.values())
+            received = sum(one.bytes for sets in distinct.values() for one in sets)
+            assert entry["bytes_received"] == received
+            assert entry["sets_sent"] <= groups
+        assert sum(one.learned.sentences for one in learning.students) == EPOCHS * groups
+
+
+def many(groups=40):
+    """Return a set on which every sentence has something to teach."""
+    rng = np.random.default_rng(2)
+    texts, references = [], []
+    for _ in range(groups):
+        words = rng.choice(["a", "b", "c", "d", "e"], 8)
+        references.append([" ".join(words)])
+        texts += [" ".join(rng.permutation(words)) for _ in range(4)]
+    return TuningSet(candidate_set(rng.normal(size=(groups, 4, 3)), (), texts, references), "bleu")
+
+
+def test_a_slow_learner_neither_stalls_nor_floods():
+    """It has one sentence while the others do the rest; what waits for it is bounded."""
+    tuning, engine = many(), Fragile(1, slow={0})
+    tuner = MIRA(learners=3, parallel="async", clock="free", inbox=5, rate=0.5)
+    with working_on(engine):
+        learning = tuner.learning(
+            tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
+        )
+        first = learning.epoch(0).entry
+        learning.epoch(1)
+    own = given_out(engine, 3)[0]
+    assert [len(received) for _, received in own] == [0, 5]
+    waited = first["sets_sent"] - 1  # its own
+    assert first["sets_dropped"] >= waited - 5 > 10
+    assert learning.students[0].learned.sentences == 2
+    sent = [steps[0].sent for actor, steps in engine.answers[: tuning.groups] if actor != 0]
+    newest = [one.values.tolist() for one in sent if one is not None][-5:]
+    assert [one.values.tolist() for one in own[1][1]] == newest
+
+
+def test_in_step_the_sets_of_the_last_step_are_read():
+    tuning, engine = many(), Fragile(1)
+    tuner = MIRA(learners=4, parallel="async", rate=0.5)
+    with working_on(engine):
+        learning = tuner.learning(
+            tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
+        )
+        entry = learning.epoch(0).entry
+    order = np.random.default_rng(1).permutation(40).reshape(10, 4)
+    for k, calls in enumerate(given_out(engine, 4)):
+        assert [group for group, _ in calls] == order[:, k].tolist()
+        assert calls[0][1] == ()
+        assert all(len(received) <= 3 for _, received in calls)
+    assert entry["sets_dropped"] == 0
+    # All is sent once and read by three, but for the last sets, which wait for the next epoch.
+    waiting = sum(one.bytes for queue in learning._exchange._queues for one in queue)
+    assert entry["bytes_received"] + waiting == 3 * entry["bytes_sent"] > 0
+
+
+@pytest.mark.parametrize("tuner", MARGINS, ids=lambda t: t.name)
+@pytest.mark.parametrize("inbox", [1, 64])
+def test_a_run_goes_on_where_it_was(tuner, inbox):
+    own = replace(tuner, learners=3, inbox=inbox)
+    whole, first, second = (begun(own, 11) for _ in range(3))
+    wanted = learnt(whole)
+    first.epoch(0)
+    memory = json.loads(json.dumps(first.memory()))
+    assert any(memory["exchange"]["queues"])  # what was sent last has not been read
+    second.recall(memory)
+    with working_on(Fragile(5, losses=10)):
+        rest = [second.epoch(epoch).weights.tobytes() for epoch in range(1, EPOCHS)]
+    assert rest == [one[0] for one in wanted[1:]]
+
+
+def test_sentences_without_a_reference_learn_from_others():
+    """Bold: no candidate of the second sentence is its reference."""
+    texts = ["a b c d e", "e d c b a", "c d a b e", "d e a c b"]
+    vectors = [[[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]]
+    lists = candidate_set(vectors, (), texts, [["e d c b a"], ["a b c d e"]])
+    tuner = MIRA(reference="bold", learners=2, parallel="async", epochs=3, rate=0.5)
+    learning = tuner.learning(
+        TuningSet(lists), objective_of("bleu+1"), np.array([0.5, 0.0]), np.random.default_rng(1)
+    )
+    before = [one.learned.weights.copy() for one in learning.students]
+    sent = [learning.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
+    assert max(sent) == 1  # the other sentence has no working set
+    for one, weights in zip(learning.students, before, strict=True):
+        assert one.learned.weights[1] > weights[1]
+
+
+def test_that_results_cannot_be_reproduced_is_told_once():
+    with pytest.warns(UserWarning, match="with --clock free the weights depend on who is faster"):
+        MIRA(learners=2, parallel="async", clock="free", epochs=1).fit(many(5))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MIRA(learners=2, parallel="async", epochs=1).fit(many(5))
