@@ -32,7 +32,6 @@ from tunesmith.data.forests import ForestSet, joined
 from tunesmith.data.synthetic import synthetic
 from tunesmith.decoders.base import Sentence
 from tunesmith.hiero import HieroDecoder
-from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.forests.derivations import best_derivations
 from tunesmith.inference.forests.envelope.search import forest_envelopes
 from tunesmith.inference.forests.expectation import expected_counts
@@ -127,7 +126,7 @@ def forests(folder: Path | None) -> dict[str, Work]:
     }
     if held.references is not None:
         tuning = ts.ForestTuning(held)
-        hypotheses = hypotheses_of(tuning)
+        hypotheses = tuning.hypotheses()
         point = hypotheses.point(weights)
         line = Direction.of(direction, "line")
 

@@ -11,7 +11,6 @@ import numpy as np
 
 import tunesmith as ts
 from tunesmith.arrays import Floats
-from tunesmith.inference.asking import usual_lists
 from tunesmith.inference.forests.examples import ForestExample, ForestExamples
 from tunesmith.inference.forests.lists import candidates_of
 from tunesmith.inference.forests.sample import sampled_derivations
@@ -48,7 +47,7 @@ class Compared(NamedTuple):
 def examples(forests: ts.ForestSet, weights: Floats, search: str) -> Iterator[ForestExample]:
     """Yield the sentences in order, valued within a document of the 1-best of those before."""
     tuning = ts.ForestTuning(forests, options=ts.ForestOptions(search=search))
-    worth: Worth = DocumentObjective().begin(usual_lists(tuning, weights), "examples")
+    worth: Worth = DocumentObjective().begin(tuning.usual_lists(weights), "examples")
     held = ForestExamples(tuning)
     for group in range(held.groups):
         example = held.example(group, worth)

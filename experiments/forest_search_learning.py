@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tunesmith as ts
-from tunesmith.inference.asking import score_at
 from tunesmith.randomness import generator_of
 
 #: How hope and fear are looked for.
@@ -40,7 +39,7 @@ def curve(
     scale = tuning.metric.scale
     return {
         "tune": [round(scale * one.history[0]["gain"], 3) for one in epochs],
-        "dev": [round(score_at(held_out, one.weights), 3) for one in epochs],
+        "dev": [round(held_out.score_at(one.weights), 3) for one in epochs],
         "seconds": round(passed, 1),
     }
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import tunesmith as ts
 from forest_search_data import Source
-from tunesmith.inference.asking import score_at
 from tunesmith.inference.forests.lists import kbest_lists
 
 #: Derivations of each forest that a round adds to the lists.
@@ -88,4 +87,4 @@ def at_once(source: Source, tuner: ts.MERT, seed: int) -> dict[str, Any]:
 
 def _score(forests: ts.ForestSet, weights: ts.Weights) -> float:
     tuning = ts.ForestTuning(forests)
-    return round(score_at(tuning, weights.aligned(forests.names)), 3)
+    return round(tuning.score_at(weights.aligned(forests.names)), 3)

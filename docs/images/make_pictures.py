@@ -18,7 +18,6 @@ import matplotlib.pyplot as plt
 from scipy.spatial import ConvexHull
 
 import tunesmith as ts
-from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 
@@ -239,7 +238,7 @@ def forest_line() -> None:
         edges = np.concatenate([LIMITS[:1], curve.edges, LIMITS[1:]])
         scores = np.append(curve.scores, curve.scores[-1])
         axes.step(edges, scores, where="post", color=color, label=f"{size}-best")
-    hypotheses = hypotheses_of(ts.ForestTuning(forests, "bleu"))
+    hypotheses = ts.ForestTuning(forests, "bleu").hypotheses()
     vector = begin.aligned(forests.names)
     x = np.linspace(*LIMITS, 241)
     scores = []

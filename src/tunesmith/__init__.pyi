@@ -37,6 +37,7 @@ from tunesmith.metrics.column import Cost as Cost
 from tunesmith.metrics.combination import Harmonic as Harmonic
 from tunesmith.metrics.combination import Minimum as Minimum
 from tunesmith.metrics.combination import Sum as Sum
+from tunesmith.metrics.scored_forests import ForestOptions as ForestOptions
 from tunesmith.metrics.sentence_bleu import SentenceBLEU as SentenceBLEU
 from tunesmith.metrics.ter.metric import TER as TER
 from tunesmith.metrics.wer import CER as CER
@@ -49,7 +50,6 @@ from tunesmith.report.surface.files import write_surface as write_surface
 from tunesmith.report.surface.surface import error_surface as error_surface
 from tunesmith.significance.comparing import compare as compare
 from tunesmith.significance.comparison import Comparison as Comparison
-from tunesmith.tasks.forests import ForestOptions as ForestOptions
 from tunesmith.tasks.forests import ForestTuning as ForestTuning
 from tunesmith.tasks.lists import TuningSet as TuningSet
 from tunesmith.tuners.auto import Auto as Auto

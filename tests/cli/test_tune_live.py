@@ -12,7 +12,7 @@ from tests.loop.forest_toy import ForestToy
 from tests.loop.toy import sentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.tasks.forests import ForestOptions
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA
 

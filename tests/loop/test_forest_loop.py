@@ -28,7 +28,8 @@ from tunesmith.loop.forests import ForestsSoFar, Words, decoded_forests, united
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.lp_mert import LPMERT
 from tunesmith.tuners.mert.mert import MERT

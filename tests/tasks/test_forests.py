@@ -8,7 +8,8 @@ import pytest
 from tests.forests import Edge, forest_arrays, forest_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.rerank import rerank
-from tunesmith.tasks.forests import MOST_DENSE, ForestOptions, ForestTuning
+from tunesmith.metrics.scored_forests import MOST_DENSE, ForestOptions
+from tunesmith.tasks.forests import ForestTuning
 
 
 def forest(*features: int):

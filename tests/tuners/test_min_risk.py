@@ -385,7 +385,6 @@ def test_a_new_process_limits_all_libraries():
 import sys
 import numpy as np
 import threadpoolctl
-from tunesmith.inference.asking import hypotheses_of
 from tunesmith.testing.samples import rough_problem
 from tunesmith.tuners.min_risk import ExpectedGain
 
@@ -395,7 +394,7 @@ class Noting(threadpoolctl.ThreadpoolController):
         super().__init__()
 
 threadpoolctl.ThreadpoolController = Noting
-hypotheses = hypotheses_of(rough_problem(1, False))
+hypotheses = rough_problem(1, False).hypotheses()
 print("scipy.optimize" in sys.modules)
 ExpectedGain(hypotheses, np.ones(3), 1.0)
 """

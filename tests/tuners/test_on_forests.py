@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.forests import Edge, forest_arrays, forest_set
 from tests.inference.forests.test_examples import one_node_forests, options
 from tests.tiers import examples
-from tunesmith.inference.asking import hypotheses_of, score_at
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.search.space.space import Space
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.mert.mert import MERT
@@ -104,7 +104,7 @@ def test_risk_of_few_of_the_best_ends_well_on_all(seed):
     np.testing.assert_allclose(weights, same_weights, rtol=1e-6, atol=1e-7)
     few, _ = learnt(tuner, ForestTuning(forests, "wer", options("rerank", 2)), start)
     # Lists of one fixed pair would end wherever the other two win.
-    assert score_at(lists, few) <= score_at(lists, start) + 1e-9
+    assert lists.score_at(few) <= lists.score_at(start) + 1e-9
 
 
 def test_learners_do_learn_from_the_lists_here():
@@ -148,11 +148,11 @@ def test_mert_on_forests_is_never_worse_than_on_lists_of_their_best():
         forests.append(forest_arrays(edges, 2))
     references = [[rng.integers(0, 4, 3).tolist()] for _ in forests]
     tuning = ForestTuning(forest_set(forests, 4, 4, references), "wer", ForestOptions(size=5))
-    hypotheses, begin = hypotheses_of(tuning), np.ones(4)
+    hypotheses, begin = tuning.hypotheses(), np.ones(4)
     for seed in range(3):
         found = MERT(restarts=0).fit(tuning, dict.fromkeys(tuning.names, 1.0), rng=seed)
         space, own = Space.free(tuning.names), np.random.default_rng(seed)
         ends = MERT()._list_ends(tuning, hypotheses.spread(), space, begin, None, own)
         assert len(ends) == 3
         # Errors: less is better.
-        assert found.score <= min(score_at(tuning, end) for end in [begin, *ends])
+        assert found.score <= min(tuning.score_at(end) for end in [begin, *ends])

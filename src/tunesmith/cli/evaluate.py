@@ -24,7 +24,7 @@ from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from tunesmith.tasks.base import Tunable
+    from tunesmith.tasks.base import Task
     from tunesmith.tasks.lists import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
@@ -55,7 +55,6 @@ def run(
 ) -> None:
     """Score an output, or the best candidates under given weights."""
     from tunesmith.cli.tune.inputs import is_tuned_on
-    from tunesmith.inference.asking import oracle_at, winners
     from tunesmith.io.read import read_hypotheses
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
@@ -84,7 +83,7 @@ def run(
         session.note(f"{chosen.candidates!r}")
     else:
         held = read_weights(weights).weights
-        tuning: Tunable
+        tuning: Task
         if forests:
             read = read_forest_files(forests, references, format_name)
             tuning = ForestTuning(read, measure)
@@ -97,11 +96,11 @@ def run(
             session.say("note: this is the set that the weights were tuned on")
         with names_of(weights):
             values = held.matched(tuning.names, strict)
-        chosen = winners(tuning, values)
-        top = oracle_at(tuning, values)
+        chosen = tuning.winners(values)
+        top = tuning.oracle_at(values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the same, they were said above
-            bottom = oracle_at(tuning, values, worst=True)
+            bottom = tuning.oracle_at(values, worst=True)
     found = _figures(chosen, top, bottom)
     if as_json:
         print_json(found)
@@ -113,8 +112,6 @@ def _figures(
     chosen: TuningSet, top: tuple[float, bool] | None, bottom: tuple[float, bool] | None
 ) -> dict[str, Any]:
     """Return the JSON object; bounds are of interest only where there was a choice."""
-    from tunesmith.inference.asking import all_of
-
     metric = chosen.metric
     total = chosen.stats.sum(axis=0)
     details = metric.details(total)
@@ -123,7 +120,7 @@ def _figures(
         "signature": chosen.signature(),
         "metric": metric.name,
         "higher_is_better": metric.higher_is_better,
-        "score": all_of(chosen),
+        "score": chosen.output_score(),
         "length_ratio": details.get("length_ratio"),
         "brevity_penalty": details.get("brevity_penalty"),
         "statistics": dict(zip(metric.stat_names, total.tolist(), strict=True)),

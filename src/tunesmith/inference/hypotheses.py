@@ -10,6 +10,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored import Scored
 
 
 @dataclass(frozen=True)
@@ -156,5 +157,32 @@ class Hypotheses(Protocol):
 
         The covariance is that within groups, under the distribution of each expectation,
         added up over the groups. What hardly occurs need not count.
+        """
+        ...
+
+
+class TuningHypotheses(Hypotheses, Protocol):
+    """Hypotheses that know what they are of."""
+
+    @property
+    def tuning(self) -> Scored:
+        """The set."""
+        ...
+
+    def sizes(self) -> Floats:
+        """Return each feature's size: the spread of dense ones, of sparse ones where they are on.
+
+        The spread of a feature that is seldom on is small. In units of it a change of the weight
+        would count little, and whatever tells a few candidates from others would be learnt by
+        heart.
+        """
+        ...
+
+    def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> TuningHypotheses:
+        """Return what expectations around some weights are over.
+
+        It is usually all there is. Where only lists of a forest's derivations have expectations,
+        it is lists of the best ones under the weights, with all that was there before: what was
+        returned for other weights.
         """
         ...

@@ -6,12 +6,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, check_decoded, check_forests
-from tunesmith.inference.asking import oracle_at
 from tunesmith.interruption import check, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_forests
@@ -27,7 +26,7 @@ from tunesmith.randomness import generator_of
 from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.combine import check_normalise, normalised
 from tunesmith.tuners.fitting.secondary import HeldOut
-from tunesmith.tuners.fitting.stages import Task
+from tunesmith.tuners.fitting.stages import Setup
 from tunesmith.tuners.online.learning import Learner, Learning
 
 T = TypeVar("T")
@@ -121,24 +120,23 @@ class LiveRun(ForestRun):
         return LiveTuning(source, self.begin, self.metric, self.forest_options)
 
     @cached_property
-    def _task(self) -> Task:
+    def _task(self) -> Setup:
         options = self.fit_options
         selection = Selection.of(options["keep"], options["drop"])
         start = self.begin if any(self.begin.values()) else None
-        task = self.tuner.task(self._tuning, start, HeldOut(), selection, options["strict"])
-        check_normalise(options["normalise"], task.space)
-        return task
+        setup = self.tuner.setup(self._tuning, start, HeldOut(), selection, options["strict"])
+        check_normalise(options["normalise"], setup.space)
+        return setup
 
     def _begun(self) -> Learning:
         """Return a learner that has learnt nothing yet."""
-        task = self._task
-        tuning = task.tuning
-        assert isinstance(tuning, LiveTuning)
-        if task.first is None:
+        setup = self._task
+        tuning = cast(LiveTuning, setup.tuning)
+        if setup.first is None:
             # Under weights that are all 0 anything is usual.
-            own = Weights(task.names, self.tuner.own_start(tuning))
+            own = Weights(setup.names, self.tuner.own_start(tuning))
             tuning = tuning.with_start(own)
-        begun = self.tuner.begun_learning(tuning, task.first, generator_of(self.seed))
+        begun = self.tuner.begun_learning(tuning, setup.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
         if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
             tell(
@@ -147,9 +145,8 @@ class LiveRun(ForestRun):
                 is_detail=False,
             )
         # What is usual is known now; the forests that told it may go.
-        for held in (tuning, task.tuning, task.whole):
-            assert isinstance(held, LiveTuning)
-            held.forget()
+        for held in (tuning, setup.tuning, setup.whole):
+            cast(LiveTuning, held).forget()
         return begun
 
     def _learnt(
@@ -165,9 +162,9 @@ class LiveRun(ForestRun):
             raise DecoderError(f"epoch {number + 1}: {error}") from error
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
-        task = self._task
-        found = normalised(done.weights, self.fit_options["normalise"], task.space)
-        weights = task.begin.updated(task.zeros).updated(Weights(task.names, found))
+        setup = self._task
+        found = normalised(done.weights, self.fit_options["normalise"], setup.space)
+        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         score = {}
         if learning.worth.metric is self.metric:
             score = {"score": float(self.metric.score(learning.total))}
@@ -200,7 +197,7 @@ class LiveRun(ForestRun):
 
         def found() -> dict[str, Any]:
             weights = chosen.weights.aligned(self._tuning.names)
-            score, exact = oracle_at(self._tuning, weights)
+            score, exact = self._tuning.oracle_at(weights)
             return {"score": score, "exact": exact}
 
         kept = state.record(f"{name}/oracle", found)

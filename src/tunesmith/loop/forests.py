@@ -16,16 +16,16 @@ from tunesmith.data.forests import ForestArrays, Forests, ForestSet, cut, joined
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, Sentence, block_size, check_forests
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import oracle_at
 from tunesmith.inference.forests.lists import outputs
 from tunesmith.io.forests.arrow.temporary import TemporaryForests
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import pieces_of
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.progress import part_of, progress
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
 #: What forests may take of the budget before they go to disk.
@@ -239,7 +239,7 @@ class ForestsSoFar:
 
     def oracle(self, weights: Weights) -> tuple[float, bool]:
         """Return the best score that a choice of derivations has, and whether it is certain."""
-        return oracle_at(self.merged, weights.aligned(self.merged.names))
+        return self.merged.oracle_at(weights.aligned(self.merged.names))
 
 
 def united(one: ForestArrays, other: ForestArrays) -> ForestArrays:

@@ -28,9 +28,9 @@ from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
 from tunesmith.loop.telling import Telling, key_of, settings_of_loop
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
-from tunesmith.tasks.forests import ForestOptions
 from tunesmith.tuners.base import Tuner, evaluated_here
 from tunesmith.tuners.fitting.callbacks import Callback, telling
 from tunesmith.tuners.fitting.result import TuneResult, who_works

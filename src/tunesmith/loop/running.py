@@ -40,11 +40,11 @@ from tunesmith.loop.rounds import (
 )
 from tunesmith.loop.state import State
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress, tell
 from tunesmith.registry import file_of
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestOptions
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.auto import Auto
 from tunesmith.tuners.base import Tuner
@@ -82,7 +82,7 @@ class SoFar(Protocol):
         ...
 
     @property
-    def merged(self) -> Tunable:
+    def merged(self) -> Task:
         """What there is to tune on."""
         ...
 

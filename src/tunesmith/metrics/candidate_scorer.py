@@ -23,9 +23,9 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
+from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.registry import Registry, option
-from tunesmith.tasks.lists import TuningSet
 
 #: How a tuner learns: from pairs of candidates of all sentences, then again in the next round;
 #: or from one sentence after the other.
@@ -103,7 +103,7 @@ class Objective(ABC):
     name: str
 
     @abstractmethod
-    def begin(self, tuning: TuningSet, way: Way) -> Worth:
+    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
         """Return the values of a set at the beginning of a run."""
 
     @property
@@ -177,7 +177,7 @@ class SentenceObjective(Objective):
         del own["scaled"]
         return SentenceBLEU(**own, **about)
 
-    def begin(self, tuning: TuningSet, way: Way) -> Worth:
+    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
         """Count n-grams, where the metric has not done it, and score all candidates."""
         scorer = self._scorer(tuning.metric)
         counts = tuning.stats
@@ -239,13 +239,13 @@ class _SentenceWorth(Worth):
 class MetricObjective(Objective):
     """The metric itself, as if the sentence were the whole set."""
 
-    def begin(self, tuning: TuningSet, way: Way) -> Worth:
+    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
         """Score all candidates."""
         return _MetricWorth(tuning, way)
 
 
 class _MetricWorth(Worth):
-    def __init__(self, tuning: TuningSet, way: Way) -> None:
+    def __init__(self, tuning: ScoredCandidates, way: Way) -> None:
         self.stats = tuning.stats
         self.metric = tuning.metric
         own = tuning.metric.gain(tuning.stats)
@@ -286,7 +286,7 @@ class DocumentObjective(Objective):
         """Always."""
         return True
 
-    def begin(self, tuning: TuningSet, way: Way) -> DocumentWorth:
+    def begin(self, tuning: ScoredCandidates, way: Way) -> DocumentWorth:
         """Return values with a document of an average candidate."""
         return DocumentWorth(tuning, self.decay, way)
 
@@ -302,7 +302,7 @@ class DocumentWorth(Worth):
         How many it is made of; less where they have faded.
     """
 
-    def __init__(self, tuning: TuningSet, decay: float, way: Way) -> None:
+    def __init__(self, tuning: ScoredCandidates, decay: float, way: Way) -> None:
         self.tuning = tuning
         self.stats = tuning.stats
         self.metric = tuning.metric
@@ -369,7 +369,7 @@ class DocumentWorth(Worth):
         self._rounds = float(memory["rounds"])
 
 
-def unit_of(tuning: TuningSet, values: Floats, way: Way) -> float:
+def unit_of(tuning: ScoredCandidates, values: Floats, way: Way) -> float:
     """Return what values are multiplied by, so that thresholds and rates have one meaning.
 
     Scores in per cent are taken as they are from 0 to 1; learning from examples, times the mean
@@ -384,7 +384,7 @@ def unit_of(tuning: TuningSet, values: Floats, way: Way) -> float:
     return wanted / deviation if deviation > 0 and math.isfinite(deviation) else 1.0
 
 
-def _deviation_within(values: Floats, tuning: TuningSet) -> float:
+def _deviation_within(values: Floats, tuning: ScoredCandidates) -> float:
     start = tuning.candidates.start
     sizes = np.diff(start)
     largest = float(np.abs(values).max(initial=0.0))

@@ -8,8 +8,8 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.wer import CER
-from tunesmith.tasks.lists import TuningSet
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Lengths:
     references: Floats
 
 
-def lengths_of(tuning: TuningSet) -> Lengths | None:
+def lengths_of(tuning: ScoredCandidates) -> Lengths | None:
     """Return lengths as the metric counts them, otherwise as tokens; None if neither is known.
 
     Of several references the mean length counts where the metric does not say which. A metric

@@ -1,58 +1,91 @@
-"""What weights can be tuned on, whatever form its candidates have."""
+"""What every task answers, whatever form its candidates have.
+
+Tuners and commands ask a :class:`Task`, so that they need not know whether they sit on lists or on
+forests, on a processor or on a GPU. A new kind of task, or a second array backend, is one class.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Self
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from tunesmith.arrays import Flags
-from tunesmith.data.candidates import FileDigest
-from tunesmith.metrics.base import Metric
+import numpy as np
+
+from tunesmith.arrays import Floats, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.forests import Forests
+from tunesmith.inference.examples import Examples
+from tunesmith.inference.hypotheses import TuningHypotheses
+from tunesmith.metrics.scored import Scored
+
+if TYPE_CHECKING:
+    from tunesmith.tasks.lists import TuningSet
 
 
-class Tunable(ABC):
-    """Candidates of any form with a metric: lists (``TuningSet``) or forests (``ForestTuning``).
+class Task(Scored):
+    """Candidates of any form with a metric, and what can be asked of them given weights."""
 
-    What can be asked of it, given weights, is in :mod:`tunesmith.inference.asking`.
-    """
-
-    metric: Metric
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The features."""
-
-    @property
-    @abstractmethod
-    def dense(self) -> Flags:
-        """Which features [D] most candidates have."""
+    #: Whether candidates are derivations of forests, of which lists can be made.
+    has_forests: ClassVar[bool] = False
+    #: Whether candidates are made under the weights of the moment, so that nothing is fixed.
+    is_live: ClassVar[bool] = False
 
     @property
-    @abstractmethod
-    def groups(self) -> int:
-        """The number S of inputs."""
+    def lists(self) -> TuningSet | None:
+        """The task itself where its candidates are listed once and for all."""
+        return None
 
     @property
-    @abstractmethod
-    def files(self) -> tuple[FileDigest, ...]:
-        """What it was read from."""
+    def inputs(self) -> CandidateSet | Forests | None:
+        """What was read: ids, references, sources and a vocabulary; None before it is decoded."""
+        return None
 
     @abstractmethod
-    def with_features(self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()) -> Self:
-        """Return the same with some of the features."""
+    def hypotheses(self) -> TuningHypotheses:
+        """Return what line searches and gradients ask."""
 
     @abstractmethod
-    def with_metric(self, metric: Metric) -> Self:
-        """Return the same with a metric that scores the same statistics in another way."""
+    def examples(self) -> Examples:
+        """Return the sentences, one at a time: what online learners ask."""
 
     @abstractmethod
-    def signature(self) -> str:
-        """Return the metric's signature, with the number of references."""
+    def winners(self, weights: Floats) -> TuningSet:
+        """Return what weights choose: a set with one candidate per group, and no features."""
 
+    @abstractmethod
+    def usual_lists(self, weights: Floats) -> TuningSet:
+        """Return lists that tell what is usual: all candidates, or a few of the best."""
 
-def reference_signature(counts: Sequence[int]) -> str:
-    """Return the part of a signature that tells how many references the inputs have."""
-    least, most = min(counts), max(counts)
-    return f"nrefs:{least}" if least == most else f"nrefs:{least}-{most}"
+    @abstractmethod
+    def learning_lists(self, weights: Floats, rng: np.random.Generator) -> TuningSet:
+        """Return lists to learn from, made under some weights where they must be made."""
+
+    def round_lists(self, weights: Floats, most: int) -> TuningSet:
+        """Return lists for one round of a search on lists: at most about that many candidates."""
+        raise NotImplementedError(f"{type(self).__name__} has no forests to make lists of")
+
+    @abstractmethod
+    def oracle_at(self, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+        """Return the best score that any choice has, and whether none is better.
+
+        Where it is not exact it is a bound: never worse than what the weights choose.
+        """
+
+    def total_at(self, weights: Floats) -> Stats:
+        """Return the sum of the statistics [K] of what weights choose."""
+        total: Stats = self.winners(weights).stats.sum(axis=0)
+        return total
+
+    def score_at(self, weights: Floats) -> float:
+        """Score what weights choose, on the customary scale."""
+        return self.winners(weights).output_score()
+
+    def changed_choices(self, before: Floats, after: Floats) -> int:
+        """Return how many groups choose another candidate with other weights."""
+        one, other = (self.winners(weights).candidates.texts for weights in (before, after))
+        return sum(one[g].tobytes() != other[g].tobytes() for g in range(self.groups))
+
+    def split_for_workers(self) -> tuple[Callable[[Any], Task] | None, Any]:
+        """Return what makes a copy elsewhere, and what is large in it, which workers may have."""
+        return None, None

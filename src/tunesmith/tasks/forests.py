@@ -1,69 +1,32 @@
-"""Forests with a metric: what tuners work on that search them whole."""
+"""Forests with a metric: what tuners work on that search them whole.
+
+What only forests need is imported when there are some.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Ints
-from tunesmith.data.candidates import FileDigest
-from tunesmith.data.forests import ForestArrays, Forests
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.kernels import kernel
-from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.parallel.local import map_pieces
-from tunesmith.tasks.base import Tunable, reference_signature
+from tunesmith.arrays import Floats
+from tunesmith.data.forests import Forests
+from tunesmith.inference.examples import Examples
+from tunesmith.inference.hypotheses import TuningHypotheses
+from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored_forests import ForestOptions, ScoredForests
+from tunesmith.tasks.base import Task
+from tunesmith.tasks.lists import TuningSet
 
-SEARCHES = ("rerank", "linear", "kbest")
-LISTS = ("kbest", "samples")
-#: Of so many features all are taken for dense; of more, those that half of the forests have.
-MOST_DENSE = 200
-
-
-@dataclass(frozen=True)
-class ForestOptions:
-    """How derivations are looked for that are worth much, or little.
-
-    Attributes
-    ----------
-    search
-        ``rerank``: the dynamic programme of Chiang (JMLR 2012), section 5.2; ``linear``: that of
-        BLEU's linear approximation, appendix A.3; ``kbest``: the best by the model alone. The
-        first two are for BLEU; for all else it is the last.
-    size
-        How many derivations a list has that is made of a forest: the best ones, or samples.
-    lists
-        What a tuner gets that learns from lists: the ``kbest`` of each forest, or ``samples`` of
-        the model's distribution.
-    pruning
-        How the forests were pruned, as ``beam:5``; it is part of the signature.
-    """
-
-    search: Literal["rerank", "linear", "kbest"] = "rerank"
-    size: int = 100
-    lists: Literal["kbest", "samples"] = "kbest"
-    pruning: str = ""
-
-    def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
-            raise UnknownNameError("forest search", self.search, SEARCHES)
-        if self.lists not in LISTS:
-            raise UnknownNameError("kind of list", self.lists, LISTS)
-        if self.size < 1:
-            raise UsageError(f"the size of lists is {self.size}; give 1 or more")
-
-    def signature(self) -> str:
-        """Return what has to be known to search in the same way."""
-        pruned = f"|pruned:{self.pruning}" if self.pruning else ""
-        return f"forests:{self.search}|{self.lists}:{self.size}{pruned}"
+#: How many derivations of a forest tell what is usual: lengths, and how much scores differ.
+USUAL = 20
+#: How sharp the distribution of samples is, in units of the deviation of the scores.
+SAMPLES_SHARPNESS = 3.0
 
 
-@dataclass(frozen=True, eq=False)
-class ForestTuning(Tunable):
+class ForestTuning(ScoredForests, Task):
     """Forests, the metric of what is chosen from them, and how they are searched.
 
     Parameters
@@ -77,90 +40,72 @@ class ForestTuning(Tunable):
         How derivations are looked for.
     """
 
-    forests: Forests
-    metric: Metric
-    options: ForestOptions = field(default_factory=ForestOptions)
-
-    def __init__(
-        self,
-        forests: Forests,
-        metric: Metric | str = "bleu",
-        options: ForestOptions | None = None,
-    ) -> None:
-        if isinstance(metric, str):
-            metric = METRICS.create(metric)
-        if not isinstance(forests, Forests):
-            raise UsageError("forests are needed; read some with read_forests")
-        if metric.columns:
-            raise UsageError(
-                f"{metric.name} needs a score for each candidate, and forests have none; make "
-                "lists of them with `tunesmith convert --forests F --nbest N`"
-            )
-        if metric.needs_references and forests.references is None:
-            raise TunesmithError(f"{metric.name} needs references; give --references")
-        object.__setattr__(self, "forests", forests)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "options", options or ForestOptions())
+    has_forests = True
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The features."""
-        return self.forests.names
+    def inputs(self) -> Forests:
+        """The forests."""
+        return self.forests
 
-    @cached_property
-    def dense(self) -> Flags:
-        """Which features most derivations have: all of few, otherwise those of most forests."""
-        size = len(self.names)
-        if size <= MOST_DENSE:
-            return np.ones(size, np.bool_)
+    def hypotheses(self) -> TuningHypotheses:
+        """Return what line searches and gradients ask."""
+        from tunesmith.inference.forests.hypotheses import ForestHypotheses
 
-        def count(piece: slice) -> Ints:
-            return _forests_with(*self.forests.block(piece.start, piece.stop), size)
+        return ForestHypotheses(self)
 
-        held = sum(map_pieces(count, self.forests.pieces()), np.zeros(size, np.int64))
-        flags: Flags = 2 * held >= self.groups
-        return flags
+    def examples(self) -> Examples:
+        """Return the sentences, one at a time: what online learners ask."""
+        from tunesmith.inference.forests.examples import ForestExamples
 
-    @property
-    def groups(self) -> int:
-        """The number of forests."""
-        return self.forests.groups
+        return ForestExamples(self)
 
-    @property
-    def files(self) -> tuple[FileDigest, ...]:
-        """What the forests were read from."""
-        return self.forests.files
+    def winners(self, weights: Floats) -> TuningSet:
+        """Return the best derivations: a set with one candidate per group."""
+        from tunesmith.inference.forests.lists import outputs
 
-    def with_features(
-        self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
-    ) -> ForestTuning:
-        """Return the same with some of the features."""
-        return ForestTuning(self.forests.with_features(keep, drop), self.metric, self.options)
+        return TuningSet(outputs(self.forests, weights), self.metric)
 
-    def with_metric(self, metric: Metric) -> ForestTuning:
-        """Return the same forests with another metric."""
-        return ForestTuning(self.forests, metric, self.options)
+    def best_lists(self, weights: Floats, size: int) -> TuningSet:
+        """Return that many of the best derivations of each forest as lists."""
+        from tunesmith.inference.forests.lists import kbest_lists
 
-    def signature(self) -> str:
-        """Return the metric's signature, and how forests are searched."""
-        references = self.forests.references
-        own = f"{self.metric.signature()}|{self.options.signature()}"
-        if references is None:
-            return own
-        return f"{own}|{reference_signature(references.counts.tolist())}"
+        return TuningSet(kbest_lists(self.forests, weights, size), self.metric)
+
+    def usual_lists(self, weights: Floats) -> TuningSet:
+        """Return lists that tell what is usual: a few of the best derivations."""
+        return self.best_lists(weights, USUAL)
+
+    def round_lists(self, weights: Floats, most: int) -> TuningSet:
+        """Return the best derivations, of the size that the options say or fewer."""
+        return self.best_lists(weights, max(1, min(self.options.size, most // self.groups)))
+
+    def learning_lists(self, weights: Floats, rng: np.random.Generator) -> TuningSet:
+        """Return lists to learn from: those that the options ask for.
+
+        Samples are of the distribution exp(3 w·h / σ), σ being the deviation of the scores of all
+        derivations: neither the best alone, nor anything at all.
+        """
+        from tunesmith.inference.forests.expectation import score_deviation
+        from tunesmith.inference.forests.lists import sampled_lists
+
+        if self.options.lists == "kbest":
+            return self.best_lists(weights, self.options.size)
+        deviation = score_deviation(self.forests, weights)
+        sharpness = SAMPLES_SHARPNESS / deviation if deviation > 0.0 else 0.0
+        seed = int(rng.integers(2**62))
+        drawn = sampled_lists(self.forests, weights, sharpness, self.options.size, seed)
+        return TuningSet(drawn, self.metric)
+
+    def oracle_at(self, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+        """Return the best score that any choice has, and whether none is better."""
+        from tunesmith.inference.forests.oracle import forest_oracle
+
+        return forest_oracle(self, weights, worst)
+
+    def split_for_workers(self) -> tuple[Callable[[Any], ForestTuning], Any]:
+        """Return what makes a copy elsewhere, and the forests, which workers may have."""
+        return partial(_of_forests, self.metric, self.options), self.forests
 
 
-@kernel
-def _forests_with(arrays: ForestArrays, first: int, last: int, size: int) -> Ints:
-    """Return how many of some forests have each feature [D] on a hyperedge."""
-    held = np.zeros(size, np.int64)
-    seen = np.full(size, -1, np.int64)
-    for s in range(first, last):
-        lo = arrays.edge_start[arrays.node_start[s]]
-        hi = arrays.edge_start[arrays.node_start[s + 1]]
-        for k in range(arrays.feature_start[lo], arrays.feature_start[hi]):
-            feature = arrays.feature_ids[k]
-            if seen[feature] != s:
-                seen[feature] = s
-                held[feature] += 1
-    return held
+def _of_forests(metric: Metric, options: ForestOptions, forests: Forests) -> ForestTuning:
+    return ForestTuning(forests, metric, options)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-
 import numpy as np
 
-from tunesmith.arrays import Flags, Ints, Stats
-from tunesmith.data.candidates import CandidateSet, FileDigest
-from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.metrics.checks import checked, checked_score, statistics_of
-from tunesmith.tasks.base import Tunable, reference_signature
+from tunesmith.arrays import Floats, Stats
+from tunesmith.data.candidates import CandidateSet
+from tunesmith.inference.examples import Examples
+from tunesmith.inference.lists.examples import ListExamples
+from tunesmith.inference.lists.hypotheses import ListHypotheses, best
+from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.tasks.base import Task
 
 
-@dataclass(frozen=True)
-class TuningSet(Tunable):
+class TuningSet(ScoredCandidates, Task):
     """Candidates and their statistics.
 
     Parameters
@@ -30,143 +27,57 @@ class TuningSet(Tunable):
         ``Metric.statistic_columns``.
     """
 
-    candidates: CandidateSet
-    metric: Metric
-    stats: Stats = field(repr=False)
-    given: bool = False
-
-    def __init__(
-        self, candidates: CandidateSet, metric: Metric | str = "bleu", stats: Stats | None = None
-    ) -> None:
-        if isinstance(metric, str):
-            metric = METRICS.create(metric)
-        given = stats is not None or metric.is_given(candidates)
-        if stats is None:
-            stats = statistics_of(metric, candidates)
-        stats = checked(metric, stats, candidates)
-        object.__setattr__(self, "candidates", candidates)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "stats", stats)
-        object.__setattr__(self, "given", given)
+    @property
+    def lists(self) -> TuningSet:
+        """The set itself."""
+        return self
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The features."""
-        return self.candidates.features.names
+    def inputs(self) -> CandidateSet:
+        """The candidates."""
+        return self.candidates
 
-    @property
-    def dense(self) -> Flags:
-        """Which features most candidates have: the first so many of all."""
-        flags: Flags = np.arange(len(self.names)) < len(self.candidates.features.dense_names)
-        return flags
+    def hypotheses(self) -> ListHypotheses:
+        """Return what line searches and gradients ask."""
+        return ListHypotheses(self)
 
-    @property
-    def groups(self) -> int:
-        """The number of groups."""
-        return self.candidates.groups
+    def examples(self) -> Examples:
+        """Return the sentences, one at a time: what online learners ask."""
+        return ListExamples(self)
 
-    @property
-    def files(self) -> tuple[FileDigest, ...]:
-        """What the candidates were read from."""
-        return self.candidates.files
+    def winners(self, weights: Floats) -> TuningSet:
+        """Return what weights choose: a set with one candidate per group, and no features."""
+        chosen = best(self.candidates, weights)
+        return self.of(self.candidates.chosen(chosen), self.stats[chosen])
 
-    def with_features(
-        self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
-    ) -> TuningSet:
-        """Return the same candidates with some of their features; nothing is counted again."""
-        return TuningSet(self.candidates.with_features(keep, drop), self.metric, self.stats)
+    def total_at(self, weights: Floats) -> Stats:
+        """Return the sum of the statistics [K] of what weights choose."""
+        return self.total(best(self.candidates, weights))
 
-    def with_metric(self, metric: Metric) -> TuningSet:
-        """Return the same statistics, scored in another way."""
-        return TuningSet(self.candidates, metric, self.stats)
+    def score_at(self, weights: Floats) -> float:
+        """Score what weights choose, on the customary scale."""
+        return self.score(best(self.candidates, weights))
 
-    @cached_property
-    def is_sum(self) -> bool:
-        """Whether the score is an average over sentences, so that each chooses by itself."""
-        return self.metric.is_sum_on(self.stats, self.candidates.start)
+    def changed_choices(self, before: Floats, after: Floats) -> int:
+        """Return how many groups choose another candidate with other weights."""
+        first, second = (best(self.candidates, weights) for weights in (before, after))
+        return int((first != second).sum())
 
-    def total(self, chosen: Ints) -> Stats:
-        """Add up the statistics of one candidate per group."""
-        total: Stats = self.stats[chosen].sum(axis=0)
-        return total
+    def usual_lists(self, weights: Floats) -> TuningSet:
+        """Return the set itself."""
+        return self
 
-    def score(self, chosen: Ints) -> float:
-        """Score one candidate per group, on the customary scale."""
-        return checked_score(self.metric, self.metric.score(self.total(chosen)))
+    def learning_lists(self, weights: Floats, rng: np.random.Generator) -> TuningSet:
+        """Return the set itself."""
+        return self
 
-    def part(self, groups: Sequence[int] | Ints) -> TuningSet:
-        """Return some of the groups; nothing is counted again."""
-        start = self.candidates.start
-        rows = [np.arange(start[g], start[g + 1]) for g in groups]
-        stats = self.stats[np.concatenate([np.zeros(0, np.int64), *rows])]
-        return self.of(self.candidates.with_groups(groups), stats)
+    def oracle_at(self, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+        """Return the best score that any choice has, and whether none is better."""
+        oracle = self.oracle(worst, begin=best(self.candidates, weights))
+        return oracle.score, oracle.exact
 
-    def of(self, candidates: CandidateSet, stats: Stats) -> TuningSet:
-        """Return other candidates with statistics that came about as these did."""
-        found = TuningSet(candidates, self.metric, stats)
-        object.__setattr__(found, "given", self.given)
-        return found
+    def merged(self, more: TuningSet) -> TuningSet:
+        """Return two lists of the same forests as one; nothing is counted again."""
+        from tunesmith.inference.forests.lists import merged
 
-    def signature(self) -> str:
-        """Return the metric's signature, with the number of references."""
-        references = self.candidates.references
-        if self.given:
-            return f"{self.metric.signature()}|statistics:given"
-        if references is None:
-            return self.metric.signature()
-        return f"{self.metric.signature()}|{reference_signature(references.counts.tolist())}"
-
-    def oracle(self, worst: bool = False, begin: Ints | None = None) -> Oracle:
-        """Find the choice with the best score, or the worst; never worse than ``begin``."""
-        found = find_oracle(self, worst)
-        if begin is None or found.exact:
-            return found
-        other = find_oracle(self, worst, begin)
-        sign = -1.0 if worst == self.metric.higher_is_better else 1.0
-        return other if sign * other.score > sign * found.score else found
-
-
-@dataclass(frozen=True)
-class Oracle:
-    """The best choice there is, or the best that was found.
-
-    Attributes
-    ----------
-    chosen : int64[S]
-        A candidate per group.
-    score
-        On the customary scale.
-    exact
-        Whether no choice is better; otherwise the score is only a bound.
-    """
-
-    chosen: Ints
-    score: float
-    exact: bool
-
-
-def find_oracle(tuning: TuningSet, worst: bool = False, begin: Ints | None = None) -> Oracle:
-    """Choose a candidate per group for the best score.
-
-    Exact for averages over sentences. For others each group in turn takes the candidate
-    that is best with all other groups as they are, until nothing changes; it begins with
-    the first candidates, or with ``begin``.
-    """
-    metric, stats, start = tuning.metric, tuning.stats, tuning.candidates.start
-    sign = -1.0 if worst else 1.0
-    groups = range(tuning.candidates.groups)
-    chosen = start[:-1].copy() if begin is None else begin.copy()
-    total = tuning.total(chosen)
-    for _ in range(1 if tuning.is_sum else 50):
-        changed = False
-        for g in groups:
-            rows = stats[start[g] : start[g + 1]]
-            gains = sign * metric.gain(rows + (total - stats[chosen[g]]))
-            best = int(np.argmax(gains))
-            if gains[best] > gains[chosen[g] - start[g]]:
-                changed |= bool(chosen[g] != start[g] + best)
-                total = total - stats[chosen[g]] + rows[best]
-                chosen[g] = start[g] + best
-        if not changed:
-            break
-    return Oracle(chosen, tuning.score(chosen), tuning.is_sum)
+        return merged(self, more)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -15,10 +14,18 @@ from tunesmith.data.features import Selection
 from tunesmith.data.forests import Forests, SelectedForests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
+from tunesmith.inference.examples import Examples
+from tunesmith.inference.hypotheses import TuningHypotheses
+from tunesmith.inference.live import LiveExamples
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.tasks.base import Tunable, reference_signature
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.metrics.scored import reference_signature
+from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.tasks.base import Task
+from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.lists import TuningSet
 
+#: Weights whose outputs are cached: an evaluation asks for the start again and again.
+MOST_OUTPUTS = 32
 #: So many sentences, from all over a set, tell what is usual: a set may have millions.
 ENOUGH = 1000
 
@@ -53,8 +60,7 @@ class LiveSource(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class LiveTuning(Tunable):
+class LiveTuning(Task):
     """Sentences whose forests are made when they are asked for, under the weights of the moment.
 
     Chiang, "Hope and fear" (JMLR 2012), section 7: the decoder sees every change of the weights
@@ -75,11 +81,7 @@ class LiveTuning(Tunable):
         The features that take part; None is all.
     """
 
-    source: LiveSource
-    start: Weights
-    metric: Metric
-    options: ForestOptions
-    kept: tuple[str, ...] | None = None
+    is_live = True
 
     def __init__(
         self,
@@ -97,14 +99,51 @@ class LiveTuning(Tunable):
             )
         if metric.needs_references and not source.reference_counts:
             raise UsageError(f"{metric.name} needs references; give --references")
-        object.__setattr__(self, "source", source)
-        object.__setattr__(self, "start", start)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "options", options or ForestOptions())
-        object.__setattr__(self, "kept", kept)
+        self.source = source
+        self.start = start
+        self.metric = metric
+        self.options = options or ForestOptions()
+        self.kept = kept
+        self._outputs: dict[bytes, TuningSet] = {}
 
-    def parted(self) -> tuple[Callable[[Any], LiveTuning], Any]:
-        """Return what makes a copy elsewhere, and what is large in it: workers may have that."""
+    def hypotheses(self) -> TuningHypotheses:
+        """Return what line searches and gradients ask, of the forests under the start."""
+        return self.usual.hypotheses()
+
+    def examples(self) -> Examples:
+        """Return the sentences, one at a time; each is decoded at its first question."""
+        return LiveExamples(self.names, self.groups, self._forest_examples)
+
+    def _forest_examples(self, group: int, weights: Floats) -> Examples:
+        return self.forests(weights, [group]).examples()
+
+    def winners(self, weights: Floats) -> TuningSet:
+        """Decode all sentences, and return the best derivation of each.
+
+        What was returned for a few weights before is cached: beside forests, texts are small.
+        """
+        key = (weights + 0.0).tobytes()
+        if key not in self._outputs:
+            outputs = self.forests(weights).winners(weights)
+            while len(self._outputs) >= MOST_OUTPUTS:
+                self._outputs.pop(next(iter(self._outputs)))
+            self._outputs[key] = outputs
+        return self._outputs[key]
+
+    def usual_lists(self, weights: Floats) -> TuningSet:
+        """Return a few of the best derivations of the forests under the start."""
+        return self.usual.usual_lists(weights)
+
+    def learning_lists(self, weights: Floats, rng: np.random.Generator) -> TuningSet:
+        """Return lists of the forests under the weights."""
+        return self.forests(weights).learning_lists(weights, rng)
+
+    def oracle_at(self, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+        """Return the best score in the forests under the weights, and whether none is better."""
+        return self.forests(weights).oracle_at(weights, worst)
+
+    def split_for_workers(self) -> tuple[Callable[[Any], LiveTuning], Any]:
+        """Return what makes a copy elsewhere, and what is large in it, which workers may have."""
         about = self.start, self.metric, self.options, self.kept
         parted = getattr(self.source, "parted", None)
         make, large = (_as_it_is, self.source) if parted is None else parted()
@@ -112,7 +151,8 @@ class LiveTuning(Tunable):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: forests that were made stay behind."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        names = ("source", "start", "metric", "options", "kept")
+        return {**{name: getattr(self, name) for name in names}, "_outputs": {}}
 
     @property
     def names(self) -> tuple[str, ...]:

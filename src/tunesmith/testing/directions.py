@@ -9,7 +9,6 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Point
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads
 from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
 from tunesmith.search.line.penalised import Penalty
@@ -76,7 +75,7 @@ class _Probe:
         penalty: Penalty | None = None,
     ) -> tuple[Climb, Point, Point]:
         """Return the climb, where it began and where it ended."""
-        hypotheses = ListHypotheses(tuning)
+        hypotheses = tuning.hypotheses()
         rng = np.random.default_rng(seed)
         climb = Climb(hypotheses, hypotheses.spread(), rng, within, penalty=penalty)
         first = climb.begin(begin.copy())

@@ -11,8 +11,9 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.scored import find_oracle
 from tunesmith.parallel.local import threads
-from tunesmith.tasks.lists import TuningSet, find_oracle
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
     Check,
     NotApplicable,

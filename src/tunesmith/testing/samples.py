@@ -205,7 +205,7 @@ def odd_problems() -> dict[str, TuningSet]:
 
 def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
     """Return a digest of every array, to see whether one has changed."""
-    if isinstance(thing, TuningSet):
+    if not isinstance(thing, CandidateSet):
         return {"stats": _digest(thing.stats), **fingerprint(thing.candidates)}
     features, references = thing.features, thing.references
     arrays: dict[str, Any] = {

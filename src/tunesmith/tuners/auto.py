@@ -15,14 +15,13 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.asking import oracle_at
 from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
 from tunesmith.tuners.batch_mira import BatchMIRA
@@ -200,9 +199,9 @@ class Auto(Remembering):
 
     def fit(
         self,
-        tuning: Tunable,
+        tuning: Task,
         start: Mapping[str, float] | None = None,
-        dev: Tunable | None = None,
+        dev: Task | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
         *,
@@ -226,9 +225,9 @@ class Auto(Remembering):
 
     def _raced(
         self,
-        tuning: Tunable,
+        tuning: Task,
         start: Mapping[str, float] | None,
-        dev: Tunable | None,
+        dev: Task | None,
         rng: np.random.Generator | int | None,
         strict: bool,
         **about: Any,
@@ -236,7 +235,7 @@ class Auto(Remembering):
         """Let all run, on three quarters of the groups if there is no other set to choose by."""
         groups = tuning.groups
 
-        def run(part: Tunable, held: Tunable | None, only: str | None = None) -> TuneResult:
+        def run(part: Task, held: Task | None, only: str | None = None) -> TuneResult:
             race = _Race(only)
             own = self._with(race, {})
             # A generator goes on from run to run, a seed does not: with both, runs begin alike.
@@ -246,13 +245,13 @@ class Auto(Remembering):
                 result = Tuner.fit(own, part, start, held, numbers, strict, **about)
             return race.explained(result, part)
 
-        self.check_forests(not isinstance(tuning, TuningSet))
-        if dev is not None or groups < LEAST:
+        self.check_forests(tuning.lists is None)
+        lists = tuning.lists
+        if dev is not None or groups < LEAST or lists is None:  # forests were refused
             return run(tuning, dev)
-        assert isinstance(tuning, TuningSet)  # forests were refused
         order = np.random.default_rng(groups).permutation(groups)
         count = groups // EVERY
-        first = run(tuning.part(np.sort(order[count:])), tuning.part(np.sort(order[:count])))
+        first = run(lists.part(np.sort(order[count:])), lists.part(np.sort(order[:count])))
         if first.path is None:  # nobody to choose from
             return run(tuning, None)
         chosen = next(entry["tuner"] for entry in first.path if entry["chosen"])
@@ -265,7 +264,7 @@ class Auto(Remembering):
             if not returns_so_far():
                 raise
         if result is None or result.interrupted:
-            before = dataclasses.replace(_on_all(first, tuning, about), reason=reason)
+            before = dataclasses.replace(_on_all(first, lists, about), reason=reason)
             sign = 1.0 if tuning.metric.higher_is_better else -1.0
             if result is None or sign * result.score < sign * before.score:
                 return before
@@ -284,7 +283,7 @@ def _on_all(first: TuneResult, tuning: TuningSet, about: Mapping[str, Any]) -> T
     held_out = HeldOut(None, about.get("test"))
     with uninterrupted(), evaluated_here(True):
         beside = [Beside.of(one, tuning, held_out) for one in about.get("others", ())]
-        oracle_score, oracle_exact = oracle_at(tuning, first.weights.aligned(tuning.names))
+        oracle_score, oracle_exact = tuning.oracle_at(first.weights.aligned(tuning.names))
         scores = dataclasses.asdict(scores_on(tuning, first.start, first.weights))
         others = tuple(one.scores(first.start, first.weights) for one in beside)
     done = len(first.path or ())
@@ -308,7 +307,7 @@ class _Race:
     only: str | None = None
     failed: set[str] = field(default_factory=set)
 
-    def explained(self, result: TuneResult, tuning: Tunable) -> TuneResult:
+    def explained(self, result: TuneResult, tuning: Task) -> TuneResult:
         """Add who failed, and why the chosen one was."""
         if result.path is None:
             return result

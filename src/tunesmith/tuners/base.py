@@ -14,7 +14,6 @@ from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.asking import hypotheses_of, oracle_at
 from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
@@ -24,17 +23,15 @@ from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed, generator_of
 from tunesmith.registry import Registry, options_of
 from tunesmith.search.space.space import Space
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.callbacks import Audience, Callback, settings_of, telling
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
 from tunesmith.tuners.fitting.result import Combine, TuneResult
 from tunesmith.tuners.fitting.secondary import Beside, HeldOut
-from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Task, check_one, chosen, run_all
+from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one, chosen, run_all
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -67,7 +64,7 @@ class Tuner(ABC):
         Parameters
         ----------
         tuning
-            What to tune on: a ``TuningSet``, or, for those that take forests, a ``Tunable``.
+            What to tune on: a ``TuningSet``, or, for those that take forests, a ``Task``.
         start : float64[D]
             Where to begin; None leaves it to the algorithm.
         rng
@@ -124,13 +121,13 @@ class Tuner(ABC):
 
     def fit(
         self,
-        tuning: Tunable,
+        tuning: Task,
         start: Mapping[str, float] | None = None,
-        dev: Tunable | None = None,
+        dev: Task | None = None,
         rng: np.random.Generator | int | None = None,
         strict: bool = False,
         *,
-        test: Tunable | None = None,
+        test: Task | None = None,
         runs: int = 1,
         combine: Combine = "best",
         normalise: str = "none",
@@ -199,7 +196,7 @@ class Tuner(ABC):
 
     def _fitted(
         self,
-        tuning: Tunable,
+        tuning: Task,
         start: Mapping[str, float] | None,
         held_out: HeldOut,
         beside: Sequence[Beside],
@@ -217,28 +214,28 @@ class Tuner(ABC):
         with _recorded() as said:
             other_metrics = [one.metric for one in beside]
             guard(tuning, held_out.dev, held_out.test, other_metrics, len(self.settings()))
-            task = self.task(tuning, start, held_out, selection, strict)
-            check_normalise(normalise, task.space)
+            setup = self.setup(tuning, start, held_out, selection, strict)
+            check_normalise(normalise, setup.space)
         with _recorded() as said_later:
-            ready, first = self.prepared(task.tuning, task.first, generator)
+            ready, first = self.prepared(setup.tuning, setup.first, generator)
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
             with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
-                stages, stopped = run_all(ready, task, generator, runs)
+                stages, stopped = run_all(ready, setup, generator, runs)
         seconds = working_seconds() - begun
         has_several = len(ready.settings()) > 1
         # All is found: an interruption that comes now has nothing left to end.
         with uninterrupted(), evaluated_here(stopped is not None):
             with _recorded() as said_last:
-                found = [stage.evaluated(task, combine, normalise, held_out) for stage in stages]
+                found = [stage.evaluated(setup, combine, normalise, held_out) for stage in stages]
             best = ready.choose(found, tuning.metric)
             with _recorded() as said_beside:
-                oracle_score, oracle_exact = oracle_at(tuning, best.weights.aligned(tuning.names))
-            others = tuple(other.scores(task.begin, best.weights) for other in beside)
+                oracle_score, oracle_exact = tuning.oracle_at(best.weights.aligned(tuning.names))
+            others = tuple(other.scores(setup.begin, best.weights) for other in beside)
         return TuneResult(
             tuner=self.name,
             metric=tuning.metric.name,
             weights=best.weights,
-            start=task.begin,
+            start=setup.begin,
             score=best.scores.score,
             initial_score=best.scores.initial_score,
             oracle_score=oracle_score,
@@ -249,7 +246,7 @@ class Tuner(ABC):
             dev=best.dev,
             path=[one.entry(one is best) for one in found] if has_several else None,
             history=history_of(stages, tuning.metric, first),
-            certificate=_within(best.certificate, task.zeros),
+            certificate=_within(best.certificate, setup.zeros),
             line_searches=sum(stage.line_searches for stage in stages)
             + (0 if first is None else first.line_searches),
             seconds=seconds,
@@ -259,7 +256,7 @@ class Tuner(ABC):
             data=tuning.files + held_out.files,
             signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{tuning.signature()}",
             others=others,
-            runs=None if runs == 1 else best.stage.entries(task),
+            runs=None if runs == 1 else best.stage.entries(setup),
             test=best.test,
             prior=ready.drawn_towards,
             reason=ready.reason(best) if has_several else None,
@@ -267,14 +264,14 @@ class Tuner(ABC):
             interrupted=stopped is not None,
         )
 
-    def task(
+    def setup(
         self,
-        tuning: Tunable,
+        tuning: Task,
         start: Mapping[str, float] | None,
         held_out: HeldOut,
         selection: Selection,
         strict: bool,
-    ) -> Task:
+    ) -> Setup:
         """Select features, match names, and find out what the weights may be."""
         names = tuning.names
         if not names:
@@ -303,15 +300,15 @@ class Tuner(ABC):
         begin = Weights(kept, space.inside(own)) if first is None else given
         everything = dict.fromkeys([*given, *names, *other_names])
         zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
-        return Task(tuning, whole, kept, first, begin, zeros, space)
+        return Setup(tuning, whole, kept, first, begin, zeros, space)
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be: anything, for a tuner without restrictions."""
         return Space.free(names)
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return the weights that the algorithm begins with where none are given."""
-        return 1.0 / hypotheses_of(tuning).spread()
+        return 1.0 / tuning.hypotheses().spread()
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if a metric lacks what the algorithm needs, before anything is read."""
@@ -320,20 +317,20 @@ class Tuner(ABC):
 
     def check(self, tuning: Any) -> None:
         """Raise an error if the algorithm cannot work on a set."""
-        if not isinstance(tuning, Tunable):
+        if not isinstance(tuning, Task):
             raise UsageError(
                 f"{self.name} is given {type(tuning).__name__}, which has no metric; give "
                 "TuningSet(candidates, metric), or ForestTuning(forests, metric)"
             )
-        self.check_forests(isinstance(tuning, ForestTuning))
-        if isinstance(tuning, LiveTuning) and not self.is_online:
+        self.check_forests(tuning.has_forests)
+        if tuning.is_live and not self.is_online:
             raise UsageError(
                 f"{self.name} learns from whole sets, not from one sentence after the other; "
                 "give it lists or forests"
             )
         self.check_metric(tuning.metric)
-        if self.needs_sum and isinstance(tuning, TuningSet):
-            check_sum(tuning, self.name)
+        if self.needs_sum and tuning.lists is not None:
+            check_sum(tuning.lists, self.name)
 
     def check_forests(self, has_forests: bool) -> None:
         """Raise an error if there are forests, and the algorithm cannot work on them."""

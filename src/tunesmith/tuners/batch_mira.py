@@ -16,9 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
-from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
@@ -30,7 +28,7 @@ from tunesmith.metrics.candidate_scorer import (
     Worth,
 )
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
@@ -102,7 +100,7 @@ class BatchMIRA(Rounds):
         """The number of passes."""
         return self.passes
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
         return np.zeros(len(tuning.names))
 
@@ -122,7 +120,7 @@ class BatchMIRA(Rounds):
         return [MetricObjective() if metric.is_sum else DocumentObjective(self.decay)]
 
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
         worth = self.begun(objective, tuning, "examples", start)
@@ -137,17 +135,17 @@ class BatchMIRA(Rounds):
             if objective.changes_by_round and not isinstance(worth, DocumentWorth):
                 self.end_round(objective, worth, tuning, "examples", weights)
 
-    def _way(self, tuning: Tunable, worth: Worth) -> Pass:
+    def _way(self, tuning: Task, worth: Worth) -> Pass:
         """Return the quickest way to go over a set."""
         (c,) = self.c
         adds_hope = self.background == "hope"
-        if not isinstance(tuning, TuningSet):
-            return ExamplePass(examples_of(tuning), worth, c, adds_hope)
+        if (lists := tuning.lists) is None:
+            return ExamplePass(tuning.examples(), worth, c, adds_hope)
         if type(worth).add is Worth.add:
-            return _FixedPass(tuning, worth, c)
+            return _FixedPass(lists, worth, c)
         if isinstance(worth, DocumentWorth) and _is_plain(metric := worth.metric):
-            return _DocumentPass(tuning, worth, metric, c, adds_hope)
-        return ExamplePass(ListExamples(tuning), worth, c, adds_hope)
+            return _DocumentPass(lists, worth, metric, c, adds_hope)
+        return ExamplePass(lists.examples(), worth, c, adds_hope)
 
 
 class Pass(Protocol):
@@ -225,7 +223,7 @@ class _DocumentPass:
 
     @cached_property
     def _slow(self) -> ExamplePass:
-        return ExamplePass(ListExamples(self._tuning), self._worth, self._c, self._adds_hope)
+        return ExamplePass(self._tuning.examples(), self._worth, self._c, self._adds_hope)
 
     def __call__(self, order: Ints, learned: Learned) -> None:
         done, worth = 0, self._worth

@@ -17,13 +17,13 @@ import numpy as np
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.asking import TuningHypotheses, hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
+from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round
 from tunesmith.tuners.online.learned import Learned, Student
@@ -144,14 +144,14 @@ class MinRisk(Learner):
                 f"metric '{metric.name}' has no gradient; use --method online, or give it a slope"
             ) from None
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return weights of the features' sizes; sparse features begin with 0."""
         own = super().own_start(tuning)
         own[~tuning.dense] = 0.0
         return own
 
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Learn by the method."""
         if self.method == "batch":
@@ -159,14 +159,14 @@ class MinRisk(Learner):
         learning = self.learning(tuning, objective, start, rng)
         return (learning.epoch(number) for number in range(self.epochs))
 
-    def _batch(self, tuning: Tunable, start: Floats) -> Iterator[Round]:
+    def _batch(self, tuning: Task, start: Floats) -> Iterator[Round]:
         """Find the best weights at each temperature, from those at the last one on.
 
         Where only lists of a forest's derivations have expectations, each temperature has those
         that are best under the weights of the moment as well: away from the start, others win.
         """
         strength = self.strength[0] if self.strength else STRENGTH
-        whole = hypotheses_of(tuning)
+        whole = tuning.hypotheses()
         weights, risk = start, ExpectedGain(whole.renewed(start), start, strength)
         for number, temperature in enumerate(self.temperatures()):
             if number > 0:
@@ -177,10 +177,10 @@ class MinRisk(Learner):
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
     def learning(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Learning:
         """Begin to learn from one sentence after the other."""
-        hypotheses = hypotheses_of(tuning).renewed(start)
+        hypotheses = tuning.hypotheses().renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())

@@ -11,7 +11,6 @@ import numpy as np
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.interruption import check, is_asked, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
@@ -71,7 +70,7 @@ class Plane(Tuner):
         """Search everywhere; the start itself is a choice too."""
         begun = working_seconds()
         until = np.inf if self.time_limit is None else begun + self.time_limit
-        hypotheses = ListHypotheses(tuning)
+        hypotheses = tuning.hypotheses()
         spread = hypotheses.spread()
         begin = 1.0 / spread if start is None else start.copy()
         varied = self._varied(hypotheses.names, begin * spread)

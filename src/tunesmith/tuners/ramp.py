@@ -13,12 +13,11 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import DocumentWorth, Objective, Worth
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
 
@@ -87,16 +86,16 @@ class Ramp(Rounds):
         """How often hope candidates are chosen."""
         return self.iterations
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return 0: steps are short, and would not undo large weights that mean nothing."""
         return np.zeros(len(tuning.names))
 
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Choose hope candidates, and descend."""
         (scale,) = self.start_scale
-        examples = examples_of(tuning)
+        examples = tuning.examples()
         worth = self.begun(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()

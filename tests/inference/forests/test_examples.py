@@ -27,7 +27,8 @@ from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Worth, objective_of
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
 SEEDS = st.integers(0, 2**32 - 1)

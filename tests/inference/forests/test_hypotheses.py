@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from tests.inference.forests.test_examples import SEEDS, one_node_forests, options
 from tests.inference.forests.test_lists import rows_of
 from tests.tiers import examples
-from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -26,7 +25,7 @@ OTHERS = ["wer", "chrf", "bleu:tokenize=intl"]
 @given(SEEDS)
 def test_expectations_of_other_metrics_are_those_of_lists(metric, seed):
     forests, _, rng = one_node_forests(seed, size=6)
-    ours = hypotheses_of(ForestTuning(forests, metric, options("rerank", 3)))
+    ours = ForestTuning(forests, metric, options("rerank", 3)).hypotheses()
     weights, vectors = rng.normal(size=3), rng.normal(size=(1, 3))
     theirs = ListHypotheses(TuningSet(kbest_lists(forests, weights, 3), metric))
     point = ours.point(weights)
@@ -49,7 +48,7 @@ def test_expectations_of_other_metrics_are_those_of_lists(metric, seed):
 @given(SEEDS)
 def test_lists_are_renewed_at_other_weights(metric, seed):
     forests, _, rng = one_node_forests(seed, size=6)
-    ours = hypotheses_of(ForestTuning(forests, metric, options("rerank", 2)))
+    ours = ForestTuning(forests, metric, options("rerank", 2)).hypotheses()
     first = ours.renewed(np.zeros(3))
     weights = rng.normal(size=3)
     second = ours.renewed(weights, first)
@@ -67,6 +66,6 @@ def test_lists_are_renewed_at_other_weights(metric, seed):
 def test_where_all_derivations_count_nothing_is_renewed():
     forests, candidates, _ = one_node_forests(1)
     for tuning in (ForestTuning(forests, "bleu"), TuningSet(candidates, "wer")):
-        hypotheses = hypotheses_of(tuning)
+        hypotheses = tuning.hypotheses()
         assert hypotheses.renewed(np.ones(3)) is hypotheses
         assert hypotheses.renewed(np.zeros(3), hypotheses) is hypotheses

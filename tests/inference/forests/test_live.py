@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tunesmith.inference.forests.live import LiveExamples
 
 from tests.inference.forests.test_examples import one_node_forests
 from tests.inference.forests.test_lists import drawn_set
@@ -13,18 +14,11 @@ from tests.parallel.pickling import PicklingEngine
 from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import (
-    changed_choices,
-    oracle_at,
-    score_at,
-    usual_lists,
-    winners,
-)
 from tunesmith.inference.forests.examples import ForestExamples
-from tunesmith.inference.forests.live import LiveExamples
 from tunesmith.metrics.candidate_scorer import objective_of
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.engine import working_on
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.mert.mert import MERT
@@ -101,15 +95,15 @@ def test_a_set_answers_as_its_forests_do(forests, seed):
     source, tuning = live(forests)
     fixed = ForestTuning(forests, "bleu")
     one, other = rng.normal(size=(2, len(forests.names)))
-    assert score_at(tuning, one) == score_at(fixed, one)
-    assert winners(tuning, one).stats.tolist() == winners(fixed, one).stats.tolist()
-    assert changed_choices(tuning, one, other) == changed_choices(fixed, one, other)
-    assert oracle_at(tuning, one) == oracle_at(fixed, one)
-    assert usual_lists(tuning, one).stats.tolist() == usual_lists(fixed, one).stats.tolist()
+    assert tuning.score_at(one) == fixed.score_at(one)
+    assert tuning.winners(one).stats.tolist() == fixed.winners(one).stats.tolist()
+    assert tuning.changed_choices(one, other) == fixed.changed_choices(one, other)
+    assert tuning.oracle_at(one) == fixed.oracle_at(one)
+    assert tuning.usual_lists(one).stats.tolist() == fixed.usual_lists(one).stats.tolist()
     assert tuning.dense.tolist() == fixed.dense.tolist()
     # The outputs of some weights are made once.
     asked = len(source.asked)
-    score_at(tuning, one)
+    tuning.score_at(one)
     assert len(source.asked) == asked
 
 
@@ -135,7 +129,7 @@ def test_some_features_take_part():
     assert some.names == ("f0", "f2")
     assert tuning.with_features() is tuning
     weights = np.array([1.0, -2.0])
-    assert score_at(some, weights) == score_at(tuning, np.array([1.0, 0.0, -2.0]))
+    assert some.score_at(weights) == tuning.score_at(np.array([1.0, 0.0, -2.0]))
     # The decoder hears nothing of the others.
     assert dict(source.asked[0][0]) == {"f0": 1.0, "f2": -2.0}
 

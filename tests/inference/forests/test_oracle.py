@@ -17,7 +17,6 @@ from tests.forests import Edge, derivations, drawn_forest, forest_arrays, forest
 from tests.inference.forests.test_hope_fear import drawn_scores
 from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
-from tunesmith.inference.asking import score_at
 from tunesmith.inference.forests.edits import (
     NO_LATTICE,
     TAIL_FIRST,
@@ -127,7 +126,7 @@ def test_references_of_different_lengths_make_it_a_bound(
     found = found_in(forests, "wer")
     assert found.exact == (len({len(own) for own in held}) == 1)
     # Never worse than what the weights choose.
-    assert found.score <= score_at(ForestTuning(forests, "wer"), np.ones(1))
+    assert found.score <= ForestTuning(forests, "wer").score_at(np.ones(1))
     assert found.score >= min(all_scores(forests, "wer")) - 1e-9
 
 
@@ -146,7 +145,7 @@ def test_bleu_is_between_that_of_the_weights_and_the_best(
     found = found_in(forests, spec, worst)
     assert not found.exact
     tuning = ForestTuning(forests, spec)
-    begun = score_at(tuning, np.ones(3))
+    begun = tuning.score_at(np.ones(3))
     scores = all_scores(forests, spec)
     if worst:
         assert min(scores) - 1e-9 <= found.score <= begun + 1e-9
@@ -247,4 +246,4 @@ def test_real_graphs_hold_more_than_lists_of_them(shared_data: Path, tmp_path: P
         assert sign * found.score > sign * lists.oracle().score
         assert found.exact == (spec != "bleu")
         worst = oracle(forests, metric, exact, weights, worst=True)
-        assert sign * worst.score < sign * score_at(ForestTuning(forests, metric), weights)
+        assert sign * worst.score < sign * ForestTuning(forests, metric).score_at(weights)

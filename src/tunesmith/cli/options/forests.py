@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tunesmith.arrays import Floats
     from tunesmith.data.forests import Forests
     from tunesmith.io.lists.base import CandidateFormat
-    from tunesmith.tasks.forests import ForestOptions, ForestTuning
+    from tunesmith.metrics.scored_forests import ForestOptions
+    from tunesmith.tasks.forests import ForestTuning
 
 #: Derivations in a list that is made of a forest.
 USUAL_SIZE = 100
@@ -105,7 +106,7 @@ def set_memory(memory: str | None) -> None:
 
 def forest_options(search: str, size: int, lists: str, are_given: bool) -> ForestOptions:
     """Return how forests are searched; an option that has no effect is an error."""
-    from tunesmith.tasks.forests import ForestOptions
+    from tunesmith.metrics.scored_forests import ForestOptions
 
     usual, found = ForestOptions(), ForestOptions(cast("Any", search), size, cast("Any", lists))
     changed = {

@@ -62,7 +62,7 @@ from tunesmith.registry import options_of
 from tunesmith.tuners.base import TUNERS
 
 if TYPE_CHECKING:
-    from tunesmith.tasks.base import Tunable
+    from tunesmith.tasks.base import Task
     from tunesmith.tuners.fitting.result import Combine, TuneResult
 
 
@@ -200,7 +200,7 @@ def run(
     callbacks = trackers(log)
     begun = None if start is None else read_weights(start)
 
-    def read_set(given: _Files) -> Tunable:
+    def read_set(given: _Files) -> Task:
         # A format of lists is none of forests: it is for sets of the kind that is tuned on.
         own_format = format_name if bool(given.forests) == bool(forests) else None
         if not given.forests:
@@ -209,15 +209,16 @@ def run(
             listed = TuningSet(read_candidates(*held), measure)
             session.note(f"{listed.candidates!r}")
             return listed
-        found = read_forest_files(given.forests, given.references, own_format)
-        session.note(f"{found!r}")
-        return ForestTuning(found, measure, options)
+        read = read_forest_files(given.forests, given.references, own_format)
+        session.note(f"{read!r}")
+        task = ForestTuning(read, measure, options)
+        if given is own_files and pruning is not None and begun is not None:
+            with names_of(start):
+                task = pruning.applied(task, begun.weights.matched(task.names))
+            session.note(f"{task.forests!r}, pruned")
+        return task
 
     tuning = read_set(own_files)
-    if pruning is not None and begun is not None and isinstance(tuning, ForestTuning):
-        with names_of(start):
-            tuning = pruning.applied(tuning, begun.weights.matched(tuning.names))
-        session.note(f"{tuning.forests!r}, pruned")
     dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
 
     inputs = {

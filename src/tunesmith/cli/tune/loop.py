@@ -230,7 +230,7 @@ def run(
     from tunesmith.io.weights.files import read_weights
     from tunesmith.loop.loop import Loop
     from tunesmith.metrics.base import METRICS
-    from tunesmith.tasks.forests import ForestOptions
+    from tunesmith.metrics.scored_forests import ForestOptions
 
     held_out = {"dev": (dev_source, dev_references), "test": (test_source, test_references)}
     read = [source, *references, dev_source, *dev_references, test_source, *test_references]

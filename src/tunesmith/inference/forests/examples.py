@@ -38,7 +38,7 @@ from tunesmith.inference.forests.units import Units
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import DocumentWorth, Worth
-from tunesmith.tasks.forests import ForestTuning
+from tunesmith.metrics.scored_forests import ScoredForests
 
 #: Where worth alone counts, scores are made so small beside it that they decide among equals.
 NEARLY_NOTHING = 1e-9
@@ -52,7 +52,7 @@ class ForestExamples:
     Forests on disk are loaded one at a time. Not for several threads at once.
     """
 
-    def __init__(self, tuning: ForestTuning) -> None:
+    def __init__(self, tuning: ScoredForests) -> None:
         self.tuning = tuning
         self.names = tuning.names
         self.groups = tuning.groups

@@ -34,11 +34,11 @@ from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Poi
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.metrics.scored_forests import ForestOptions, ScoredForests
 
 if TYPE_CHECKING:
-    from tunesmith.inference.asking import TuningHypotheses
+    from tunesmith.inference.hypotheses import TuningHypotheses
 
 #: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
 #: forests fewer will do, and what they take in memory must not grow with the set.
@@ -92,7 +92,7 @@ class ForestHypotheses:
 
     is_costly: ClassVar[bool] = True
 
-    def __init__(self, tuning: ForestTuning) -> None:
+    def __init__(self, tuning: ScoredForests) -> None:
         self.tuning = tuning
         self.metric = tuning.metric
         self.forests = tuning.forests
@@ -107,7 +107,7 @@ class ForestHypotheses:
     @classmethod
     def made_from(cls, forests: Forests, rest: tuple[Metric, ForestOptions]) -> ForestHypotheses:
         """Make them again; what the metric counts with is kept with the forests."""
-        return cls(ForestTuning(forests, *rest))
+        return cls(ScoredForests(forests, *rest))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Have them pickled as what they are made of."""
@@ -166,7 +166,7 @@ class ForestHypotheses:
         drawn = kept(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
         # Nobody asks for their scores.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
-        return ListHypotheses(TuningSet(drawn, self.metric, nothing))
+        return ListHypotheses(ScoredCandidates(drawn, self.metric, nothing))
 
     @cached_property
     def _counted(self) -> Forests:
@@ -176,7 +176,7 @@ class ForestHypotheses:
     def best_lists(self, weights: Floats) -> ListHypotheses:
         """Return the best derivations under some weights, as many as the options say."""
         lists = kbest_lists(self.forests, weights, self.tuning.options.size)
-        return ListHypotheses(TuningSet(lists, self.metric))
+        return ListHypotheses(ScoredCandidates(lists, self.metric))
 
     def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> TuningHypotheses:
         """Return themselves where all derivations have expectations.

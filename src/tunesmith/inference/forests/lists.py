@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, vstack
@@ -21,8 +22,10 @@ from tunesmith.inference.forests.derivations import (
 )
 from tunesmith.inference.forests.kbest.search import kbest_derivations
 from tunesmith.inference.forests.sample import sampled_derivations
-from tunesmith.tasks.forests import MOST_DENSE
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.metrics.scored_forests import MOST_DENSE
+
+S = TypeVar("S", bound=ScoredCandidates)
 
 
 def candidates_of(forests: Forests, derivations: Derivations) -> CandidateSet:
@@ -82,7 +85,7 @@ def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = Tru
     return candidates_of(forests, found)
 
 
-def merged(before: TuningSet, more: TuningSet) -> TuningSet:
+def merged(before: S, more: S) -> S:
     """Return lists of the same forests as one, with the metric of the others; see ``with_more``."""
     together, origin = with_more(before.candidates, more.candidates)
     return more.of(together, np.concatenate([before.stats, more.stats])[origin])

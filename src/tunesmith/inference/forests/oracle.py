@@ -26,9 +26,9 @@ from tunesmith.inference.forests.ngrams.exact import ExactStatistics
 from tunesmith.inference.forests.units import Units
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.metrics.scored_forests import ScoredForests
 from tunesmith.parallel.engine import map_over
-from tunesmith.tasks.forests import ForestTuning
-from tunesmith.tasks.lists import TuningSet
 
 #: Each forest in turn takes a better derivation, so many times at most.
 ROUNDS = 10
@@ -55,7 +55,9 @@ class ForestOracle(NamedTuple):
     exact: bool
 
 
-def forest_oracle(tuning: ForestTuning, weights: Floats, worst: bool = False) -> tuple[float, bool]:
+def forest_oracle(
+    tuning: ScoredForests, weights: Floats, worst: bool = False
+) -> tuple[float, bool]:
     """Return the best score that was found, and whether there is none better.
 
     It is never worse than that of the weights.
@@ -210,7 +212,7 @@ def _chosen(
 def _of_lists(
     forests: Forests, metric: Metric, weights: Floats, worst: bool, size: int
 ) -> ForestOracle:
-    listed = TuningSet(kbest_lists(forests, weights, size), metric)
+    listed = ScoredCandidates(kbest_lists(forests, weights, size), metric)
     start = listed.candidates.start
     found = listed.oracle(worst, begin=start[:-1])
     complete = bool((np.diff(start) < size).all())

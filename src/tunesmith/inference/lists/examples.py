@@ -13,7 +13,7 @@ from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import Worth
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.metrics.scored import ScoredCandidates
 
 
 class ListExamples:
@@ -29,7 +29,7 @@ class ListExamples:
         The sparse features of each candidate; their indices count on after the dense ones.
     """
 
-    def __init__(self, tuning: TuningSet) -> None:
+    def __init__(self, tuning: ScoredCandidates) -> None:
         features = tuning.candidates.features
         self.tuning = tuning
         self.names = features.names

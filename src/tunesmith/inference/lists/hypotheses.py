@@ -25,11 +25,11 @@ from tunesmith.inference.lists.expectation import (
 )
 from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_envelope
 from tunesmith.kernels import kernel
+from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.parallel.local import map_pieces
-from tunesmith.tasks.lists import TuningSet
 
 if TYPE_CHECKING:
-    from tunesmith.inference.asking import TuningHypotheses
+    from tunesmith.inference.hypotheses import TuningHypotheses
 
 #: A variance below this share of the mean square is rounding.
 ROUNDING = 1e-13
@@ -82,7 +82,7 @@ class ListHypotheses:
 
     is_costly: ClassVar[bool] = False
 
-    def __init__(self, tuning: TuningSet) -> None:
+    def __init__(self, tuning: ScoredCandidates) -> None:
         self.tuning = tuning
         self.metric = tuning.metric
         self.features = tuning.candidates.features

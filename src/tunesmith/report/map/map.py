@@ -178,7 +178,7 @@ def draw_map(
 ) -> MetricMap:
     """Return the same from weights in the order of the features."""
     label = label_of(tuning.metric) if label is None else label
-    hypotheses = ListHypotheses(tuning)
+    hypotheses = tuning.hypotheses()
     axes = _axes(hypotheses.names, features)
     if window is not None:
         _check(window)

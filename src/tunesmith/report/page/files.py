@@ -12,7 +12,7 @@ from tunesmith.report.page.run.files import run_set
 from tunesmith.report.page.run.reading import made_metric, read_run
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.view import View
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.result import TuneResult
 
 #: What a page may be called.
@@ -22,9 +22,9 @@ ENDINGS = (".html", ".htm", ".json")
 def write_report(
     run: str | os.PathLike[str] | TuneResult,
     path: str | os.PathLike[str] | None,
-    tuning: Tunable | None = None,
-    dev: Tunable | None = None,
-    test: Tunable | None = None,
+    tuning: Task | None = None,
+    dev: Task | None = None,
+    test: Task | None = None,
     *,
     figures: str | os.PathLike[str] | None = None,
     options: Options | None = None,
@@ -73,14 +73,14 @@ def write_report(
 
 def record_of(
     result: TuneResult,
-    tuning: Tunable | None = None,
-    dev: Tunable | None = None,
-    test: Tunable | None = None,
+    tuning: Task | None = None,
+    dev: Task | None = None,
+    test: Task | None = None,
 ) -> RunRecord:
     """Return the record of a result and of the sets that it is of."""
     metric = made_metric(result.metric, "the result", False) if tuning is None else tuning.metric
     sets: dict[Which, RunSet] = {}
-    given: dict[Which, Tunable | None] = {"tune": tuning, "dev": dev, "test": test}
+    given: dict[Which, Task | None] = {"tune": tuning, "dev": dev, "test": test}
     for which, held in given.items():
         if held is not None:
             sets[which] = run_set(held, result.start, result.weights)

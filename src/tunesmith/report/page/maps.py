@@ -79,7 +79,7 @@ class _Drawing:
     """Draws maps of the same candidates."""
 
     def __init__(self, record: RunRecord, surfaces: Surfaces) -> None:
-        self.hypotheses = ListHypotheses(record.sets["tune"].lists)
+        self.hypotheses = record.sets["tune"].lists.hypotheses()
         self.names = self.hypotheses.names
         self.weights = record.weights.aligned(self.names)
         self.here = self.hypotheses.point(self.weights)

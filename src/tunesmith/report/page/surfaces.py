@@ -32,7 +32,7 @@ def surfaces_of(record: RunRecord, most: int = 40) -> Surfaces | None:
     """Return the metric along the weights that say most; None without candidates to tune on."""
     if "tune" not in record.sets:
         return None
-    hypotheses = ListHypotheses(record.sets["tune"].lists)
+    hypotheses = record.sets["tune"].lists.hypotheses()
     weights = record.weights.aligned(hypotheses.names)
     order = by_importance(hypotheses, weights)[:most].tolist()
     steps = min(max(STEPS // max(len(order), 1), FEWEST), MOST)

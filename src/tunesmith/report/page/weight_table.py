@@ -10,10 +10,10 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.report.page.rounds import entries_of, number
 from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import WeightRow, WeightTable
-from tunesmith.tasks.lists import TuningSet
 
 #: 1 but for rounding.
 NEARLY_1 = 1.0 - 1e-9
@@ -50,7 +50,7 @@ def _spread(record: RunRecord, names: tuple[str, ...]) -> Floats | None:
     if "tune" not in record.sets:
         return None
     lists = record.sets["tune"].lists
-    return Weights(lists.names, spreads(ListHypotheses(lists))).aligned(names)
+    return Weights(lists.names, spreads(lists.hypotheses())).aligned(names)
 
 
 def _rounds(
@@ -85,7 +85,7 @@ def spreads(hypotheses: ListHypotheses) -> Floats:
     return found
 
 
-def _varies(tuning: TuningSet, feature: int) -> bool:
+def _varies(tuning: ScoredCandidates, feature: int) -> bool:
     """Tell whether a feature whose spread is said to be 1 varies, by more than rounding.
 
     If it does, some values of a group are that far apart.

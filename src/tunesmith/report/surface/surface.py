@@ -17,7 +17,6 @@ from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.report.surface.along import Along, along_direction, along_feature, along_to
 from tunesmith.report.surface.curves import Curve, Span, curve_along
@@ -115,7 +114,7 @@ def error_surface(
     strict
         Make it an error if names of weights and features differ.
     """
-    several = [tunings] if isinstance(tunings, TuningSet) else list(tunings)
+    several = list(tunings) if isinstance(tunings, Sequence) else [tunings]
     if not several or any(t.candidates is not several[0].candidates for t in several):
         raise UsageError("give the metrics as tuning sets of the same candidates, at least one")
     if bool(features) + (direction is not None) + (to is not None) != 1:
@@ -153,7 +152,7 @@ def trace(
     breakpoints = [0] * len(lines)
     # A metric at a time: its answers about all candidates are kept no longer than needed.
     for tuning, label in zip(tunings, labels, strict=True):
-        hypotheses = ListHypotheses(tuning)
+        hypotheses = tuning.hypotheses()
         for k, along in enumerate(lines):
             breakpoints[k], curve = curve_along(hypotheses, weights, along, span, label)
             curves[k].append(curve)

@@ -17,7 +17,7 @@ from tunesmith.errors import UsageError, one_line, shortened
 from tunesmith.registry import options_of
 
 if TYPE_CHECKING:
-    from tunesmith.tasks.base import Tunable
+    from tunesmith.tasks.base import Task
     from tunesmith.tuners.base import Tuner
     from tunesmith.tuners.fitting.result import TuneResult
 
@@ -183,9 +183,9 @@ def telling(
 
 def settings_of(
     tuner: Tuner,
-    tuning: Tunable,
-    dev: Tunable | None,
-    test: Tunable | None,
+    tuning: Task,
+    dev: Task | None,
+    test: Task | None,
     own: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what a tuner is run with, on which sets; ``own`` are options of its ``fit``."""

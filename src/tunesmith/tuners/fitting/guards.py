@@ -21,9 +21,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestTuning
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.base import Task
 
 #: A sentence of so many words is hardly in two sets by chance; shorter ones recur.
 LONG = 8
@@ -50,9 +48,9 @@ def unguarded() -> Iterator[None]:
 
 
 def guard(
-    tuning: Tunable,
-    dev: Tunable | None,
-    test: Tunable | None,
+    tuning: Task,
+    dev: Task | None,
+    test: Task | None,
     others: Sequence[Metric | str] = (),
     settings: int = 1,
 ) -> None:
@@ -76,7 +74,7 @@ def guard(
             text = told_overlap(overlap(other, held), name, before)
             if text is not None:
                 warnings.warn(text, stacklevel=3)
-    candidates = tuning.candidates if isinstance(tuning, TuningSet) else None
+    candidates = None if tuning.lists is None else tuning.lists.candidates
     guard_scores(tuning.metric, candidates, others, settings, test is not None)
 
 
@@ -135,7 +133,7 @@ def told_overlap(found: Overlap, which: str, other: str) -> str | None:
     return None
 
 
-def overlap(one: Tunable, other: Tunable) -> Overlap:
+def overlap(one: Task, other: Task) -> Overlap:
     """Find out how many sentences of the second set are in the first.
 
     A sentence is its references together with its source, or with a candidate that both lists
@@ -206,11 +204,9 @@ def _is_models(values: Floats | None) -> bool:
     return bool((values != np.rint(values)).any()) and len(np.unique(values)) > FEW_VALUES
 
 
-def _held(tuning: Tunable) -> Any:
+def _held(tuning: Task) -> Any:
     """Return candidates or forests: both have groups, a vocabulary, references and sources."""
-    if isinstance(tuning, TuningSet):
-        return tuning.candidates
-    return tuning.forests if isinstance(tuning, ForestTuning) else None
+    return tuning.inputs
 
 
 def _by_references(first: Any, second: Any) -> tuple[Flags, Flags]:

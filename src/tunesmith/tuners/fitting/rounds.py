@@ -14,7 +14,6 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.inference.asking import total_at, usual_lists, winners
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.interruption import SoFar, check, keep
 from tunesmith.kernels.compiling import working_seconds
@@ -24,8 +23,7 @@ from tunesmith.metrics.candidate_scorer import Objective, Way, Worth, objective_
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
 from tunesmith.tuners.fitting.remembering import Remembering
@@ -108,11 +106,11 @@ class Rounds(Remembering):
 
     @abstractmethod
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Learn from ``start`` on; yield after every round."""
 
-    def begun(self, objective: Objective, tuning: Tunable, way: Way, start: Floats) -> Worth:
+    def begun(self, objective: Objective, tuning: Task, way: Way, start: Floats) -> Worth:
         """Return the values of a set; in a loop, after the rounds before.
 
         Where the set is no list, what is usual is told by what is best under the starting weights.
@@ -121,20 +119,20 @@ class Rounds(Remembering):
         the lists as they are now: as if all rounds had been on these. The first weights of a
         loop were not learnt; no round ended with them.
         """
-        worth = objective.begin(usual_lists(tuning, start), way)
+        worth = objective.begin(tuning.usual_lists(start), way)
         if objective.changes_by_round:
             for weights in (self.earlier or ())[1:]:
                 self.end_round(objective, worth, tuning, way, weights.aligned(tuning.names))
         return worth
 
     def end_round(
-        self, objective: Objective, worth: Worth, tuning: Tunable, way: Way, weights: Floats
+        self, objective: Objective, worth: Worth, tuning: Task, way: Way, weights: Floats
     ) -> None:
         """Tell values what weights choose, as the objective counts it."""
-        if isinstance(tuning, TuningSet):
-            stats = worth.stats[best(tuning.candidates, weights)]
+        if tuning.lists is not None:
+            stats = worth.stats[best(tuning.lists.candidates, weights)]
         else:
-            stats = objective.begin(winners(tuning, weights), way).stats
+            stats = objective.begin(tuning.winners(weights), way).stats
         worth.end_round(stats.sum(axis=0))
 
     @property
@@ -195,13 +193,13 @@ class Rounds(Remembering):
         """Say what may help against an output that is far longer than the references."""
         return "begin with other weights, or look for candidates that are far too long"
 
-    def tune(self, tuning: Tunable, start: Floats | None, rng: np.random.Generator) -> Outcome:
+    def tune(self, tuning: Task, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.stages(tuning, start, rng)
         return last
 
     def stages(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn, all from the start and with the same random numbers."""
         begin = self.own_start(tuning) if start is None else start
@@ -216,7 +214,7 @@ class Rounds(Remembering):
             yield from self._learnt(tuning, setting, begin, child)
 
     def _learnt(
-        self, tuning: Tunable, setting: dict[str, Any], begin: Floats, rng: np.random.Generator
+        self, tuning: Task, setting: dict[str, Any], begin: Floats, rng: np.random.Generator
     ) -> list[Outcome]:
         """Learn with one setting."""
         single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
@@ -239,7 +237,7 @@ class Rounds(Remembering):
 
 
 def _learnt_apart(
-    tuning: Tunable,
+    tuning: Task,
     setting: dict[str, Any],
     tuner: Rounds,
     begin: Floats,
@@ -253,9 +251,9 @@ def _learnt_apart(
     return [replace(one, seconds=0.0 if k else taken) for k, one in enumerate(found)]
 
 
-def length_ratio(tuning: Tunable, weights: Floats) -> float:
+def length_ratio(tuning: Task, weights: Floats) -> float:
     """Return the length of what weights choose over that of the references; 0 if not known."""
-    lengths = lengths_of(winners(tuning, weights))
+    lengths = lengths_of(tuning.winners(weights))
     if lengths is None:
         return 0.0
     return float(lengths.candidates.sum()) / max(1.0, float(lengths.references.sum()))
@@ -292,7 +290,7 @@ def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 class _Track:
     """The rounds with one objective."""
 
-    def __init__(self, tuning: Tunable, begin: Floats) -> None:
+    def __init__(self, tuning: Task, begin: Floats) -> None:
         self.tuning = tuning
         self.points = [begin]
         self.history = [self._entry(0, begin, {})]
@@ -309,7 +307,7 @@ class _Track:
         progress("tuning", len(self.points) - 1, count, remark)
 
     def _entry(self, number: int, weights: Floats, more: dict[str, Any]) -> dict[str, Any]:
-        total = total_at(self.tuning, weights)
+        total = self.tuning.total_at(weights)
         metric = self.tuning.metric
         ratio = metric.details(total).get("length_ratio")
         lengths = {} if ratio is None else {"length_ratio": ratio}

@@ -9,20 +9,17 @@ import numpy as np
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
-from tunesmith.inference.asking import winners
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.result import OtherScores, Scores
 
 
-def scores_on(tuning: Tunable, start: Weights, tuned: Weights) -> Scores:
+def scores_on(tuning: Task, start: Weights, tuned: Weights) -> Scores:
     """Evaluate weights from scratch on a set that may have other features."""
-    before, after = (winners(tuning, w.aligned(tuning.names)) for w in (start, tuned))
+    before, after = (tuning.winners(w.aligned(tuning.names)) for w in (start, tuned))
     return scores_of_outputs(before, after)
 
 
@@ -58,11 +55,11 @@ class HeldOut:
         The one that has no influence at all.
     """
 
-    dev: Tunable | None = None
-    test: Tunable | None = None
+    dev: Task | None = None
+    test: Task | None = None
 
     @property
-    def sets(self) -> dict[str, Tunable]:
+    def sets(self) -> dict[str, Task]:
         """The sets that there are, as messages call them."""
         named = {"held-out set": self.dev, "test set": self.test}
         return {name: held for name, held in named.items() if held is not None}
@@ -95,21 +92,16 @@ class Beside:
 
     label: str
     metric: Metric
-    tuning: Tunable
+    tuning: Task
     held_out: HeldOut
 
     @classmethod
-    def of(cls, metric: Metric | str, tuning: Tunable, held_out: HeldOut) -> Beside:
+    def of(cls, metric: Metric | str, tuning: Task, held_out: HeldOut) -> Beside:
         """Make it, and see whether the candidates have what it needs."""
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
         for held in (tuning, *held_out.sets.values()):
-            if isinstance(held, ForestTuning):
-                ForestTuning(held.forests, metric)
-            elif isinstance(held, LiveTuning):
-                held.with_metric(metric)
-            elif isinstance(held, TuningSet) and not metric.is_given(held.candidates):
-                metric.check(held.candidates)
+            held.check_metric(metric)
         return cls(label, metric, tuning, held_out)
 
     def scores(self, begin: Weights, tuned: Weights) -> OtherScores:
@@ -122,10 +114,10 @@ class Beside:
         own = found.score, found.initial_score, found.length_ratio
         return OtherScores(self.label, signature, *own, dev, test)
 
-    def _on(self, tuning: Tunable, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
+    def _on(self, tuning: Task, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
         """Score the winners alone: of the others nobody needs the statistics."""
         before, after = (
-            TuningSet(winners(tuning, w.aligned(tuning.names)).candidates, self.metric)
+            TuningSet(tuning.winners(w.aligned(tuning.names)).candidates, self.metric)
             for w in (begin, tuned)
         )
         return after.signature(), scores_of_outputs(before, after)

@@ -10,10 +10,8 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import changed_choices, hypotheses_of, score_at
 from tunesmith.inference.sharing import works_elsewhere
 from tunesmith.interruption import Interruption, Keeping, SoFar, check, keep, keeping, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
@@ -22,9 +20,7 @@ from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.progress import progress
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.space.space import Space
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
-from tunesmith.tasks.live import LiveTuning
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.combine import middle, normalised
 from tunesmith.tuners.fitting.result import Combine, Scores
 from tunesmith.tuners.fitting.secondary import HeldOut, scores_on
@@ -69,7 +65,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Task:
+class Setup:
     """What is tuned: the features that take part, and where they begin.
 
     ``first`` are the starting weights of these features, None where the algorithm has its
@@ -77,8 +73,8 @@ class Task:
     all features.
     """
 
-    tuning: Tunable
-    whole: Tunable
+    tuning: Task
+    whole: Task
     names: tuple[str, ...]
     first: Floats | None
     begin: Weights
@@ -90,7 +86,7 @@ class Task:
         found = normalised(weights, normalise, self.space)
         if found is weights:
             return weights
-        changed = changed_choices(self.tuning, weights, found)
+        changed = self.tuning.changed_choices(weights, found)
         if changed:
             warnings.warn(
                 f"after scaling, {changed} groups choose another of several equal candidates",
@@ -100,7 +96,7 @@ class Task:
 
     def score(self, weights: Floats) -> float:
         """Evaluate weights on what is tuned on."""
-        return score_at(self.tuning, weights)
+        return self.tuning.score_at(weights)
 
 
 @dataclass(frozen=True)
@@ -129,45 +125,45 @@ class Stage:
         """The line searches of all runs."""
         return sum(outcome.line_searches for outcome in self.outcomes)
 
-    def combined(self, task: Task, combine: Combine) -> tuple[Floats, Outcome | None]:
+    def combined(self, setup: Setup, combine: Combine) -> tuple[Floats, Outcome | None]:
         """Return the weights that several runs come to, and the run that they are of, if one."""
         if combine == "best" or len(self.outcomes) == 1:
-            sign = 1.0 if task.tuning.metric.higher_is_better else -1.0
+            sign = 1.0 if setup.tuning.metric.higher_is_better else -1.0
             found = max(
                 self.outcomes,
-                key=lambda o: sign * task.score(o.weights) if o.objective is None else o.objective,
+                key=lambda o: sign * setup.score(o.weights) if o.objective is None else o.objective,
             )
-            return task.space.exact(found.weights), found
-        spread = hypotheses_of(task.tuning).spread()
+            return setup.space.exact(found.weights), found
+        spread = setup.tuning.hypotheses().spread()
         whole = self.outcomes[:-1] if self.unfinished else self.outcomes
         every = [outcome.weights for outcome in whole]
-        return middle(every, combine, spread, task.space), None
+        return middle(every, combine, spread, setup.space), None
 
     def evaluated(
-        self, task: Task, combine: Combine, normalise: str, held_out: HeldOut
+        self, setup: Setup, combine: Combine, normalise: str, held_out: HeldOut
     ) -> Evaluated:
         """Make the runs one, and evaluate the weights from scratch."""
-        before, outcome = self.combined(task, combine)
-        found = task.normalised(before, normalise)
-        weights = task.begin.updated(task.zeros).updated(Weights(task.names, found))
+        before, outcome = self.combined(setup, combine)
+        found = setup.normalised(before, normalise)
+        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         return Evaluated(
             self,
             weights,
             None if outcome is None else outcome.certificate,
             None if outcome is None else _penalty(outcome, before),
             int(np.count_nonzero(found)),
-            scores_on(task.whole, task.begin, weights),
-            None if held_out.dev is None else scores_on(held_out.dev, task.begin, weights),
-            None if held_out.test is None else scores_on(held_out.test, task.begin, weights),
+            scores_on(setup.whole, setup.begin, weights),
+            None if held_out.dev is None else scores_on(held_out.dev, setup.begin, weights),
+            None if held_out.test is None else scores_on(held_out.test, setup.begin, weights),
         )
 
-    def entries(self, task: Task) -> list[dict[str, Any]]:
+    def entries(self, setup: Setup) -> list[dict[str, Any]]:
         """Return what a result says of each of several runs."""
         return [
             {
                 "run": run,
-                "score": task.score(outcome.weights),
-                "weights": dict(Weights(task.names, outcome.weights)),
+                "score": setup.score(outcome.weights),
+                "weights": dict(Weights(setup.names, outcome.weights)),
                 **self._unfinished(run == len(self.outcomes) - 1),
             }
             for run, outcome in enumerate(self.outcomes)
@@ -280,7 +276,7 @@ class _Runs:
 
 
 def run_all(
-    algorithm: Algorithm, task: Task, generator: np.random.Generator, runs: int
+    algorithm: Algorithm, setup: Setup, generator: np.random.Generator, runs: int
 ) -> tuple[list[Stage], str | None]:
     """Run an algorithm so often, with each setting.
 
@@ -297,7 +293,7 @@ def run_all(
     with keeping() as kept:
         try:
             check()
-            _run_each(algorithm, task, generator, runs, found, made, kept)
+            _run_each(algorithm, setup, generator, runs, found, made, kept)
         except Interruption:
             if not kept.is_wanted:
                 raise
@@ -316,7 +312,7 @@ def run_all(
 
 def _run_each(
     algorithm: Algorithm,
-    task: Task,
+    setup: Setup,
     generator: np.random.Generator,
     runs: int,
     found: _Runs,
@@ -326,14 +322,14 @@ def _run_each(
     """Make all runs; ``made`` is given those that are made elsewhere."""
     settings = found.settings
     generators = [generator] if runs == 1 else generator.spawn(runs)
-    is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning)
+    is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(setup.tuning)
     if is_apart:
         progress("runs", 0, runs)
-        made_apart(task.tuning, _run_apart, generators, algorithm, task.first, made=made)
+        made_apart(setup.tuning, _run_apart, generators, algorithm, setup.first, made=made)
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
-        outcomes = made[number] if is_apart else algorithm.stages(task.tuning, task.first, own)
+        outcomes = made[number] if is_apart else algorithm.stages(setup.tuning, setup.first, own)
         for outcome in outcomes:
             with uninterrupted():  # what is kept, and what is found, go together
                 found.add(outcome)
@@ -348,7 +344,7 @@ def _run_each(
 
 
 def _run_apart(
-    tuning: Tunable, rng: np.random.Generator, algorithm: Algorithm, start: Floats | None
+    tuning: Task, rng: np.random.Generator, algorithm: Algorithm, start: Floats | None
 ) -> list[Outcome]:
     """Run an algorithm once, with each setting, in another process."""
     return timed(algorithm.stages(tuning, start, rng))
@@ -366,13 +362,13 @@ def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return found
 
 
-def can_be_sent(tuning: Tunable) -> bool:
+def can_be_sent(tuning: Task) -> bool:
     """Tell whether whole runs are shared out: others work, and a set is not decoded meanwhile."""
-    return works_elsewhere() and not isinstance(tuning, LiveTuning)
+    return works_elsewhere() and not tuning.is_live
 
 
 def made_apart(
-    tuning: Tunable,
+    tuning: Task,
     work: Callable[..., R],
     pieces: Sequence[Any],
     *common: Any,
@@ -383,14 +379,14 @@ def made_apart(
     Forests are sent by themselves, as for all inference, so that a worker has them once. ``made``
     is given each result as it comes, by the number of its piece.
     """
-    if not isinstance(tuning, ForestTuning):
+    make, large = tuning.split_for_workers()
+    if make is None:
         return map_over(tuning, work, pieces, *common, made=made)
-    about = tuning.metric, tuning.options
-    return map_over(tuning.forests, _with_forests, pieces, about, work, *common, made=made)
+    return map_over(large, _with_large, pieces, make, work, *common, made=made)
 
 
 def settings_apart(
-    tuning: Tunable,
+    tuning: Task,
     work: Callable[..., list[Outcome]],
     pieces: Sequence[Any],
     numbers: Sequence[int],
@@ -420,14 +416,10 @@ def settings_apart(
         yield from outcomes
 
 
-def _with_forests(
-    forests: Forests,
-    piece: Any,
-    about: tuple[Metric, ForestOptions],
-    work: Callable[..., R],
-    *common: Any,
+def _with_large(
+    large: Any, piece: Any, make: Callable[[Any], Task], work: Callable[..., R], *common: Any
 ) -> R:
-    return work(ForestTuning(forests, *about), piece, *common)
+    return work(make(large), piece, *common)
 
 
 def _penalty(outcome: Outcome, weights: Floats) -> float:

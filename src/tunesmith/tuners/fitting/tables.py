@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from tunesmith.tasks.lists import Oracle
+    from tunesmith.metrics.scored import Oracle
     from tunesmith.tuners.certify import Certified
     from tunesmith.tuners.fitting.result import OtherScores, Scores, TuneResult
     from tunesmith.tuners.replicates import Replicates

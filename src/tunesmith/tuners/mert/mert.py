@@ -19,25 +19,18 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import (
-    TuningHypotheses,
-    best_lists,
-    hypotheses_of,
-    merged_lists,
-    total_at,
-)
-from tunesmith.inference.hypotheses import Hypotheses
+from tunesmith.inference.hypotheses import Hypotheses, TuningHypotheses
 from tunesmith.inference.sharing import share_out
 from tunesmith.interruption import Keeping, SoFar, check, keep, told_to, whole_or_nothing
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored import Scored
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.search.directions.base import DIRECTIONS, TOLERANCE, Climb, Directions
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestTuning
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, score_of
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
@@ -150,13 +143,13 @@ class MERT(Constrained, Regularised, Remembering):
         fixed = constraints.fixed + tuple(held.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return the prior, where one is given, or weights of the features' sizes."""
         if self.given_prior is None:
             return super().own_start(tuning)
         return self.given_prior.aligned(tuning.names)
 
-    def tune(self, tuning: Tunable, start: Floats | None, rng: np.random.Generator) -> Outcome:
+    def tune(self, tuning: Task, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Return what the last of several settings leads to."""
         *_, last = self.prepared(tuning, start, rng)[0].stages(tuning, start, rng)
         return last
@@ -168,20 +161,20 @@ class MERT(Constrained, Regularised, Remembering):
         return found
 
     def prepared(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> tuple[MERT, Outcome | None]:
         """Find the prior by a run without penalty on the core features, if that is asked for."""
         if not self.core:
             return self, None
         names = tuning.names
-        _, begin = self._begins(names, 1.0 / hypotheses_of(tuning).spread(), start)
+        _, begin = self._begins(names, 1.0 / tuning.hypotheses().spread(), start)
         core = tuning.with_features(self.core)
         own = core.names
         begin = begin[[names.index(name) for name in own]]
         constraints = self.constraints().among(own, names)
         outcome = Outcome(begin)
         if {*own} - {*dict(constraints.fixed)}:
-            hypotheses = hypotheses_of(core)
+            hypotheses = core.hypotheses()
             space = Space.of(own, begin, constraints)
             about = hypotheses, hypotheses.spread(), space, begin, None
             with whole_or_nothing():  # weights of some features alone are no result
@@ -203,10 +196,10 @@ class MERT(Constrained, Regularised, Remembering):
         return space, space.inside(own)
 
     def stages(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Try each strength from where the one before ended, for each scale of the length."""
-        hypotheses = hypotheses_of(tuning)
+        hypotheses = tuning.hypotheses()
         spread = hypotheses.spread()
         space, first = self._begins(tuning.names, 1.0 / spread, start)
         if start is None and self.drawn_towards is not None:
@@ -221,10 +214,11 @@ class MERT(Constrained, Regularised, Remembering):
             yield from settings_apart(tuning, _path_apart, tasks, [*map(len, paths)], *about)
             return
         for path, own in tasks:
-            yield from self._path(hypotheses, path, own, spread, space, first)
+            yield from self._path(tuning, hypotheses, path, own, spread, space, first)
 
     def _path(
         self,
+        tuning: Task,
         hypotheses: TuningHypotheses,
         settings: Sequence[dict[str, Any]],
         rng: np.random.Generator,
@@ -233,11 +227,11 @@ class MERT(Constrained, Regularised, Remembering):
         begin: Floats,
     ) -> Iterator[Outcome]:
         """Try each strength from where the one before ended, with one scale of the length."""
-        tuning, names = hypotheses.tuning, hypotheses.names
+        names = hypotheses.names
         metric = with_length_scale(tuning.metric, settings[0].get("length_scale"))
         if metric != tuning.metric:
             tuning = tuning.with_metric(metric)
-            hypotheses = hypotheses_of(tuning)
+            hypotheses = tuning.hypotheses()
         prior = None if self.drawn_towards is None else self.drawn_towards.aligned(names)
         for setting in settings:
             penalty = self.penalty_of(setting.get("strength", 0.0), names, prior)
@@ -249,7 +243,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     def _list_ends(
         self,
-        tuning: Tunable,
+        tuning: Task,
         spread: Floats,
         space: Space,
         begin: Floats,
@@ -257,7 +251,7 @@ class MERT(Constrained, Regularised, Remembering):
         rng: np.random.Generator,
     ) -> list[Floats]:
         """Return where rounds on lists of forests' best derivations end, the last first."""
-        if not isinstance(tuning, ForestTuning) or not self.list_rounds:
+        if not tuning.has_forests or not self.list_rounds:
             return []
         (own,) = rng.spawn(1)
         ends = [begin]
@@ -271,16 +265,16 @@ class MERT(Constrained, Regularised, Remembering):
                 steps = now.steps
             found = ends[:-1] if now is None else [now.outcomes[0].weights, *ends[:-1]]
             # What counts is what the forests say.
-            gains = [float(tuning.metric.gain(total_at(tuning, end))) for end in found]
+            gains = [float(tuning.metric.gain(tuning.total_at(end))) for end in found]
             best = found[int(np.argmax(gains))] if found else None
             return None if best is None else SoFar({0: Outcome(best)}, f"{steps} on lists")
 
         keep(so_far)
         for _ in range(self.list_rounds):
             check()
-            more = best_lists(tuning, ends[0], MOST_LISTED)
-            lists = more if lists is None else merged_lists(lists, more)
-            about = hypotheses_of(lists), spread, space, ends[0], penalty
+            more = tuning.round_lists(ends[0], MOST_LISTED)
+            lists = more if lists is None else lists.merged(more)
+            about = lists.hypotheses(), spread, space, ends[0], penalty
             with told_to(round_now):
                 ends.insert(0, self._search(*about, own).weights)
         return ends[:-1]
@@ -305,7 +299,7 @@ class MERT(Constrained, Regularised, Remembering):
             self._smoothing(),
             _tolerance(tuning),
             penalty,
-            _ceiling(tuning),
+            tuning.best_gain(),
         )
         restarts = self._times("restarts", hypotheses)
         ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
@@ -389,28 +383,19 @@ class MERT(Constrained, Regularised, Remembering):
 
 
 def _path_apart(
-    tuning: Tunable,
+    tuning: Task,
     task: tuple[Sequence[dict[str, Any]], np.random.Generator],
     tuner: MERT,
     *about: Any,
 ) -> list[Outcome]:
     """Try the strengths that belong together, in another process."""
-    return timed(tuner._path(hypotheses_of(tuning), *task, *about))
+    return timed(tuner._path(tuning, tuning.hypotheses(), *task, *about))
 
 
-def _tolerance(tuning: Tunable) -> float:
+def _tolerance(tuning: Scored) -> float:
     """Return what a step must gain: less where the metric itself is in a small unit."""
-    if tuning.metric.scale != 1.0 or not isinstance(tuning, TuningSet):
-        return TOLERANCE
-    values = tuning.metric.gain(tuning.stats)
-    return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
-
-
-def _ceiling(tuning: Tunable) -> float:
-    """Return the gain of the best choice of candidates, if it is known for certain."""
-    if not isinstance(tuning, TuningSet) or not tuning.is_sum:
-        return np.inf
-    return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
+    reach = tuning.gain_range() if tuning.metric.scale == 1.0 else None
+    return TOLERANCE if reach is None else TOLERANCE * min(1.0, reach) or TOLERANCE
 
 
 class _Climbed:

@@ -18,12 +18,11 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.rounds import Round
 from tunesmith.tuners.fitting.stages import Outcome
 from tunesmith.tuners.online.learned import Change, Learned, Student
@@ -154,20 +153,20 @@ class Online(Learner):
             return None
         return "no candidate is a reference, or all that are win already; use --reference hope"
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
         names = tuning.names
         return _matched(names, "initial", self.initial, 0.0)
 
     def stages(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn."""
         self._check_initial(start)
         return super().stages(tuning, start, rng)
 
     def begun_learning(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Learning:
         """Begin to learn."""
         self._check_initial(start)
@@ -177,17 +176,17 @@ class Online(Learner):
         if start is not None and self.initial:
             raise UsageError("initial goes without starting weights; drop one of them")
 
-    def rates(self, tuning: Tunable) -> Floats:
+    def rates(self, tuning: Task) -> Floats:
         """Return the learning rate of each feature."""
         rates = _matched(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
-            sizes = hypotheses_of(tuning).spread()
+            sizes = tuning.hypotheses().spread()
             sizes[~tuning.dense] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 
     def learning(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Learning:
         """Begin to learn."""
         worth = self.begun(objective, tuning, "examples", start)
@@ -196,7 +195,7 @@ class Online(Learner):
         return Learning(self, OnlineLessons(self), tuning, worth, learned, rng)
 
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
         learning = self.learning(tuning, objective, start, rng)

@@ -17,7 +17,7 @@ from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import Worth
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 
 #: What is added to the weights, times their learning rates: features and values.
 Change: TypeAlias = tuple[Ids, Floats]
@@ -227,7 +227,7 @@ def copied(worth: Worth, memory: Mapping[str, Any] | None = None) -> Worth:
     """
     held = vars(worth)
     fixed = [held.get("stats"), held.get("metric")]
-    fixed += [value for value in held.values() if isinstance(value, Tunable)]
+    fixed += [value for value in held.values() if isinstance(value, Task)]
     made = copy.deepcopy(worth, {id(one): one for one in fixed if one is not None})
     if memory is not None and memory != worth.memory():
         made.recall(memory)

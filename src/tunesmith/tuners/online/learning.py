@@ -17,7 +17,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.candidate_scorer import Objective, Worth
 from tunesmith.parallel.engine import working_on
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.online.asynchronous import Exchange
@@ -64,7 +64,7 @@ class Learning:
         self,
         tuner: Learner,
         lessons: Lessons,
-        tuning: Tunable,
+        tuning: Task,
         worth: Worth,
         learned: Learned,
         rng: np.random.Generator,
@@ -208,12 +208,12 @@ class Learner(Rounds):
 
     @abstractmethod
     def learning(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Learning:
         """Begin to learn from ``start`` on, which is changed."""
 
     def begun_learning(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Learning:
         """Begin as :meth:`stages` does, with the same random numbers; there is one setting."""
         begin = self.own_start(tuning) if start is None else start

@@ -12,16 +12,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.forests import Forests
-from tunesmith.inference.asking import examples_of
 from tunesmith.inference.examples import Derivation, Example, Examples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.progress import unseen
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.forests import ForestOptions, ForestTuning
+from tunesmith.tasks.base import Task
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.online.learned import Change, Learned, Seed, Step, Student, copied
 
 #: For so many seconds a learner works before it says what it has done.
@@ -83,7 +82,7 @@ class Course:
         What derivations are worth, as it is before the first epoch.
     """
 
-    def __init__(self, lessons: Lessons, tuning: Tunable, worth: Worth) -> None:
+    def __init__(self, lessons: Lessons, tuning: Task, worth: Worth) -> None:
         self.lessons = lessons
         self.tuning = tuning
         self.worth = worth
@@ -94,12 +93,10 @@ class Course:
         return self, self._parted[1]
 
     @property
-    def _parted(self) -> tuple[Callable[[Any], Tunable] | None, Any]:
+    def _parted(self) -> tuple[Callable[[Any], Task] | None, Any]:
         """Return what makes the tuning set, and of what: forests, or a decoder's model."""
         tuning = self.tuning
-        if isinstance(tuning, ForestTuning):
-            return partial(_of_forests, tuning.metric, tuning.options), tuning.forests
-        return tuning.parted() if isinstance(tuning, LiveTuning) else (None, None)
+        return tuning.split_for_workers()
 
     def __getstate__(self) -> dict[str, Any]:
         found = {key: value for key, value in vars(self).items() if key != "_of_lists"}
@@ -114,13 +111,13 @@ class Course:
 
     @cached_property
     def _of_lists(self) -> Examples:
-        return examples_of(self.tuning)
+        return self.tuning.examples()
 
     def examples(self) -> Examples:
         """Return the sentences for one learner; those of lists serve all of a process."""
         if isinstance(self.tuning, TuningSet):
             return self._of_lists
-        return examples_of(self.tuning)
+        return self.tuning.examples()
 
     def student(self, seed: Seed) -> Student:
         """Return a learner's state."""

@@ -16,12 +16,10 @@ import numpy as np
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
-from tunesmith.inference.asking import learning_lists, merged_lists
 from tunesmith.metrics.candidate_scorer import Objective, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.registry import option
-from tunesmith.tasks.base import Tunable
-from tunesmith.tasks.lists import TuningSet
+from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
@@ -162,16 +160,16 @@ class PRO(Rounds):
             "length, or begin with other weights"
         )
 
-    def own_start(self, tuning: Tunable) -> Floats:
+    def own_start(self, tuning: Task) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
         own = super().own_start(tuning)
         return own if self._share == 1.0 else np.zeros_like(own)
 
-    def check(self, tuning: Tunable) -> None:
+    def check(self, tuning: Task) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""
         super().check(tuning)
         # Forests have words, and those of references are counted.
-        has_lengths = not isinstance(tuning, TuningSet) or lengths_of(tuning) is not None
+        has_lengths = tuning.lists is None or lengths_of(tuning.lists) is not None
         for name, selection in self._steps(has_lengths).selections:
             if selection.needs_lengths and not has_lengths:
                 raise UsageError(
@@ -180,21 +178,21 @@ class PRO(Rounds):
                 )
 
     def prepared(
-        self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
+        self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> tuple[PRO, Outcome | None]:
         """Decide how many rounds there are: of forests each has new lists."""
-        if self.iterations is None and not self.in_loop and not isinstance(tuning, TuningSet):
+        if self.iterations is None and not self.in_loop and tuning.lists is None:
             return self.changed(iterations=SEVERAL), None
         return self, None
 
     def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
+        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Gather pairs, and learn from them.
 
         Of forests each round takes lists under its weights, beside those of the rounds before.
         """
-        lists = learning_lists(tuning, start, rng)
+        lists = tuning.learning_lists(start, rng)
         worth = self.begun(objective, lists, "pairs", start)
         describer = Describer(lists)
         steps = self._steps(describer.lengths is not None)
@@ -204,9 +202,9 @@ class PRO(Rounds):
         warned = False
         done: list[Floats] = []
         for number in range(1, self.round_count + 1):
-            if done and not isinstance(tuning, TuningSet):
-                more = learning_lists(tuning, weights, rng)
-                lists = merged_lists(lists, more)
+            if done and tuning.lists is None:
+                more = tuning.learning_lists(weights, rng)
+                lists = lists.merged(more)
                 worth = self.begun(objective, lists, "pairs", start)
                 describer = Describer(lists)
                 for earlier in done if objective.changes_by_round else ():

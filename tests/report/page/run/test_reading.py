@@ -21,7 +21,6 @@ from tests.tiers import examples
 from tunesmith.cli import main
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
-from tunesmith.inference.asking import score_at
 from tunesmith.loop import state
 from tunesmith.loop.loop import Loop
 from tunesmith.report.page.assemble import Options, summary_of, view_of
@@ -207,7 +206,7 @@ def test_loops_on_forests(tmp_path, tuner, kind):
     if kind == "forests":
         # What the weights choose from the lists is what they choose from the forests.
         lists = record.sets["tune"].lists
-        chosen = score_at(lists, record.weights.aligned(lists.names))
+        chosen = lists.score_at(record.weights.aligned(lists.names))
         assert chosen == pytest.approx(result.score)
 
 
@@ -270,7 +269,7 @@ def test_a_result_file(files, monkeypatch):
     ):
         own = ts.TuningSet(output, tuning.metric)
         assert own.score(np.arange(own.groups)) == pytest.approx(record.result[key])
-        assert score_at(tuning, weights.aligned(tuning.names)) == pytest.approx(record.result[key])
+        assert tuning.score_at(weights.aligned(tuning.names)) == pytest.approx(record.result[key])
     assert list(record.sets) == ["tune", "dev"]
 
 

@@ -13,14 +13,13 @@ from tunesmith.data.columns import with_columns
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.asking import all_of, winners
 from tunesmith.inference.forests.lists import kbest_lists, merged
 from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
 from tunesmith.io.forests.read import read_forests
 from tunesmith.io.read import read
 from tunesmith.metrics.base import Metric
 from tunesmith.report.page.run.record import RunSet, Which
-from tunesmith.tasks.base import Tunable
+from tunesmith.tasks.base import Task
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.fitting import guards
@@ -166,7 +165,7 @@ class FileReader:
             scores=tuple(f"{name}={at(path, 'scores')}" for name, _, path in scores),
         )
 
-    def _read(self, which: Which, files: SetFiles) -> Tunable:
+    def _read(self, which: Which, files: SetFiles) -> Task:
         if files.forests:
             forests = read_forests(files.forests, files.references, files.format)
             prune = (self.result.get("inputs") or {}).get("prune")
@@ -209,13 +208,13 @@ def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
     try:
         return PRUNINGS[kind](forests, start.aligned(forests.names), float(value))
     except (KeyError, ValueError):
-        raise TunesmithError(f"'{prune}' is no way to prune; mend the result") from None
+        raise TunesmithError(f"'{prune}' is no way to prune; fix the result") from None
 
 
 def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[str]:
     """Say so if the output of a run does not score as the run says."""
     try:
-        own = all_of(TuningSet(held.after, metric))
+        own = TuningSet(held.after, metric).output_score()
     except TunesmithError:
         return
     if not isinstance(score, int | float):
@@ -227,14 +226,13 @@ def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[s
         )
 
 
-def run_set(tuning: Tunable, start: Weights, weights: Weights) -> RunSet:
+def run_set(tuning: Task, start: Weights, weights: Weights) -> RunSet:
     """Return what weights choose from a set, before and after; of forests the best derivations."""
-    before, after = (winners(tuning, w.aligned(tuning.names)).candidates for w in (start, weights))
-    if isinstance(tuning, ForestTuning):
-        lists = forest_lists(tuning.forests, tuning.metric, start, weights)
-        return RunSet(lists, before, after, is_partial=True)
-    assert isinstance(tuning, TuningSet)
-    return RunSet(tuning, before, after)
+    before, after = (tuning.winners(w.aligned(tuning.names)).candidates for w in (start, weights))
+    if tuning.lists is not None:
+        return RunSet(tuning.lists, before, after)
+    lists = forest_lists(cast(Forests, tuning.inputs), tuning.metric, start, weights)
+    return RunSet(lists, before, after, is_partial=True)
 
 
 def forest_lists(forests: Forests, metric: Metric, start: Weights, weights: Weights) -> TuningSet:

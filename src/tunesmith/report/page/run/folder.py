@@ -26,10 +26,10 @@ from tunesmith.loop.records import (
 )
 from tunesmith.loop.rounds import LoopRound, best_round, history_of_rounds
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.report.page.run.files import CALLED, Given, doubts, forest_lists
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.run.result import read_result
-from tunesmith.tasks.forests import ForestOptions
 from tunesmith.tuners.fitting.result import SCHEMA as RESULT_SCHEMA
 
 #: Makes a metric of its name, for a file, given by the user or not.

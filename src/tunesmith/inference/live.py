@@ -7,45 +7,34 @@ same forest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from tunesmith.arrays import Floats
-from tunesmith.inference.examples import Derivation, Example, Risk
-from tunesmith.inference.forests.examples import ForestExamples
-from tunesmith.inference.forests.lists import outputs
+from tunesmith.inference.examples import Derivation, Example, Examples, Risk
 from tunesmith.metrics.candidate_scorer import Worth
 from tunesmith.progress import progress
-from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-#: Weights whose outputs are kept: an evaluation asks for the start again and again.
-MOST_OUTPUTS = 32
-
-_outputs: WeakKeyDictionary[LiveTuning, dict[bytes, TuningSet]] = WeakKeyDictionary()
 
 
 class LiveExamples:
     """The sentences of a set; of each there is a forest as long as its example lives."""
 
-    def __init__(self, tuning: LiveTuning) -> None:
-        self.tuning = tuning
-        self.names = tuning.names
-        self.groups = tuning.groups
-        self._asked = 0
+    def __init__(
+        self, names: tuple[str, ...], groups: int, decode: Callable[[int, Floats], Examples]
+    ) -> None:
+        self.names = names
+        self.groups = groups
+        self._decode = decode
+        self._count = 0
 
     def example(self, group: int, worth: Worth) -> LiveExample:
         """Return a sentence, valued as of now, that is not decoded yet."""
-        progress("sentences", self._asked % self.groups, self.groups)
-        self._asked += 1
+        progress("sentences", self._count % self.groups, self.groups)
+        self._count += 1
         return LiveExample(partial(self._decoded, group, worth))
 
     def _decoded(self, group: int, worth: Worth, weights: Floats) -> Example:
-        return ForestExamples(self.tuning.forests(weights, [group])).example(0, worth)
+        return self._decode(group, weights).example(0, worth)
 
 
 class LiveExample:
@@ -79,18 +68,3 @@ class LiveExample:
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected worth at a temperature, and its derivative."""
         return self._at(weights).risk(weights, temperature)
-
-
-def live_outputs(tuning: LiveTuning, weights: Floats) -> TuningSet:
-    """Decode all sentences, and return the best derivation of each.
-
-    What was returned for a few weights before is kept: texts alone, beside forests they are small.
-    """
-    held = _outputs.setdefault(tuning, {})
-    key = (weights + 0.0).tobytes()
-    if key not in held:
-        found = tuning.forests(weights)
-        while len(held) >= MOST_OUTPUTS:
-            held.pop(next(iter(held)))
-        held[key] = TuningSet(outputs(found.forests, weights), found.metric)
-    return held[key]
