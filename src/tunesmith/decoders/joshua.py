@@ -11,11 +11,16 @@ from typing import Any, ClassVar
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
-from tunesmith.decoders.blank import add_blank, says_something
-from tunesmith.decoders.complete import completed
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.words import check_extra, line_end, split
+from tunesmith.decoders.shared import (
+    add_blank,
+    check_extra,
+    completed,
+    line_end,
+    says_something,
+    split,
+)
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.numbers import number_error, parse_slowly

@@ -13,13 +13,11 @@ from typing import Any, ClassVar
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
-from tunesmith.decoders.blank import add_blank, says_something
-from tunesmith.decoders.complete import completed
 from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writing_to
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.decoders.processes import Processes, end_of, last_words
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.words import check_extra, split
+from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
 from tunesmith.errors import FormatError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.registry import option

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.words import line_end
+from tunesmith.decoders.shared import line_end
 from tunesmith.errors import FormatError, shortened
 from tunesmith.io.numbers import number_error, parse_slowly
 from tunesmith.io.utf8 import check_utf8

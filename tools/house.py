@@ -1,0 +1,83 @@
+"""Count what makes a code base hard to find one's way in.
+
+    python tools/house.py [ROOT]
+
+ROOT is a checkout; by default it is the one that this file belongs to.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+TASKS = r"isinstance\([^)]*\b(TuningSet|ForestTuning|LiveTuning)\b"
+
+
+def main() -> None:
+    """Print the counts."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
+    source = root / "src"
+    package = source / "tunesmith"
+    files = {path: path.read_text("utf-8") for path in sorted(package.rglob("*.py"))}
+    trees = {path: ast.parse(text) for path, text in files.items()}
+
+    folders = Counter(path.parent for path in files)
+    print(f"lines: {sum(text.count(chr(10)) for text in files.values()):,} in {len(files)} files")
+    print("largest folders (modules, their doors included):")
+    for folder, count in folders.most_common(5):
+        print(f"  {count:3} {folder.relative_to(source)}")
+
+    classes = Counter(
+        node.name
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    )
+    print(f"class names that occur again: {_repeated(classes)}")
+    # A door has the name of its folder; formats and metrics are called what they are in each.
+    modules = Counter(path.stem for path in files if path.stem not in {"__init__", "base"})
+    print(f"module names that occur again: {_repeated(modules)}")
+
+    importers = _importers(source, trees)
+    single = [module for module, users in importers.items() if len(users) == 1]
+    print(f"modules with one importer: {len(single)}")
+
+    def outside(pattern: str, room: str = "") -> int:
+        return sum(
+            len(re.findall(pattern, text))
+            for path, text in files.items()
+            if not room or room not in path.parts
+        )
+
+    print(f"isinstance on kinds of tasks outside tasks/: {outside(TASKS, 'tasks')}")
+    print(f"object.__setattr__: {outside(r'object[.]__setattr__')}")
+    print(f"__post_init__: {outside(r'def __post_init__')}")
+
+
+def _repeated(names: Counter[str]) -> str:
+    repeated = sorted(name for name, count in names.items() if count > 1)
+    return f"{len(repeated)} ({', '.join(repeated)})"
+
+
+def _importers(source: Path, trees: dict[Path, ast.Module]) -> dict[str, set[Path]]:
+    """Return who imports each module, doors aside."""
+    names = {
+        ".".join(path.relative_to(source).with_suffix("").parts): path
+        for path in trees
+        if path.stem not in {"__init__", "__main__"}
+    }
+    users: dict[str, set[Path]] = defaultdict(set)
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for alias in node.names:
+                    inside = f"{node.module}.{alias.name}"
+                    users[inside if inside in names else node.module].add(path)
+    return {module: users[module] for module in names}
+
+
+if __name__ == "__main__":
+    main()
