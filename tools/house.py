@@ -1,6 +1,7 @@
-"""Count what makes a code base hard to find one's way in.
+"""The map of the package, and counts of what makes a code base hard to find one's way in.
 
-    python tools/house.py [ROOT]
+    python tools/house.py [ROOT]          counts
+    python tools/house.py --map           docs/map.md, made of the first lines of all docstrings
 
 ROOT is a checkout; by default it is the one that this file belongs to.
 """
@@ -16,8 +17,20 @@ from pathlib import Path
 TASKS = r"isinstance\([^)]*\b(TuningSet|ForestTuning|LiveTuning)\b"
 
 
+MAP = """# Map
+
+Every module of `src/tunesmith`, with the first line of its docstring. `python tools/house.py --map`
+makes this page. [](architecture.md) says how the rooms belong together.
+
+"""
+
+
 def main() -> None:
-    """Print the counts."""
+    """Write the map, or print the counts."""
+    if "--map" in sys.argv:
+        here = Path(__file__).parents[1]
+        (here / "docs" / "map.md").write_text(page_of_map(here / "src" / "tunesmith"), "utf-8")
+        return
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
     source = root / "src"
     package = source / "tunesmith"
@@ -55,6 +68,31 @@ def main() -> None:
     print(f"isinstance on kinds of tasks outside tasks/: {outside(TASKS, 'tasks')}")
     print(f"object.__setattr__: {outside(r'object[.]__setattr__')}")
     print(f"__post_init__: {outside(r'def __post_init__')}")
+
+
+def page_of_map(package: Path) -> str:
+    """Return the page that lists every module."""
+    return MAP + "".join(_section(package, package, ())) + "\n"
+
+
+def _section(folder: Path, package: Path, names: tuple[str, ...]) -> list[str]:
+    lines = []
+    if names:
+        lines.append(f"\n{'#' * min(len(names) + 1, 4)} `{'/'.join(names)}/`\n\n")
+        door = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+        lines.append(re.sub(r":class:`[^`]*?(\w+)`", r"`\1`", door.replace("``", "`")) + "\n\n")
+    for path in sorted(folder.glob("*.py")):
+        if path.stem not in {"__init__", "__main__"}:
+            lines.append(f"- `{path.name}`: {_first_line(path)}\n")
+    for below in sorted(path for path in folder.iterdir() if (path / "__init__.py").exists()):
+        lines += _section(below, package, (*names, below.name))
+    return lines
+
+
+def _first_line(path: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "?"
+    line = docstring.partition("\n")[0].replace("``", "`")
+    return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", line)
 
 
 def _repeated(names: Counter[str]) -> str:
