@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, Outcome, files_below
 from tunesmith.cli import main
-
-from .support import LISTS, PREFIX, REFERENCES, Outcome, files_below
 
 Run = Callable[..., Outcome]
 

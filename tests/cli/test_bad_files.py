@@ -12,11 +12,10 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from tests.io import samples
-
-from .conftest import Run
-from .format_cases import CSV, SAMPLES, TSV
-from .support import REFERENCES
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import REFERENCES
+from tests.helpers.cli.format_cases import CSV, SAMPLES, TSV
+from tests.helpers.io import list_samples as samples
 
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]

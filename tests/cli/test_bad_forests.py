@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import PREFIX
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import PREFIX
 
 pytestmark = pytest.mark.long
 

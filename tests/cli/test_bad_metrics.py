@@ -11,8 +11,8 @@ import jiwer
 import pytest
 import sacrebleu.metrics
 
-from .conftest import Run
-from .support import bleu
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import bleu
 
 pytestmark = pytest.mark.long
 

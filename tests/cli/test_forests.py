@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import bleu, parse_moses
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import bleu, parse_moses
 
 FOLDER = Path(__file__).parents[2] / "examples" / "forests"
 TUNERS = ("mert", "batch-mira", "mira", "arow", "sgd", "perceptron", "min-risk", "ramp", "pro")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE
+from tests.helpers.waiting import PATIENCE
 
 pty = pytest.importorskip("pty")
 

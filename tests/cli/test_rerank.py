@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
-from .support import (
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import (
     Candidate,
     by_group,
     distinct,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import (
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import (
     PREFIX,
     bleu,
     by_group,

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import files_below
 from tunesmith._version import __version__
 from tunesmith.io.tables import arrow
-
-from .conftest import Run
-from .support import files_below
 
 Refused = Callable[..., str]
 SMALL = ("--sentences", 30, "--candidates", 8, "--features", 5, "--seed", 3)

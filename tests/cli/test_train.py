@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Run
 from tunesmith.hiero.model import HieroModel
-
-from .conftest import Run
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

@@ -8,23 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.forest_toy import ForestToy
-from tests.loop.toy import sentences
+from tests.cli.conftest import Run
+from tests.helpers.cli.loop_task import essence
+from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.loop.toy import sentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.tasks.forests import ForestOptions
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA
 
-from .conftest import Run
-from .loop_support import essence
-
 Refused = Callable[..., str]
 
 #: A decoder whose model is how far from the best it still looks.
 OWN = """\
 from dataclasses import dataclass
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.loop.forest_toy import ForestToy
 from tunesmith.registry import option
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from .loop_support import Task
-from .support import LISTS, REFERENCES, python
+from tests.helpers.cli.commands import LISTS, REFERENCES, python
+from tests.helpers.cli.loop_task import Task
 
 
 @pytest.fixture

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import PREFIX
+from tests.helpers.cli.loop_task import Task, essence
 from tunesmith.loop import state
-
-from .conftest import Run
-from .loop_support import Task, essence
-from .support import PREFIX
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.merge import merge
 from tunesmith.errors import TunesmithError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.shapes import STANDINS, bits, falling, outputs, sentences_of, shape
+from tests.helpers.decoders.list_shapes import STANDINS, bits, falling, outputs, sentences_of, shape
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError
 from tunesmith.decoders.cdec import CdecDecoder, marked_up

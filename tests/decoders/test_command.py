@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Sentence, check_decoded
 from tunesmith.decoders.command import CommandDecoder
@@ -27,7 +27,7 @@ from tunesmith.io.streams import Source
 from tunesmith.io.weights.files import read_weights
 from tunesmith.io.write import write
 
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[1] / "helpers" / "decoders" / "programs"
 PYTHON = [sys.executable, "-I", "-S"]
 RANKER = shlex.join([*PYTHON, str(PROGRAMS / "ranker.py")])
 FILES = RANKER + " {weights} {input} {output} {nbest_size}"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.running import let_time_fly
 from tests.decoders.test_command import FILES, PROGRAMS, RANKER, SENTENCES, STREAMS, WEIGHTS
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.decoders.processes import let_time_fly
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.decoders import external
 from tunesmith.decoders.base import (
     DecoderError,
@@ -308,7 +308,6 @@ def test_a_folder_that_is_gone_is_told(tmp_path):
 def test_an_interrupt_ends_all_processes(tmp_path):
     program = f"""
 from pathlib import Path
-from tests.decoders.running import let_time_fly
 from tests.decoders.test_command import SENTENCES, WEIGHTS
 from tunesmith.decoders.command import CommandDecoder
 decoder = CommandDecoder(command={f"{RANKER} {{weights}} {{input}} {{output}} 9 hang"!r}, jobs=2)

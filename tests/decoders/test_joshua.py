@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.shapes import (
+from tests.helpers.decoders.list_shapes import (
     STANDINS,
     bits,
     falling,

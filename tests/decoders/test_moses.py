@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decoders.running import let_time_fly, wait_until_gone
-from tests.decoders.shapes import (
+from tests.helpers.decoders.list_shapes import (
     STANDINS,
     bits,
     falling,
@@ -21,6 +20,7 @@ from tests.decoders.shapes import (
     shape,
     without_words,
 )
+from tests.helpers.decoders.processes import let_time_fly, wait_until_gone
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel

@@ -10,11 +10,11 @@ import sacrebleu
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_set, vector
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.forests import derivations, drawn_forest, forest_set, vector
+from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.loop.toy import NAMES, Toy, sentences
+from tests.helpers.tiers import examples
 from tests.loop.test_loop import plain
-from tests.loop.toy import NAMES, Toy, sentences
-from tests.tiers import examples
 from tunesmith.data import memory
 from tunesmith.data.candidates import References
 from tunesmith.data.forests import ForestSet

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 
-from tests.loop.forest_toy import Counting, ForestToy
+from tests.helpers.loop.forest_toy import Counting, ForestToy
+from tests.helpers.loop.toy import NAMES, sentences
 from tests.loop.test_forest_loop import bleu
 from tests.loop.test_loop import plain
-from tests.loop.toy import NAMES, sentences
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DecoderError
 from tunesmith.errors import TunesmithError, UsageError

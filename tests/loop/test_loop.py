@@ -12,8 +12,8 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.loop.toy import NAMES, Toy, sentences
+from tests.helpers.builders import candidate_set
+from tests.helpers.loop.toy import NAMES, Toy, sentences
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     DecoderError,

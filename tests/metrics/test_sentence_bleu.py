@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tests.metrics.test_bleu import corpora, make
 from tests.search.line.test_search import brute_force
-from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

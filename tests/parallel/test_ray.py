@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
-from tests.parallel import engine_work
-from tests.parallel.rays import CPUS, SETTINGS, joined_ray, ray_engine
-from tests.tuners.problems import text_problem
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.parallel import engine_work
+from tests.helpers.parallel.ray_cluster import CPUS, SETTINGS, joined_ray, ray_engine
+from tests.helpers.tuners.problems import text_problem
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.choice import engine_of
 from tunesmith.parallel.engine import working_on

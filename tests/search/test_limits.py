@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, tuning_set
+from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.search.restrictions import one_factor
+from tests.helpers.tiers import examples
 from tests.search.line.test_search import random_task
-from tests.search.restrictions import one_factor
-from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.search.directions.base import Climb

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.parallel.fragile import Fragile
 from tests.loop.test_live import DEV, START, TUNE, fixed, live
-from tests.tuners.fragile import Fragile
 from tests.tuners.online.test_asynchronous import many
 from tests.tuners.online.test_base import easy
 from tests.tuners.online.test_mixing import begun, learnt

@@ -16,10 +16,8 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import PATIENCE
-
-from .conftest import Run
-from .support import (
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import (
     LISTS,
     REFERENCES,
     bleu,
@@ -32,6 +30,7 @@ from .support import (
     python,
     random_lists,
 )
+from tests.helpers.waiting import PATIENCE
 
 Make = Callable[[str, str | bytes], Path]
 

@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.toy import sentences
-from tests.parallel.pickling import PicklingEngine
+from tests.cli.conftest import Run
+from tests.cli.test_forests import few  # noqa: F401  (a fixture)
+from tests.helpers.cli.commands import Outcome, files_below, python, random_lists
+from tests.helpers.cli.loop_task import Task
+from tests.helpers.loop.toy import sentences
+from tests.helpers.parallel.pickling import PicklingEngine
 from tunesmith.cli import app
 from tunesmith.cli.options import engine as engine_options
 from tunesmith.interruption import whole_or_nothing
 from tunesmith.parallel.engine import working_on
-
-from .conftest import Run
-from .loop_support import Task
-from .support import Outcome, files_below, python, random_lists
-from .test_forests import few  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.long
 
@@ -566,7 +565,7 @@ def test_a_loop_before_its_first_round(cli: Run, tmp_path: Path) -> None:
 
 LIVE = """\
 from dataclasses import dataclass
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.loop.forest_toy import ForestToy
 
 @dataclass(frozen=True)
 class Own(ForestToy):

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-
-from .conftest import Run
-from .support import LISTS, REFERENCES
+from tests.cli.conftest import Run
+from tests.helpers.cli.commands import LISTS, REFERENCES
 
 BUNDLED = Path(ts.__file__).parent / "bundled"
 Make = Callable[[str, str | bytes], Path]

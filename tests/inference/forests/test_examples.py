@@ -14,9 +14,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from tests.forests import derivations, forest_arrays, forest_set, vector
+from tests.helpers.forests import derivations, forest_arrays, forest_set, vector
+from tests.helpers.tiers import examples
 from tests.inference.forests.test_lists import WEIGHTS, OnDisk, drawn_set
-from tests.tiers import examples
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Block, cut

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.tiers import examples
 from tests.inference.forests.ngrams.test_counts import references, unclipped
-from tests.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.forests.derivations import unfold, viterbi
 from tunesmith.inference.forests.expectation import edge_worth

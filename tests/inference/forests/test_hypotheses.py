@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.helpers.tiers import examples
 from tests.inference.forests.test_examples import SEEDS, one_node_forests, options
 from tests.inference.forests.test_lists import rows_of
-from tests.tiers import examples
 from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.hypotheses import Direction

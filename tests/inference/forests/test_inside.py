@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.forests import Tree, derivations, drawn_forest, forest_arrays
+from tests.helpers.forests import Tree, derivations, drawn_forest, forest_arrays
 from tunesmith.data.forests import ForestArrays, joined
 from tunesmith.inference.forests.derivations import unfold, viterbi
 from tunesmith.inference.forests.inside import expected_uses, inside, outside, posteriors, shares

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import Block, Forests, cut
 from tunesmith.inference.forests.derivations import Derivations
 from tunesmith.inference.forests.lists import (

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.tiers import examples
 from tests.inference.forests.test_inside import probabilities, scores_of
-from tests.tiers import examples
 from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import Derivations, best_derivations

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 from scipy.special import softmax
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.features import Features
 from tunesmith.inference.lists.distribution import FEW as FEW_OF_ALL
 from tunesmith.inference.lists.distribution import LIKELY, Distribution, covariance

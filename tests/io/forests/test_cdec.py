@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, whole
-from tests.tiers import examples
+from tests.helpers.forests import forest_arrays, forest_set
+from tests.helpers.io.forest_sets import drawn_set, whole
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, features_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.io.forest_sets import whole
+from tests.helpers.io.forest_sets import whole
 from tunesmith.errors import FormatError
 from tunesmith.io.forests.read import read_forests
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import (
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.lattices import (
     WORDS,
     check_damaged,
     damaged,
@@ -21,7 +21,7 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.htk import HtkLattice

@@ -8,9 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import check_damaged, damaged, edges_of, named_set, read_path, read_text
-from tests.tiers import examples
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.lattices import (
+    check_damaged,
+    damaged,
+    edges_of,
+    named_set,
+    read_path,
+    read_text,
+)
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.joshua import JoshuaHypergraph

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.forests import forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, in_target_order, whole
-from tests.tiers import examples
+from tests.helpers.forests import forest_arrays, forest_set
+from tests.helpers.io.forest_sets import drawn_set, in_target_order, whole
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.io.forest_sets import whole
+from tests.helpers.io.forest_sets import whole
 from tests.io.forests.arrow.test_format import some
 from tests.io.forests.test_cdec import FOREST
 from tests.io.forests.test_cdec_json import GRAPH as CDEC_GRAPH

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.data.test_assembly import as_records
-from tests.io.samples import CDEC
+from tests.helpers.io.list_samples import CDEC
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.cdec import CdecFormat

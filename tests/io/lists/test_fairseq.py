@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.data.test_assembly import as_records
-from tests.io.samples import FAIRSEQ
+from tests.helpers.io.list_samples import FAIRSEQ
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS

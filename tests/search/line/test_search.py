@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, candidate_set, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.bleu import BLEU

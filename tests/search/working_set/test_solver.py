@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.inference.examples import Derivation, difference
 from tunesmith.search.working_set.solver import WorkingSet
 

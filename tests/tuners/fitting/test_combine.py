@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, tuning_set
-from tests.search.restrictions import broken, one_factor
-from tests.tiers import examples
+from tests.helpers.builders import Loss, tuning_set
+from tests.helpers.search.restrictions import broken, one_factor
+from tests.helpers.tiers import examples
 from tests.tuners.mert.test_constrained import one_thread, random_problem  # noqa: F401
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, tuning_set
+from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.search.restrictions import broken, random_restrictions
+from tests.helpers.tiers import examples
 from tests.search.line.test_search import random_task
-from tests.search.restrictions import broken, random_restrictions
 from tests.search.test_limits import best_within, drawn_task
-from tests.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.tiers import examples
-from tests.tuners.fragile import Fragile
+from tests.helpers.builders import candidate_set
+from tests.helpers.parallel.fragile import Fragile
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.plain_learners import PlainClass
 from tests.tuners.online.test_base import WIDTH, random_texts
 from tests.tuners.online.test_mixing import EPOCHS, SEEDS, begun, learnt
-from tests.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.tasks.lists import TuningSet

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest, forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, whole
-from tests.tiers import examples
+from tests.helpers.forests import drawn_forest, forest_arrays, forest_set
+from tests.helpers.io.forest_sets import drawn_set, whole
+from tests.helpers.tiers import examples
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestArrays, ForestSet, cut, joined
 from tunesmith.data.raw_forest import RawForest

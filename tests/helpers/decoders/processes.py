@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.helpers.waiting import wait_until
 from tunesmith.decoders import processes
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.forests import forest_arrays
-from tests.loop.toy import NAMES, Toy
+from tests.helpers.forests import forest_arrays
+from tests.helpers.loop.toy import NAMES, Toy
 from tunesmith.data.forests import ForestSet, joined
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence

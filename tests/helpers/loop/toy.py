@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, Sentence, with_ids
 

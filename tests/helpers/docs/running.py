@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from tests.docs.blocks import COMMANDS, ROOT, Block, Command, blocks_of, commands_of
-from tests.docs.comparing import first_missing
-from tests.docs.settings import Settings
-from tests.waiting import PATIENCE
+from tests.helpers.docs.blocks import COMMANDS, ROOT, Block, Command, blocks_of, commands_of
+from tests.helpers.docs.comparing import first_missing
+from tests.helpers.docs.settings import Settings
+from tests.helpers.waiting import PATIENCE
 from tunesmith.cli import main
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hiero.arpa_files import Arpa
-from tests.hiero.toy import Said, everything
+from tests.helpers.hiero.arpa_files import Arpa
+from tests.helpers.hiero.enumeration import Said, everything
 from tunesmith.hiero import HieroDecoder
 from tunesmith.hiero.grammar.grammar import Nonterminal, Rule
 

@@ -7,7 +7,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 #: Kinds of blocks that are commands, and those that must be well-formed.
 COMMANDS = frozenset({"console", "sh", "bash"})
 PARSED = frozenset({"json", "toml", "yaml"})

@@ -13,7 +13,7 @@ from typing import Any
 
 import sacrebleu.metrics
 
-from tests.waiting import PATIENCE
+from tests.helpers.waiting import PATIENCE
 
 PREFIX = "tunesmith: error: "
 

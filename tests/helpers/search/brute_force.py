@@ -13,7 +13,7 @@ import hypothesis
 import numpy as np
 from scipy.optimize import nnls
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.search.exact.extreme import BAND
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet

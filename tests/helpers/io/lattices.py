@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.forests import derivations, forest_set, vector
+from tests.helpers.forests import derivations, forest_set, vector
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.errors import FormatError

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from tests.builders import tuning_set
+from tests.helpers.builders import tuning_set
 from tunesmith.search.exact.extreme import BAND
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.problem import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.builders import Mean, tuning_set
+from tests.helpers.builders import Mean, tuning_set
 from tunesmith.data.weights import Weights
 from tunesmith.metrics.base import Metric
 from tunesmith.report.page.run.record import RunRecord, RunSet

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.helpers.docs.blocks import ROOT
 
 BUNDLED = ROOT / "src" / "tunesmith" / "bundled"
 CATALOGS = ROOT / "examples" / "catalogs"
@@ -87,8 +87,8 @@ def lay_model(folder: Path) -> None:
 
 def lay_moses(folder: Path) -> None:
     """Lay a stand-in for Moses, its configuration, and a few sentences."""
-    from tests.decoders.shapes import STANDINS
     from tests.decoders.test_moses import INI
+    from tests.helpers.decoders.list_shapes import STANDINS
 
     place = folder / "bin"
     place.mkdir(exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.builders import Mean, candidate_set
+from tests.helpers.builders import Mean, candidate_set
 from tunesmith.tasks.lists import TuningSet
 
 WORDS = ["a", "b", "c", "d", "e", "f"]

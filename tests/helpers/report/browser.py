@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.waiting import PATIENCE, wait_until
 
 FLAGS = (
     "--headless=new",

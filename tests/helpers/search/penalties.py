@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tests.builders import Mean, candidate_set
+from tests.helpers.builders import Mean, candidate_set
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance

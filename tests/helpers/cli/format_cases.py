@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.io import samples
+from tests.helpers.io import list_samples as samples
 
 CSV = """\
 id,text,source,reference,lm,tm,metrics.comet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 
 WORDS = [
     *(

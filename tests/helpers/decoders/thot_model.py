@@ -6,7 +6,7 @@ import gzip
 from itertools import islice
 from pathlib import Path
 
-DATA = Path(__file__).parents[2] / "examples" / "catalogs"
+DATA = Path(__file__).parents[3] / "examples" / "catalogs"
 WEIGHTS = "1 1 1 1 1 1 1 0"
 SETTINGS = "-W 0.4\n-S 10\n-A 10\n-E 2\n-nomon 0\n-h 6\n"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
+from tests.helpers.forests import drawn_forest
 from tunesmith.data.candidates import References, pack_texts
 from tunesmith.data.forests import Forests, ForestSet, cut, joined
 
