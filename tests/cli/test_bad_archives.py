@@ -18,9 +18,8 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from tests.cli.conftest import Run
 from tests.helpers.builders import random_set
-from tests.helpers.cli.commands import LISTS, python
+from tests.helpers.cli.commands import LISTS, Run, python
 from tunesmith.io.write import write
 
 pytestmark = pytest.mark.long

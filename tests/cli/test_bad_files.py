@@ -12,8 +12,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import REFERENCES
+from tests.helpers.cli.commands import REFERENCES, Run
 from tests.helpers.cli.format_cases import CSV, SAMPLES, TSV
 from tests.helpers.io import list_samples as samples
 

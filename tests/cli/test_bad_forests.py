@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import PREFIX
+from tests.helpers.cli.commands import PREFIX, Run
 
 pytestmark = pytest.mark.long
 

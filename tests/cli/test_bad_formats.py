@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import PREFIX, files_below
+from tests.helpers.cli.commands import PREFIX, Run, files_below
 from tests.helpers.cli.format_cases import BARS, SAMPLES, Sample, one
 
 pytestmark = pytest.mark.long

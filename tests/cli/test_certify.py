@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.helpers.cli.commands import Run
 from tunesmith.search.exact import certificate as clock
 
 Refused = Callable[..., str]

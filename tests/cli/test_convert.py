@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-from tests.cli.conftest import Run
 from tests.helpers.builders import assert_same_set
-from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, files_below
+from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, Run, files_below
 
 Make = Callable[[str, str | bytes], Path]
 

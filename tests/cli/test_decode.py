@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import by_group, model_score, parse_moses
+from tests.helpers.cli.commands import Run, by_group, model_score, parse_moses
 from tests.helpers.hiero.model_files import (
     OTHER,
     RULES,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.helpers.cli.commands import Run
 from tests.helpers.cli.loop_task import essence
 from tests.helpers.hiero.model_files import decoder_of, written
 from tests.helpers.loop.toy import sentences

@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import REFERENCES, bleu, by_group, parse_moses, python, random_lists
+from tests.helpers.cli.commands import (
+    REFERENCES,
+    Run,
+    bleu,
+    by_group,
+    parse_moses,
+    python,
+    random_lists,
+)
 
 Make = Callable[[str, str | bytes], Path]
 

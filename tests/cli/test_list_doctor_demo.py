@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import tunesmith
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import bleu, python
+from tests.helpers.cli.commands import Run, bleu, python
 from tunesmith.metrics.base import METRICS
 from tunesmith.tuners.base import TUNERS
 

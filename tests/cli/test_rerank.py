@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.helpers.cli.commands import (
     Candidate,
+    Run,
     by_group,
     distinct,
     model_score,

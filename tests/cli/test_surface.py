@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.helpers.cli.commands import (
     PREFIX,
+    Run,
     bleu,
     by_group,
     model_score,

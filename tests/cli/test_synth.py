@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import files_below
+from tests.helpers.cli.commands import Run, files_below
 from tunesmith._version import __version__
 from tunesmith.io.tables import arrow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.helpers.cli.commands import Run
 from tunesmith.hiero.model import HieroModel
 
 Make = Callable[[str, str | bytes], Path]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.helpers.cli.commands import Run
 from tests.helpers.cli.loop_task import essence
 from tests.helpers.loop.forest_toy import ForestToy
 from tests.helpers.loop.toy import sentences

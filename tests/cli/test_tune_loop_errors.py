@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import PREFIX
+from tests.helpers.cli.commands import PREFIX, Run
 from tests.helpers.cli.loop_task import Task, essence
 from tunesmith.loop import state
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.helpers.cli.commands import (
     Candidate,
+    Run,
     bleu,
     by_group,
     distinct,

@@ -153,3 +153,18 @@ def assert_same_set(found: CandidateSet, expected: CandidateSet) -> None:
         expected.reference_texts(g) for g in groups
     ]
     assert found.sources == expected.sources
+
+
+def as_records(candidates: CandidateSet) -> dict:
+    """Return group -> list of (text, features that are not 0), in order."""
+    matrix = candidates.features.sparse.toarray()
+    found: dict = {}
+    for g, name in enumerate(candidates.ids):
+        for i in range(candidates.start[g], candidates.start[g + 1]):
+            values = dict(
+                zip(candidates.features.dense_names, candidates.features.dense[:, i], strict=True)
+            )
+            values |= dict(zip(candidates.features.sparse_names, matrix[i], strict=True))
+            kept = {k: float(v) for k, v in values.items() if v != 0}
+            found.setdefault(name, []).append((candidates.text(i), kept))
+    return found

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers.loop.runs import DEV, QUICK, TUNE, plain
 from tests.helpers.loop.toy import Toy, sentences
-from tests.loop.test_loop import DEV, QUICK, TUNE, plain
 from tunesmith._version import __version__
 from tunesmith.decoders.base import DECODERS, DecoderError
 from tunesmith.errors import TunesmithError, UsageError

@@ -14,9 +14,9 @@ from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 import tunesmith as ts
 from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.inference.expectations import lists
 from tests.helpers.metrics.corpora import corpora, make
 from tests.helpers.tiers import examples
-from tests.inference.lists.test_expectation import lists
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.candidate_scorer import PRESETS, Worth, objective_of

@@ -2,63 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.search.line import best_within, drawn_task, random_task
 from tests.helpers.search.restrictions import one_factor
 from tests.helpers.tiers import examples
-from tests.search.line.test_search import random_task
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.hypotheses import ListHypotheses, best
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb
 from tunesmith.search.line.search import search
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 
-
-def crossings(tuning, weights, direction):
-    """Return where any two lines of a group cross, sorted."""
-    features, start = tuning.candidates.features, tuning.candidates.start
-    scores, slopes = features.dot(weights), features.dot(direction)
-    return sorted(
-        {
-            float((scores[i] - scores[j]) / (slopes[j] - slopes[i]))
-            for lo, hi in itertools.pairwise(start)
-            for i, j in itertools.combinations(range(lo, hi), 2)
-            if slopes[i] != slopes[j]
-        }
-    )
-
-
-def best_within(tuning, weights, direction, low, high):
-    """Return the best gain in the middle of any part of the line between low and high."""
-    inner = [c for c in crossings(tuning, weights, direction) if low < c < high]
-    ends = [
-        low if np.isfinite(low) else min(inner, default=0.0) - 1,
-        *inner,
-        high if np.isfinite(high) else max(inner, default=0.0) + 1,
-    ]
-    steps = [0.0] + [(a + b) / 2 for a, b in itertools.pairwise(ends) if b - a > 1e-9]
-    return max(
-        float(tuning.metric.gain(tuning.total(best(tuning.candidates, weights + s * direction))))
-        for s in steps
-    )
-
-
 side = st.sampled_from([0.0, 0.25, 1.0, 1.5, 3.0, np.inf])
-
-
-def drawn_task(seed, width):
-    """Return a set in which nothing ties."""
-    rng = np.random.default_rng(seed)
-    groups = [rng.normal(size=(rng.integers(1, 6), width)) for _ in range(4)]
-    values = [rng.integers(0, 5, len(g)).tolist() for g in groups]
-    return groups, values, rng
 
 
 @settings(max_examples=examples(300))

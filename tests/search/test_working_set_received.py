@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from tests.helpers.search.working_set import EPSILON, Brute
 from tests.helpers.tiers import examples
-from tests.search.working_set.test_solver import EPSILON, Brute
 from tunesmith.errors import UsageError
 from tunesmith.search.working_set.solver import SharedSet, WorkingSet
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.tuners.online.test_asynchronous import many
+from tests.helpers.tuners.online import many
 from tests.tuners.watched import Watched
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.remote.processes import ProcessEngine

@@ -17,9 +17,9 @@ from scipy.sparse import csc_array, random_array
 from scipy.special import softmax
 
 from tests.helpers.builders import Mean, candidate_set, tuning_set
+from tests.helpers.inference.expectations import METRICS, lists, matrix, of_groups
 from tests.helpers.tiers import examples
 from tests.helpers.waiting import PATIENCE
-from tests.inference.lists.test_expectation import METRICS, lists, matrix, of_groups
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.io.read import read

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.forests import Edge, forest_arrays, forest_set
+from tests.helpers.inference.forest_sets import one_node_forests, options
 from tests.helpers.tiers import examples
-from tests.inference.forests.test_examples import one_node_forests, options
 from tunesmith.inference.asking import hypotheses_of, score_at
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.forests import ForestOptions, ForestTuning

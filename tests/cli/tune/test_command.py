@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
 from tests.helpers.cli.commands import (
     LISTS,
     REFERENCES,
+    Run,
     bleu,
     by_group,
     distinct,

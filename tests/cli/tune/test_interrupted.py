@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.cli.test_forests import few  # noqa: F401  (a fixture)
-from tests.helpers.cli.commands import Outcome, files_below, python, random_lists
+from tests.helpers.cli.commands import Outcome, Run, files_below, python, random_lists
 from tests.helpers.cli.loop_task import Task
 from tests.helpers.loop.toy import sentences
 from tests.helpers.parallel.pickling import PicklingEngine
@@ -144,7 +142,7 @@ def test_on_lists(
 def test_on_forests(
     cli: Run,
     interrupt: Interrupt,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
     tuner: str,
 ) -> None:
@@ -164,7 +162,7 @@ def test_on_forests(
 def test_on_forests_climbs_on_lists_count(
     cli: Run,
     interrupt: Interrupt,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
 ) -> None:
     interrupt("tuning", 1)
@@ -177,7 +175,7 @@ def test_on_forests_climbs_on_lists_count(
 
 def test_on_forests_rounds_on_lists_count(
     cli: Run,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

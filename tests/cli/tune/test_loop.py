@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import bleu, python
+from tests.helpers.cli.commands import Run, bleu, python
 from tests.helpers.cli.loop_task import HELD, RANKER, REFERENCES, SENTENCES, START, Task, essence
 from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.cli import main

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Run
-from tests.helpers.cli.commands import bleu, parse_weights
+from tests.helpers.cli.commands import Run, bleu, parse_weights
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,10 @@ class Outcome:
         assert self.code == 0, self.err
         assert self.out.endswith("\n")
         return self.out.split("\n")[:-1]
+
+
+#: What the fixture ``cli`` is: a function that runs a command line.
+Run = Callable[..., Outcome]
 
 
 def python(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

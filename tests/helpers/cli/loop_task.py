@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-RANKER = Path(__file__).parents[1] / "decoders" / "programs" / "ranker.py"
-PYTHON = [sys.executable, "-I", "-S"]
+from tests.helpers.decoders.command_programs import PROGRAMS, PYTHON
+
+RANKER = PROGRAMS / "ranker.py"
 
 SENTENCES = ["a b c d e", "c a b d f g", "b c d e a", "d a b f", "g b a c d"]
 #: The first word is left out in all; the others stand as they are.

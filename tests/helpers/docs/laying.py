@@ -87,7 +87,7 @@ def lay_model(folder: Path) -> None:
 
 def lay_moses(folder: Path) -> None:
     """Lay a stand-in for Moses, its configuration, and a few sentences."""
-    from tests.decoders.test_moses import INI
+    from tests.helpers.decoders.configurations import MOSES_INI
     from tests.helpers.decoders.list_shapes import STANDINS
 
     place = folder / "bin"
@@ -95,7 +95,7 @@ def lay_moses(folder: Path) -> None:
     for name in ("moses.py", "toy.py"):
         shutil.copy(STANDINS / name, place)
     (place / "moses.py").rename(place / "moses")
-    (folder / "moses.ini").write_text(INI)
+    (folder / "moses.ini").write_text(MOSES_INI)
     for name in ("tune", "dev", "test"):
         (folder / f"{name}.de").write_text("das haus ist klein\nein mann geht\nja\n")
         (folder / f"{name}.en").write_text("dasen hauser ist klein\nein mannen geht\njaer\n")

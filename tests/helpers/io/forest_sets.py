@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.helpers.forests import drawn_forest
+from tests.helpers.forests import drawn_forest, forest_arrays, forest_set
 from tunesmith.data.candidates import References, pack_texts
-from tunesmith.data.forests import Forests, ForestSet, cut, joined
+from tunesmith.data.forests import ForestArrays, Forests, ForestSet, cut, joined
 
 NAMES = ("LM0", "TranslationModel0_1", "a=b", "größe")
 WORDS = ("the", '"', "\\", "#", "größe", "[", "a]b", "🎼")
@@ -90,3 +90,14 @@ def whole(forests: Forests) -> dict[Any, Any]:
             "counts": a.counts.tolist() if a.counts.size else [],
         }
     return found
+
+
+def some(count: int = 7, references: bool = True) -> ForestSet:
+    """Forests of different sizes, all features and words of which are in use."""
+    parts: list[ForestArrays] = []
+    for s in range(count):
+        edges = [(0, [], [s % 3], {0: s + 0.5}), (0, [], [1, 2], {1: -1.0, 2: 0.25})]
+        edges += [(n, [n - 1, 0], [-2, n % 3, -1], {n % 3: 1.0}) for n in range(1, 2 + s)]
+        parts.append(forest_arrays(edges, 1 + s))
+    texts = [[[s % 3], [0, 1]] for s in range(count)] if references else None
+    return forest_set(parts, 3, 3, texts)

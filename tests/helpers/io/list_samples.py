@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.data.test_assembly import as_records
+from tests.helpers.builders import as_records
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read

@@ -48,6 +48,21 @@ _groups = st.tuples(
 )
 #: Groups of hypotheses with their references, which differ in number.
 corpora = st.lists(_groups, min_size=1, max_size=3)
+_plain_words = st.one_of(
+    st.sampled_from(["a", "b", "c", "d", "the", "é", "漢"]), st.text("abcé漢,.%", min_size=1)
+)
+_plain_sentences = st.lists(_plain_words, max_size=9).map(" ".join)
+#: The same of plainer texts, with the same number of references for all groups.
+even_corpora = st.integers(1, 3).flatmap(
+    lambda refs: st.lists(
+        st.tuples(
+            st.lists(_plain_sentences, min_size=1, max_size=3),
+            st.lists(_plain_sentences, min_size=refs, max_size=refs),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
 
 
 def make(corpus):

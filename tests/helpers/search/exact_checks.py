@@ -75,3 +75,9 @@ def circle_optimum(problem: Problem) -> int:
             losses.append(plain_loss(problem, vector, 1e-6))
     assert None not in losses
     return min(losses)
+
+
+def many_points(seed=1, groups=8, size=40, width=8):
+    rng = np.random.default_rng(seed)
+    blocks = [rng.standard_normal((size, width)).tolist() for _ in range(groups)]
+    return Problem.of(tuning_set(blocks, [rng.random(size).tolist() for _ in range(groups)]))

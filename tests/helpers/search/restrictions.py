@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tests.helpers.builders import Loss, Mean, tuning_set
+
 
 @dataclass
 class Restrictions:
@@ -94,3 +96,17 @@ def one_factor(pairs: Sequence[tuple[float, float]]) -> bool:
             at = float(np.nextafter(at, towards))
             near.append(at)
     return any(all(scale * b == w for w, b in pairs) for scale in near)
+
+
+def restricted_problem(seed):
+    """Return a small set, starting weights and restrictions on them."""
+    rng = np.random.default_rng(seed)
+    width = int(rng.integers(1, 6))
+    groups = [rng.normal(size=(rng.integers(1, 6), width)).round(1) for _ in range(4)]
+    values = [rng.integers(0, 5, len(g)).tolist() for g in groups]
+    sparse = [width - 1] if width > 1 and rng.random() < 0.3 else []
+    metric = Loss() if rng.random() < 0.3 else Mean()
+    tuning = tuning_set([g.tolist() for g in groups], values, sparse, metric)
+    names = tuning.candidates.features.names
+    begin = {name: float(rng.choice([0.0, 1.0, rng.normal()])) for name in names}
+    return tuning, begin, random_restrictions(rng, begin), rng

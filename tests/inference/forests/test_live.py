@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.inference.forest_sets import drawn_set, one_node_forests
 from tests.helpers.parallel.pickling import PicklingEngine
 from tests.helpers.tiers import examples
-from tests.inference.forests.test_examples import one_node_forests
-from tests.inference.forests.test_lists import drawn_set
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.asking import (

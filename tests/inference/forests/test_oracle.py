@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import drawn_scores
 from tests.helpers.tiers import examples
-from tests.inference.forests.test_hope_fear import drawn_scores
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.inference.asking import score_at
 from tunesmith.inference.forests.edits import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.test_assembly import as_records
+from tests.helpers.builders import as_records
 from tests.helpers.io.list_samples import CDEC
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector

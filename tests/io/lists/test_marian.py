@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.data.test_assembly import as_records
+from tests.helpers.builders import as_records
 from tests.helpers.io.list_samples import MARIAN
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector

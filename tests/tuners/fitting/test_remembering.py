@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.builders import tuning_set
+from tests.helpers.search.line import random_task
 from tests.helpers.tiers import examples
-from tests.search.line.test_search import random_task
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.inference.envelopes import envelope_by_hand, list_envelope
 from tests.helpers.tiers import examples
-from tests.inference.lists.test_envelope import envelope_by_hand
-from tests.inference.lists.test_envelope import run as list_envelope
 from tests.inference.minkowski import minkowski
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.loop.runs import DEV, QUICK, TEST, TUNE
 from tests.helpers.loop.toy import Toy
 from tests.helpers.tiers import examples
-from tests.loop.test_loop import DEV, QUICK, TEST, TUNE
 from tunesmith.cli import main
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
