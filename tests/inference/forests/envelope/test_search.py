@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set, vector
 from tests.helpers.inference.envelopes import envelope_by_hand, list_envelope
 from tests.helpers.tiers import examples
-from tests.inference.minkowski import minkowski
+from tests.inference.forests.envelope.minkowski import minkowski
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.derivations import best_derivations, features_of

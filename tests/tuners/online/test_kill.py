@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from tests.helpers.tuners.online import many
-from tests.tuners.watched import Watched
+from tests.tuners.online.watched import Watched
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.remote.processes import ProcessEngine
 from tunesmith.tuners.online.learned import Student

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 #: Addresses that begin with ray:// need it.
 HAS_CLIENT = find_spec("grpc") is not None
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
