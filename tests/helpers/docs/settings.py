@@ -1,7 +1,7 @@
 """What a page needs so that its blocks can run: files beside the bundled lists, smaller numbers.
 
 A page ``docs/tutorials/neural-lists.md`` has its settings in the module
-``fixtures/tutorials_neural_lists.py``. All of them may be left out:
+``tests/docs/fixtures/tutorials_neural_lists.py``. All of them may be left out:
 
 ``SENTENCES``
     How many sentences of the bundled lists are laid, 40 if it is not said; None lays all, for
