@@ -32,12 +32,7 @@ from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writ
 from tunesmith.inference.forests.lists import kbest_lists
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from tests.hiero.cdec_derivations import (
-    best_derivation,
-    best_scores,
-    forests,
-    our_score,
-)
+from tests.helpers.hiero.cdec_derivations import best_derivation, best_scores, forests, our_score
 
 #: cdec's decoding of all sentences, with 100-best lists and forests: CPU seconds.
 CDEC = 151.0

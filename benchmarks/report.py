@@ -22,7 +22,7 @@ from tunesmith.report.page.html import page_of
 from tunesmith.report.page.run.reading import read_run
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.report.page.browser import browser, why_not
+from tests.helpers.report.browser import browser, why_not
 
 PAINTED = (
     "return performance.getEntriesByType('paint')"

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.tuners.monsters import START, monster_set  # noqa: E402
+from tests.helpers.tuners.monsters import START, monster_set  # noqa: E402
 
 import tunesmith as ts  # noqa: E402
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import tests.tiers  # noqa: F401  (the profiles)
+pytest.register_assert_rewrite("tests.helpers")
+
+import tests.helpers.tiers  # noqa: E402, F401  (the profiles)
 
 settings.load_profile("all")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.forests import Edge, forest_arrays
-from tests.waiting import PATIENCE
+from tests.helpers.forests import Edge, forest_arrays
+from tests.helpers.waiting import PATIENCE
 from tunesmith.io.forests.arrow.writer import ForestWriter, Row
 
 MIB = 1 << 20

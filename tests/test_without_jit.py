@@ -15,7 +15,7 @@ TESTS = Path(__file__).parent
 SMALL = """
 import json, sys, warnings
 import numpy as np
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.streams import Source

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -11,11 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, Outcome, Run, files_below
+from tests.helpers.cli.example_forests import FOLDER, WEIGHTS
 from tunesmith.cli import main
-
-from .support import LISTS, PREFIX, REFERENCES, Outcome, files_below
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -93,6 +93,20 @@ def refs(make: Callable[..., Path]) -> Path:
 def weights(make: Callable[..., Path]) -> Path:
     """Weights for ``lists``."""
     return make("weights.json", '{"f": -1.0, "g": 1.0}')
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the first 5 forests of the example, short ones, references and weights."""
+    folder = tmp_path_factory.mktemp("few")
+    lines = gzip.decompress((FOLDER / "tune.jsonl.gz").read_bytes()).decode().splitlines()
+    references = (FOLDER / "tune.ref").read_text().splitlines()
+    short = sorted(range(len(lines)), key=lambda k: len(lines[k]))[:5]
+    records = [{**json.loads(lines[k]), "id": n} for n, k in enumerate(short)]
+    (folder / "f.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "ref").write_text("".join(references[k] + "\n" for k in short))
+    (folder / "w.json").write_text(json.dumps(WEIGHTS))
+    return folder
 
 
 @pytest.fixture(scope="session")

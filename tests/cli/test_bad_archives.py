@@ -18,11 +18,9 @@ import pyarrow.parquet
 import pytest
 import zstandard
 
-from tests.builders import random_set
+from tests.helpers.builders import random_set
+from tests.helpers.cli.commands import LISTS, Run, python
 from tunesmith.io.write import write
-
-from .conftest import Run
-from .support import LISTS, python
 
 pytestmark = pytest.mark.long
 

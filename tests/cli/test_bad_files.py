@@ -12,11 +12,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from tests.io import samples
-
-from .conftest import Run
-from .format_cases import CSV, SAMPLES, TSV
-from .support import REFERENCES
+from tests.helpers.cli.commands import REFERENCES, Run
+from tests.helpers.cli.format_cases import CSV, SAMPLES, TSV
+from tests.helpers.io import list_samples as samples
 
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]

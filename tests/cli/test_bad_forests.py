@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import PREFIX
+from tests.helpers.cli.commands import PREFIX, Run
 
 pytestmark = pytest.mark.long
 

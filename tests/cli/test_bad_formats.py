@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .format_cases import BARS, SAMPLES, Sample, one
-from .support import PREFIX, files_below
+from tests.helpers.cli.commands import PREFIX, Run, files_below
+from tests.helpers.cli.format_cases import BARS, SAMPLES, Sample, one
 
 pytestmark = pytest.mark.long
 

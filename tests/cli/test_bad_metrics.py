@@ -11,8 +11,7 @@ import jiwer
 import pytest
 import sacrebleu.metrics
 
-from .conftest import Run
-from .support import bleu
+from tests.helpers.cli.commands import Run, bleu
 
 pytestmark = pytest.mark.long
 

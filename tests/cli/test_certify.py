@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.cli.commands import Run
 from tunesmith.search.exact import certificate as clock
-
-from .conftest import Run
 
 Refused = Callable[..., str]
 KEYS = {"best", "bound", "gap", "optimal", "tested", "total", "seconds"}

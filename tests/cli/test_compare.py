@@ -14,8 +14,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 import tunesmith as ts
-
-from .conftest import Run
+from tests.helpers.cli.commands import Run
 
 BUNDLED = Path(ts.__file__).parent / "bundled"
 FEW = ("--resamples", 200, "--randomizations", 300)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_progress import on_terminal, screen
+from tests.helpers.cli.terminal import on_terminal, screen
 from tunesmith.cli.compiling import CompilingBar, expected_kernels
 from tunesmith.kernels.cache import VARIABLE, KernelCache
 

@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-from tests.builders import assert_same_set
-
-from .conftest import Run
-from .support import LISTS, PREFIX, REFERENCES, files_below
+from tests.helpers.builders import assert_same_set
+from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, Run, files_below
 
 Make = Callable[[str, str | bytes], Path]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hiero.files import (
+from tests.helpers.cli.commands import Run, by_group, model_score, parse_moses
+from tests.helpers.hiero.model_files import (
     OTHER,
     RULES,
     SENTENCES,
@@ -22,9 +23,6 @@ from tests.hiero.files import (
 from tunesmith.data.weights import Weights
 from tunesmith.inference.forests.lists import outputs
 from tunesmith.io.forests.read import read_forests
-
-from .conftest import Run
-from .support import by_group, model_score, parse_moses
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

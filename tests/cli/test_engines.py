@@ -11,16 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.hiero.files import decoder_of, written
-from tests.loop.toy import sentences
-from tests.waiting import wait_until
+from tests.helpers.cli.commands import Run
+from tests.helpers.cli.loop_task import essence
+from tests.helpers.hiero.model_files import decoder_of, written
+from tests.helpers.loop.toy import sentences
+from tests.helpers.waiting import wait_until
 from tunesmith.cli.options import engine as engine_options
 from tunesmith.parallel.choice import ENGINES
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.remote.processes import ProcessEngine
-
-from .conftest import Run
-from .loop_support import essence
 
 ROOT = Path(__file__).parents[2]
 #: A decoder that can be copied; it waits while its files say so, for a run to be ended.
@@ -28,7 +27,7 @@ OWN = """\
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.loop.forest_toy import ForestToy
 
 @dataclass(frozen=True)
 class Own(ForestToy):

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import LISTS, PREFIX, REFERENCES, files_below, python
+from tests.helpers.cli.commands import LISTS, PREFIX, REFERENCES, Run, files_below, python
 
 Refused = Callable[..., str]
 Make = Callable[[str, str | bytes], Path]

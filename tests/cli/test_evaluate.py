@@ -12,8 +12,15 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import REFERENCES, bleu, by_group, parse_moses, python, random_lists
+from tests.helpers.cli.commands import (
+    REFERENCES,
+    Run,
+    bleu,
+    by_group,
+    parse_moses,
+    python,
+    random_lists,
+)
 
 Make = Callable[[str, str | bytes], Path]
 

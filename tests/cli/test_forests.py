@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 from collections.abc import Iterator
@@ -11,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import bleu, parse_moses
+from tests.helpers.cli.commands import Run, bleu, parse_moses
+from tests.helpers.cli.example_forests import FOLDER, WEIGHTS
 
-FOLDER = Path(__file__).parents[2] / "examples" / "forests"
 TUNERS = ("mert", "batch-mira", "mira", "arow", "sgd", "perceptron", "min-risk", "ramp", "pro")
 #: Options that make a tuner quick.
 QUICK = {
@@ -24,7 +22,6 @@ QUICK = {
     **{name: ["--iterations", "1"] for name in ("mira", "arow", "pro")},
     **{name: ["--epochs", "1"] for name in ("sgd", "perceptron")},
 }
-WEIGHTS = {"model": 0.3, "phrases": -0.2, "swaps": -0.7, "words": 0.15}
 #: Formats that hold these forests, and the file or folder that is written.
 FORMATS = {
     "arrow": "f.arrow",
@@ -34,20 +31,6 @@ FORMATS = {
 }
 
 Tree = tuple[list[str], list[float]]
-
-
-@pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the first 5 forests of the example, short ones, references and weights."""
-    folder = tmp_path_factory.mktemp("few")
-    lines = gzip.decompress((FOLDER / "tune.jsonl.gz").read_bytes()).decode().splitlines()
-    references = (FOLDER / "tune.ref").read_text().splitlines()
-    short = sorted(range(len(lines)), key=lambda k: len(lines[k]))[:5]
-    records = [{**json.loads(lines[k]), "id": n} for n, k in enumerate(short)]
-    (folder / "f.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    (folder / "ref").write_text("".join(references[k] + "\n" for k in short))
-    (folder / "w.json").write_text(json.dumps(WEIGHTS))
-    return folder
 
 
 def records_of(few: Path) -> list[dict[str, Any]]:

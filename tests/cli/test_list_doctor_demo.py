@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 import tunesmith
+from tests.helpers.cli.commands import Run, bleu, python
 from tunesmith.metrics.base import METRICS
 from tunesmith.tuners.base import TUNERS
-
-from .conftest import Run
-from .support import bleu, python
 
 COMMANDS = ("tune", "rerank", "evaluate", "surface", "convert", "synth", "list", "doctor", "demo")
 KINDS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
+from tests.helpers.cli.commands import Run
 
 Refused = Callable[..., str]
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.cli.commands import LISTS, REFERENCES
+from tests.helpers.cli.loop_task import Task
 from tunesmith.cli import main
-
-from .loop_support import Task
-from .support import LISTS, REFERENCES
 
 MANY = "".join(
     f"{g} ||| w{g} a b c d e f g {k} ||| f= {k} g= {(k * (g + 1)) % 5} ||| 0\n"

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
-from .support import (
+from tests.helpers.cli.commands import (
     Candidate,
+    Run,
     by_group,
     distinct,
     model_score,

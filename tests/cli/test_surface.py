@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import (
+from tests.helpers.cli.commands import (
     PREFIX,
+    Run,
     bleu,
     by_group,
     model_score,

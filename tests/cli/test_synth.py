@@ -14,11 +14,9 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
+from tests.helpers.cli.commands import Run, files_below
 from tunesmith._version import __version__
 from tunesmith.io.tables import arrow
-
-from .conftest import Run
-from .support import files_below
 
 Refused = Callable[..., str]
 SMALL = ("--sentences", 30, "--candidates", 8, "--features", 5, "--seed", 3)

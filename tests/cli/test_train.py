@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.cli.commands import Run
 from tunesmith.hiero.model import HieroModel
-
-from .conftest import Run
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

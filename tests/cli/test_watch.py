@@ -13,8 +13,8 @@ import urllib.request
 
 import pytest
 
-from tests.cli.support import LISTS, REFERENCES, files_below
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.cli.commands import LISTS, REFERENCES, files_below
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.cli.app import main
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
+from tests.helpers.builders import as_records, candidate_set
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.merge import merge
 from tunesmith.errors import TunesmithError
@@ -14,21 +14,6 @@ from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.streams import Source
 
 WORDS = ["a", "bb", "ccc", "überlang-und-mehr"]
-
-
-def as_records(candidates: CandidateSet) -> dict:
-    """Return group -> list of (text, features that are not 0), in order."""
-    matrix = candidates.features.sparse.toarray()
-    found: dict = {}
-    for g, name in enumerate(candidates.ids):
-        for i in range(candidates.start[g], candidates.start[g + 1]):
-            values = dict(
-                zip(candidates.features.dense_names, candidates.features.dense[:, i], strict=True)
-            )
-            values |= dict(zip(candidates.features.sparse_names, matrix[i], strict=True))
-            kept = {k: float(v) for k, v in values.items() if v != 0}
-            found.setdefault(name, []).append((candidates.text(i), kept))
-    return found
 
 
 lines = st.lists(

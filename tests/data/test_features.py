@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
 

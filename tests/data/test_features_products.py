@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array, random_array
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.data import products
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError

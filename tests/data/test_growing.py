@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.growing import Growing
 from tunesmith.data.merge import merge_traced
 from tunesmith.io.values import feature_values

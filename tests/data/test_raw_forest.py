@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.data.raw_forest import RawForest, RawForestError
 
 #: A hyperedge: its head and its tails.

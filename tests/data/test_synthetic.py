@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.data import synthetic as module
 from tunesmith.errors import UsageError
 from tunesmith.progress import show_with

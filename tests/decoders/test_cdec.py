@@ -9,23 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.shapes import STANDINS, bits, falling, outputs, sentences_of, shape
+from tests.helpers.decoders.configurations import CDEC_WEIGHTS as WEIGHTS
+from tests.helpers.decoders.list_shapes import STANDINS, bits, falling, outputs, sentences_of, shape
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError
 from tunesmith.decoders.cdec import CdecDecoder, marked_up
 from tunesmith.errors import TunesmithError, UsageError
 
 CDEC = str(STANDINS / "cdec.py")
-WEIGHTS = """# by hand
-Glue 0.01
-LanguageModel 0.1
-PassThrough -0.1
-
-PhraseModel_0 -0.1
-PhraseModel_1   -1e-1
-PhraseModel_2 -0.1
-WordPenalty -0.1
-"""
 START = {
     "Glue": 0.01,
     "LanguageModel": 0.1,

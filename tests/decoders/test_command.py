@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.decoders.command_programs import (
+    FILES,
+    PROGRAMS,
+    PYTHON,
+    SENTENCES,
+    STREAMS,
+    WEIGHTS,
+)
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Sentence, check_decoded
 from tunesmith.decoders.command import CommandDecoder
@@ -26,15 +33,6 @@ from tunesmith.io.read import read
 from tunesmith.io.streams import Source
 from tunesmith.io.weights.files import read_weights
 from tunesmith.io.write import write
-
-PROGRAMS = Path(__file__).parent / "programs"
-PYTHON = [sys.executable, "-I", "-S"]
-RANKER = shlex.join([*PYTHON, str(PROGRAMS / "ranker.py")])
-FILES = RANKER + " {weights} {input} {output} {nbest_size}"
-STREAMS = RANKER + " {weights} - - {nbest_size}"
-
-WEIGHTS = Weights.from_dict({"lm": 0.7, "length": -0.1})
-SENTENCES = [Sentence(k, text) for k, text in enumerate(["a b c", "c a", "b", "", "d a b", "b a"])]
 
 
 def same(one, other) -> None:

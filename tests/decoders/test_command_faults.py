@@ -16,9 +16,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.running import let_time_fly
-from tests.decoders.test_command import FILES, PROGRAMS, RANKER, SENTENCES, STREAMS, WEIGHTS
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.decoders.command_programs import (
+    FILES,
+    PROGRAMS,
+    RANKER,
+    SENTENCES,
+    STREAMS,
+    WEIGHTS,
+)
+from tests.helpers.decoders.processes import let_time_fly
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.decoders import external
 from tunesmith.decoders.base import (
     DecoderError,
@@ -308,14 +315,13 @@ def test_a_folder_that_is_gone_is_told(tmp_path):
 def test_an_interrupt_ends_all_processes(tmp_path):
     program = f"""
 from pathlib import Path
-from tests.decoders.running import let_time_fly
-from tests.decoders.test_command import SENTENCES, WEIGHTS
+from tests.helpers.decoders.command_programs import SENTENCES, WEIGHTS
 from tunesmith.decoders.command import CommandDecoder
 decoder = CommandDecoder(command={f"{RANKER} {{weights}} {{input}} {{output}} 9 hang"!r}, jobs=2)
 decoder.in_folder(Path({str(tmp_path)!r})).decode(WEIGHTS, SENTENCES)
 """
     ours = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=PROGRAMS.parents[2], stderr=subprocess.PIPE
+        [sys.executable, "-c", program], cwd=PROGRAMS.parents[3], stderr=subprocess.PIPE
     )
     wait_until(
         lambda: len(list(tmp_path.glob("part-*/stderr"))) == 2 and len(running(tmp_path)) > 2

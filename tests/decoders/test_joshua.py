@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.shapes import (
+from tests.helpers.decoders.configurations import JOSHUA_SETTINGS as SETTINGS
+from tests.helpers.decoders.configurations import JOSHUA_WEIGHTS as INLINE
+from tests.helpers.decoders.list_shapes import (
     STANDINS,
     bits,
     falling,
@@ -21,20 +23,7 @@ from tunesmith.decoders.joshua import JoshuaConfiguration, JoshuaDecoder
 from tunesmith.errors import TunesmithError, UsageError
 
 JOSHUA = str(STANDINS / "joshua.py")
-SETTINGS = """# trained with care
-tm = thrax -owner pt -maxspan 20 -path grammar.gz
-feature-function = WordPenalty
-pop_limit = 100
-"""
 START = {"tm_pt_0": -0.1, "tm_pt_1": 0.2, "tm_pt_2": 0.3, "lm_0": 1.0, "WordPenalty": -2.5}
-INLINE = """
-# and the weights
-tm_pt_0 -0.1
-  tm_pt_1   0.2
-tm_pt_2 3e-1
-lm_0 1
-WordPenalty -2.5
-"""
 SENTENCES = sentences_of("das haus ist klein", "", "ein mann geht heim", "ja", "er sieht")
 
 
@@ -140,9 +129,17 @@ def test_wrong_files_and_options_are_one_line(tmp_path):
         (SETTINGS + "lm 0 1\n", {}, r"joshua\.config:5: 'lm 0 1' is no weight"),
         (SETTINGS + missing, {}, "none: no such file"),
         (SETTINGS + "moses = true\n", {}, r"joshua\.config:5: with 'moses', Joshua calls"),
-        (SETTINGS + "no-such = 1\n", {}, "exit code 1 .*unknown configuration parameter 'no-such'"),
+        (
+            SETTINGS + "no-such = 1\n",
+            {},
+            "exit code 1 .*unknown configuration parameter 'no-such'",
+        ),
         (SETTINGS, {"binary": "no-joshua"}, "there is no program 'no-joshua'"),
-        (SETTINGS, {"config": str(tmp_path / "none")}, "none: no such file or directory; name a"),
+        (
+            SETTINGS,
+            {"config": str(tmp_path / "none")},
+            "none: no such file or directory; name a",
+        ),
     ):
         (tmp_path / "joshua.config").write_text(config)
         given = {"binary": JOSHUA, "config": str(tmp_path / "joshua.config"), "retries": 0}

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.decoders.running import let_time_fly, wait_until_gone
-from tests.decoders.shapes import (
+from tests.helpers.decoders.configurations import MOSES_INI as INI
+from tests.helpers.decoders.list_shapes import (
     STANDINS,
     bits,
     falling,
@@ -21,6 +21,7 @@ from tests.decoders.shapes import (
     shape,
     without_words,
 )
+from tests.helpers.decoders.processes import let_time_fly, wait_until_gone
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, check_decoded
 from tunesmith.decoders.moses import MosesDecoder, MosesModel
@@ -32,31 +33,6 @@ from tunesmith.loop.loop import Loop
 from tunesmith.tuners.mert.mert import MERT
 
 MOSES = str(STANDINS / "moses.py")
-INI = """# trained with care
-[input-factors]
-0
-
-[feature]
-UnknownWordPenalty
-WordPenalty
-PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=model/pt.gz
-LexicalReordering name=LexicalReordering0 num-features=6 path=model/rt.gz
-Distortion
-KENLM name=LM0 factor=0 path=model/en.bin order=5
-
-[weight]
-UnknownWordPenalty0= 1
-WordPenalty0=  -1.0   # short
-PhrasePenalty0= 0.2
-TranslationModel0= 0.2 0.2 0.25 1e-3
-LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
-Distortion0= 0.3
-LM0= 0.5
-
-[distortion-limit]
-6
-"""
 START = {
     **{f"LexicalReordering0_{k}": 0.3 for k in range(1, 7)},
     "Distortion0": 0.3,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence
 from tunesmith.decoders.pool import PoolDecoder

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.decoders.running import is_there, let_time_pass, number_in, wait_until_gone
-from tests.waiting import PATIENCE
+from tests.helpers.decoders.processes import is_there, let_time_pass, number_in, wait_until_gone
+from tests.helpers.waiting import PATIENCE
 from tunesmith.decoders import processes as module
 from tunesmith.decoders.processes import Processes, end_of, last_words, tied
 

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.decoders.thot_model import DATA, WEIGHTS, train
+from tests.helpers.decoders.thot_model import DATA, WEIGHTS, train
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, check_decoded
 from tunesmith.decoders.thot import BOUNDS, PRUNING, ThotDecoder

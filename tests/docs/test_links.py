@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.docs.blocks import ROOT
-from tests.waiting import PATIENCE
+from tests.helpers.docs.blocks import ROOT
+from tests.helpers.waiting import PATIENCE
 
 #: Pages that are read where the source is, not on the site.
 SOURCES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")

@@ -11,10 +11,10 @@ from pathlib import Path
 import numba
 import pytest
 
-from tests.docs.blocks import CODE, COMMANDS, PROSE, ROOT, blocks_of, commands_of, pages
-from tests.docs.laying import lay_lists
-from tests.docs.running import Page
-from tests.docs.settings import module_name, settings_of
+from tests.helpers.docs.blocks import CODE, COMMANDS, PROSE, ROOT, blocks_of, commands_of, pages
+from tests.helpers.docs.laying import lay_lists
+from tests.helpers.docs.running import Page
+from tests.helpers.docs.settings import module_name, settings_of
 from tunesmith.cli import main
 from tunesmith.decoders.base import DECODERS
 from tunesmith.io.lists.base import FORMATS

@@ -9,7 +9,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from tests.docs.blocks import ROOT, pages
+from tests.helpers.docs.blocks import ROOT, pages
 
 SCRIPT = ROOT / "docs" / "images" / "make_pictures.py"
 #: Takes a quarter of a minute.

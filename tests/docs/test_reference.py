@@ -12,7 +12,7 @@ import pytest
 
 import tunesmith
 import tunesmith.testing
-from tests.docs.blocks import ROOT, pages
+from tests.helpers.docs.blocks import ROOT, pages
 
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", PAGE, flags=re.MULTILINE)

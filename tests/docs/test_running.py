@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import Block, blocks_of, commands_of
-from tests.docs.comparing import first_missing
-from tests.docs.running import Page
-from tests.docs.settings import Settings
+from tests.helpers.docs.blocks import Block, blocks_of, commands_of
+from tests.helpers.docs.comparing import first_missing
+from tests.helpers.docs.running import Page
+from tests.helpers.docs.settings import Settings
 
 TABLE = """┏━━━━━━━┳━━━━━━━┳━━━━━━━━━┓
 ┃ round ┃  tune ┃ seconds ┃

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.helpers.docs.blocks import ROOT
 
 TUTORIALS = ROOT / "examples" / "tutorials"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from tests.inference.forests.test_lists import WEIGHTS, drawn_set
-from tests.tiers import examples
+from tests.helpers.inference.forest_sets import WEIGHTS, drawn_set
+from tests.helpers.tiers import examples
 
 #: More than any forest here has texts.
 ALL = 100_000

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hiero.files import MODEL, RULES, WEIGHTS, decoder_of, written
-from tests.hiero.toy import GLUE
+from tests.helpers.hiero.enumeration import GLUE
+from tests.helpers.hiero.model_files import MODEL, RULES, WEIGHTS, decoder_of, written
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
@@ -100,7 +100,7 @@ def test_a_model_without_a_part(files, model, tmp_path, lacking) -> None:
 
 
 def test_several_grammars(files, tmp_path) -> None:
-    from tests.hiero.files import text_of
+    from tests.helpers.hiero.model_files import text_of
 
     for name, rules in (("one", RULES[:4]), ("two", RULES[4:])):
         (tmp_path / name).write_text(text_of(rules))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hiero.cdec_derivations import (
+from tests.helpers.hiero.cdec_derivations import (
     best_derivation,
     best_scores,
     forests,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
-from tests.hiero.files import (
+from tests.helpers.hiero.model_files import (
     MODEL,
     OTHER,
     RULES,

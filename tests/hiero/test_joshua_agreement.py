@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.hiero.files import MODEL
+from tests.helpers.hiero.model_files import MODEL
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
 from tunesmith.hiero import HieroDecoder

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, vector
-from tests.hiero.toy import GLUE, UNIT, drawn_rules, everything
-from tests.tiers import examples
+from tests.helpers.forests import derivations, vector
+from tests.helpers.hiero.enumeration import GLUE, UNIT, drawn_rules, everything
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.engine import Engine, Settings
 from tunesmith.hiero.grammar.grammar import Nonterminal, Rule, glue, grammar_of, joined

@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.decoders.copies import CopyEngine, copied
-from tests.hiero.files import SENTENCES, WEIGHTS, decoder_of, written
+from tests.helpers.hiero.model_files import SENTENCES, WEIGHTS, decoder_of, written
+from tests.helpers.parallel.copying import CopyEngine, copied
 from tunesmith.decoders.base import DecoderError, Sentence
 from tunesmith.hiero.chart import cubes
 from tunesmith.hiero.sharing import Counter

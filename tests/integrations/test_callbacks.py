@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.loop.toy import Toy, sentences
-from tests.waiting import PATIENCE
+from tests.helpers.loop.toy import Toy, sentences
+from tests.helpers.waiting import PATIENCE
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.integrations import mlflow as our_mlflow
 from tunesmith.integrations.mlflow import MLflowCallback

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.decoders.thot_model import pairs, train
+from tests.helpers.decoders.thot_model import pairs, train
 from tunesmith.errors import MissingExtraError, TunesmithError
 
 pytest.importorskip("machine.translation.thot", reason="sil-machine is not installed")

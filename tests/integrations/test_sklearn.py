@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
 import tunesmith as ts
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.integrations.sklearn import LinearReranker, mean_of_winners
 

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.io.samples import SAMPLES, Sample, whole
+from tests.helpers.io.list_samples import SAMPLES, Sample, whole
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.collector import Collector

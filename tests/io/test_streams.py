@@ -18,8 +18,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.tiers import examples
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io import compression, streams
 from tunesmith.io.streams import Source, check_writable, write_atomically, writing

@@ -17,8 +17,8 @@ import threading
 import time
 from typing import Any
 
-from tests.loop.test_loop import plain
-from tests.loop.toy import Toy, sentences
+from tests.helpers.loop.runs import plain
+from tests.helpers.loop.toy import Toy, sentences
 from tunesmith.loop import state
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop

@@ -8,10 +8,10 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.decoders.copies import CopyEngine, copied
-from tests.hiero.files import WEIGHTS, decoder_of, written
-from tests.loop.forest_toy import Counting, ForestToy
-from tests.loop.toy import sentences
+from tests.helpers.hiero.model_files import WEIGHTS, decoder_of, written
+from tests.helpers.loop.forest_toy import Counting, ForestToy
+from tests.helpers.loop.toy import sentences
+from tests.helpers.parallel.copying import CopyEngine, copied
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.loop.forests import DecodedSentences, Words, decoded_forests

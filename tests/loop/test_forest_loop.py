@@ -6,15 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-import sacrebleu
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_set, vector
-from tests.loop.forest_toy import ForestToy
-from tests.loop.test_loop import plain
-from tests.loop.toy import NAMES, Toy, sentences
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_set, vector
+from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.loop.runs import bleu, plain
+from tests.helpers.loop.toy import NAMES, Toy, sentences
+from tests.helpers.tiers import examples
 from tunesmith.data import memory
 from tunesmith.data.candidates import References
 from tunesmith.data.forests import ForestSet
@@ -120,13 +119,6 @@ def test_the_round_trip_through_chunks_and_disk_changes_nothing(monkeypatch):
     for s in range(whole.groups):
         assert texts_of(whole, s) == texts_of(parts.in_memory(), s)
     assert parts.ids == whole.ids
-
-
-def bleu(weights, inputs, decoder):
-    decoded = decoder.decode(Weights.from_dict(weights), inputs.sentences)
-    output = [decoded.text(k) for k in decoded.start[:-1]]
-    references = [[held[0] for held in inputs.references]]
-    return sacrebleu.corpus_bleu(output, references, tokenize="none", force=True).score
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE
+from tests.helpers.waiting import PATIENCE
 
 pytestmark = [
     pytest.mark.long,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.decoders.base import Sentence
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists

@@ -10,23 +10,21 @@ import sys
 import numpy as np
 import pytest
 
-from tests.loop.forest_toy import Counting, ForestToy
-from tests.loop.test_forest_loop import bleu
-from tests.loop.test_loop import plain
-from tests.loop.toy import NAMES, sentences
+from tests.helpers.loop.forest_toy import Counting, ForestToy
+from tests.helpers.loop.live import DEV, START, TUNE, fixed, live
+from tests.helpers.loop.runs import bleu, plain
+from tests.helpers.loop.toy import NAMES, sentences
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DecoderError
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop import forest_running
-from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.candidate_scorer import Worth
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel import local
 from tunesmith.tasks.forests import ForestTuning
-from tunesmith.tasks.live import LiveTuning
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
 from tunesmith.tuners.online.learned import numbers_of
@@ -36,10 +34,7 @@ from tunesmith.tuners.online.sgd import SGD
 
 pytestmark = pytest.mark.long
 
-TUNE = Inputs.of(*sentences(10, 1))
-DEV = Inputs.of(*sentences(6, 2))
 TEST = Inputs.of(*sentences(5, 3))
-START = ForestToy().start()
 EPOCHS = 3
 TUNERS = [
     MIRA(epochs=EPOCHS),
@@ -55,16 +50,6 @@ OTHERS = [
     MIRA(epochs=EPOCHS, reference="local", rate=0.1),
     MIRA(epochs=EPOCHS, mu=-2.0, mu_decay=0.5),
 ]
-
-
-def fixed(inputs):
-    """Return the forests, which do not depend on the weights, as a fixed set."""
-    return ForestTuning(inputs.with_references(ForestToy().forests(START, inputs.sentences)))
-
-
-def live(decoder, inputs, metric="bleu", **options):
-    source = DecodedSentences(decoder, inputs)
-    return LiveTuning(source, START, metric, ForestOptions(**options))
 
 
 def essence(result):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import warnings
 
 import numpy as np
@@ -12,8 +11,9 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.loop.toy import NAMES, Toy, sentences
+from tests.helpers.builders import candidate_set
+from tests.helpers.loop.runs import DEV, QUICK, TEST, TUNE, plain
+from tests.helpers.loop.toy import NAMES, Toy
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     DecoderError,
@@ -31,20 +31,6 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.pro.pro import PRO
-
-TUNE = Inputs.of(*sentences(12, 1))
-DEV = Inputs.of(*sentences(9, 2))
-TEST = Inputs.of(*sentences(7, 3))
-QUICK = MERT(restarts=1, walks=0)
-
-
-def plain(result):
-    """Return a result without what takes another time in another run."""
-    found = json.loads(json.dumps(result.to_dict()))
-    found.pop("seconds")
-    for one in found["rounds"]:
-        del one["decode_seconds"], one["tune_seconds"]
-    return found
 
 
 def bleu(weights, inputs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hiero.files import WEIGHTS, decoder_of, written
+from tests.helpers.hiero.model_files import WEIGHTS, decoder_of, written
 from tunesmith import Inputs, Loop
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.loop.test_loop import DEV, QUICK, TUNE, plain
-from tests.loop.toy import Toy, sentences
+from tests.helpers.loop.runs import DEV, QUICK, TUNE, plain
+from tests.helpers.loop.toy import Toy, sentences
 from tunesmith._version import __version__
 from tunesmith.decoders.base import DECODERS, DecoderError
 from tunesmith.errors import TunesmithError, UsageError
@@ -303,10 +303,10 @@ def test_warnings_of_a_decoding_are_kept(tmp_path):
 
 def test_it_is_told_if_the_code_of_a_decoder_has_changed(tmp_path):
     file = tmp_path / "own.py"
-    file.write_text("from tests.loop.toy import Toy\nclass Own(Toy):\n    pass\n")
+    file.write_text("from tests.helpers.loop.toy import Toy\nclass Own(Toy):\n    pass\n")
     first = DECODERS.create(f"{file}:Own")
     result = run(tmp_path / "run", decoder=first)
-    file.write_text("from tests.loop.toy import Toy\nclass Own(Toy):\n    ours = 1\n")
+    file.write_text("from tests.helpers.loop.toy import Toy\nclass Own(Toy):\n    ours = 1\n")
     with pytest.warns(UserWarning, match="own.py has changed since the run in .* was begun"):
         assert plain(run(tmp_path / "run", decoder=first)) == plain(result)
     run(tmp_path / "run", decoder=first)  # told once

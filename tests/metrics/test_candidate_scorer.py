@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 import tunesmith as ts
-from tests.builders import Loss, Mean, candidate_set, tuning_set
-from tests.inference.lists.test_expectation import lists
-from tests.metrics.corpora import corpora, make
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.inference.expectations import lists
+from tests.helpers.metrics.corpora import corpora, make
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.candidate_scorer import PRESETS, Worth, objective_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import best

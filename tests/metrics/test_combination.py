@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, candidate_set
+from tests.helpers.builders import Loss, Mean, candidate_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.io.write import write

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.metrics.corpora import corpora, make
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.metrics.corpora import corpora, make
+from tests.helpers.tiers import examples
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.tasks.lists import TuningSet
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.candidates import Texts, pack_texts
 from tunesmith.metrics import preparation
 from tunesmith.metrics.preparation import Preparation, replaced, spelled

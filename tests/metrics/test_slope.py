@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Mean
-from tests.metrics.corpora import corpora, make
-from tests.tiers import examples
+from tests.helpers.builders import Mean
+from tests.helpers.metrics.corpora import corpora, make
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics import bleu
 from tunesmith.metrics.base import METRICS, Metric, ratio_slope

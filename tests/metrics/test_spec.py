@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.combination import Sum

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.search.line.test_search import brute_force
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.search.line import brute_force
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

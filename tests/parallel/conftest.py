@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parallel.rays import leave_ray
+from tests.helpers.parallel.ray_cluster import leave_ray
 
 
 @pytest.fixture(scope="session", autouse=True)

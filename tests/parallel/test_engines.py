@@ -12,9 +12,9 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.parallel import engine_work
-from tests.parallel.clock import flying, let_time_pass
-from tests.parallel.rays import ray_engine
+from tests.helpers.parallel import engine_work
+from tests.helpers.parallel.clock import flying, let_time_pass
+from tests.helpers.parallel.ray_cluster import ray_engine
 from tunesmith.errors import FormatError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.parallel.engine import Answer, Lost, map_over, working_on
 from tunesmith.parallel.remote.processes import ProcessEngine

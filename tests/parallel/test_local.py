@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.errors import UsageError
 from tunesmith.parallel import local
 from tunesmith.parallel.local import map_pieces, pieces_of, thread_count, threads

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import candidate_set
-from tests.forests import drawn_forest, forest_arrays, forest_set
-from tests.parallel.pickling import PicklingEngine
-from tests.tiers import examples
-from tests.tuners.problems import number_problem, text_problem
-from tests.waiting import PATIENCE
+from tests.helpers.builders import candidate_set
+from tests.helpers.forests import drawn_forest, forest_arrays, forest_set
+from tests.helpers.parallel.pickling import PicklingEngine
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.problems import number_problem, text_problem
+from tests.helpers.waiting import PATIENCE
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet, SelectedForests
 from tunesmith.errors import TunesmithError

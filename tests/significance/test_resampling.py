@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.significance import resampling
 from tunesmith.significance.chance import p_value

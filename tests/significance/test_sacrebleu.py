@@ -13,7 +13,7 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.significance import PairedTest as Theirs
 
 import tunesmith as ts
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.significance import resampling
 
 #: Our name, and sacrebleu's metric.

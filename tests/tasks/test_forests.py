@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.forests import Edge, forest_arrays, forest_set
+from tests.helpers.forests import Edge, forest_arrays, forest_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.rerank import rerank
 from tunesmith.metrics.scored_forests import MOST_DENSE, ForestOptions

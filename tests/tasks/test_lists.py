@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.tasks.lists import TuningSet

@@ -10,8 +10,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.builders import candidate_set
-from tests.testing.support import caught, failing
+from tests.helpers.builders import candidate_set
+from tests.helpers.conformance import caught, failing
 from tunesmith.data.features import Features
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, Sentence, with_ids

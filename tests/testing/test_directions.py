@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.testing.support import caught, failing
+from tests.helpers.conformance import caught, failing
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.parallel.local import thread_count
 from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions

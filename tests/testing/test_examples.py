@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing.support import failing
+from tests.helpers.conformance import failing
 from tunesmith.cli import main
 from tunesmith.decoders.base import DECODERS
 from tunesmith.io.lists.base import FORMATS

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.testing.support import caught, failing
+from tests.helpers.conformance import caught, failing
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.moses import MosesFormat

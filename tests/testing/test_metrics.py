@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.testing.support import caught, failing
+from tests.helpers.conformance import caught, failing
 from tunesmith.metrics.base import METRICS, Metric, ratio_slope
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.local import thread_count

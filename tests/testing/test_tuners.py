@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.testing.support import caught, failing
+from tests.helpers.conformance import caught, failing
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option

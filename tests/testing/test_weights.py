@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.testing.support import caught, failing
+from tests.helpers.conformance import caught, failing
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
 from tunesmith.io.weights.base import WEIGHTS_FORMATS

@@ -1,4 +1,4 @@
-"""The bundled lists, as many tests of tuners want them."""
+"""Fixtures of the tests of tuners: the bundled lists, and a single thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from tunesmith.io.read import read
 from tunesmith.io.weights.files import read_weights
+from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 
 
@@ -20,3 +21,10 @@ def real(bundled):
 @pytest.fixture(scope="session")
 def start(bundled):
     return read_weights(bundled / "weights.initial").weights
+
+
+@pytest.fixture
+def one_thread():
+    """Small problems are not worth starting threads for."""
+    with threads(1):
+        yield

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.builders import tuning_set
+from tests.helpers.builders import tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.metrics.bleu import BLEU

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import Loss, Mean, candidate_set, tuning_set
-from tests.tiers import examples
-from tests.tuners.problems import number_problem, text_problem
+from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists.hope_fear import Learned, Lists, document_pass
 from tunesmith.inference.lists.hypotheses import best

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.builders import Loss, candidate_set, tuning_set
-from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
-from tests.tuners.parts import reached, sign_of
+from tests.helpers.builders import Loss, candidate_set, tuning_set
+from tests.helpers.search.brute_force import UnclearError, brute_optimum, random_tuning
+from tests.helpers.tuners.scores import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.read import read
 from tunesmith.parallel.local import threads

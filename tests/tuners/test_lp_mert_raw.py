@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.builders import tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tuners.certify import certify

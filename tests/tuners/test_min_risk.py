@@ -16,10 +16,10 @@ from scipy.optimize import brentq
 from scipy.sparse import csc_array, random_array
 from scipy.special import softmax
 
-from tests.builders import Mean, candidate_set, tuning_set
-from tests.inference.lists.test_expectation import METRICS, lists, matrix, of_groups
-from tests.tiers import examples
-from tests.waiting import PATIENCE
+from tests.helpers.builders import Mean, candidate_set, tuning_set
+from tests.helpers.inference.expectations import METRICS, lists, matrix, of_groups
+from tests.helpers.tiers import examples
+from tests.helpers.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.io.read import read

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.builders import Loss, candidate_set, tuning_set
+from tests.helpers.builders import Loss, candidate_set, tuning_set
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.collector import Collector

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import Mean, candidate_set
-from tests.tiers import examples
-from tests.tuners.problems import number_problem, text_problem
+from tests.helpers.builders import Mean, candidate_set
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.helpers.waiting import wait_until
 from tunesmith.cli.doctor import warm
 
 

@@ -16,12 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.waiting import PATIENCE
-
-from .conftest import Run
-from .support import (
+from tests.helpers.cli.commands import (
     LISTS,
     REFERENCES,
+    Run,
     bleu,
     by_group,
     distinct,
@@ -32,6 +30,7 @@ from .support import (
     python,
     random_lists,
 )
+from tests.helpers.waiting import PATIENCE
 
 Make = Callable[[str, str | bytes], Path]
 

@@ -11,17 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.loop.toy import sentences
-from tests.parallel.pickling import PicklingEngine
+from tests.helpers.cli.commands import Outcome, Run, files_below, python, random_lists
+from tests.helpers.cli.loop_task import Task
+from tests.helpers.loop.toy import sentences
+from tests.helpers.parallel.pickling import PicklingEngine
 from tunesmith.cli import app
 from tunesmith.cli.options import engine as engine_options
 from tunesmith.interruption import whole_or_nothing
 from tunesmith.parallel.engine import working_on
-
-from .conftest import Run
-from .loop_support import Task
-from .support import Outcome, files_below, python, random_lists
-from .test_forests import few  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.long
 
@@ -145,7 +142,7 @@ def test_on_lists(
 def test_on_forests(
     cli: Run,
     interrupt: Interrupt,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
     tuner: str,
 ) -> None:
@@ -165,7 +162,7 @@ def test_on_forests(
 def test_on_forests_climbs_on_lists_count(
     cli: Run,
     interrupt: Interrupt,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
 ) -> None:
     interrupt("tuning", 1)
@@ -178,7 +175,7 @@ def test_on_forests_climbs_on_lists_count(
 
 def test_on_forests_rounds_on_lists_count(
     cli: Run,
-    few: Path,  # noqa: F811
+    few: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -566,7 +563,7 @@ def test_a_loop_before_its_first_round(cli: Run, tmp_path: Path) -> None:
 
 LIVE = """\
 from dataclasses import dataclass
-from tests.loop.forest_toy import ForestToy
+from tests.helpers.loop.forest_toy import ForestToy
 
 @dataclass(frozen=True)
 class Own(ForestToy):

@@ -13,17 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.cli.commands import Run, bleu, python
+from tests.helpers.cli.loop_task import HELD, RANKER, REFERENCES, SENTENCES, START, Task, essence
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.cli import main
 from tunesmith.decoders.command import CommandDecoder
 from tunesmith.decoders.processes import tied
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.tuners.mert.mert import MERT
-
-from .conftest import Run
-from .loop_support import HELD, RANKER, REFERENCES, SENTENCES, START, Task, essence
-from .support import bleu, python
 
 Make = Callable[[str, str | bytes], Path]
 

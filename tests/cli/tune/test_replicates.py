@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-
-from .conftest import Run
-from .support import LISTS, REFERENCES
+from tests.helpers.cli.commands import LISTS, REFERENCES, Run
 
 BUNDLED = Path(ts.__file__).parent / "bundled"
 Make = Callable[[str, str | bytes], Path]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hiero.rules import by_source, drawn_rule, rules_below
-from tests.tiers import examples
+from tests.helpers.hiero.rules import by_source, drawn_rule, rules_below
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.hiero.grammar.grammar import (
     Grammar,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hiero.rules import WORDS, drawn_rule
-from tests.tiers import examples
+from tests.helpers.hiero.rules import WORDS, drawn_rule
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.grammar.grammar import Nonterminal, Rule, grammar_of
 from tunesmith.hiero.grammar.lexical import (

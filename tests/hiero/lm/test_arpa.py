@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hiero.arpa_files import WORDS, Arpa, arpas, model_of
-from tests.tiers import examples
+from tests.helpers.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError
 from tunesmith.hiero.lm.language_model import LanguageModel
 from tunesmith.hiero.tables import EMPTY

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hiero.arpa_files import WORDS, Arpa, arpas, model_of
-from tests.tiers import examples
+from tests.helpers.hiero.arpa_files import WORDS, Arpa, arpas, model_of
+from tests.helpers.tiers import examples
 from tunesmith.hiero.lm.language_model import LanguageModels
 from tunesmith.hiero.lm.states import (
     COMPLETE,

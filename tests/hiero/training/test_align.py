@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.hiero.aligned_text import Pair, pairs, text_of
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.training.align import (
     ALIGNERS,
@@ -23,8 +24,6 @@ from tunesmith.hiero.training.align import (
 from tunesmith.hiero.training.parallel_text import LONGEST, ParallelText
 from tunesmith.hiero.training.symmetrise import WAYS, symmetrised
 from tunesmith.parallel.local import threads
-
-from .aligned_text import Pair, pairs, text_of
 
 
 def written(folder: Path, source: str, target: str) -> ParallelText:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.derivations import (

@@ -12,13 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csc_array
 
-from tests.forests import derivations, forest_arrays, forest_set, vector
-from tests.inference.forests.test_lists import WEIGHTS, OnDisk, drawn_set
-from tests.tiers import examples
-from tunesmith.data.candidates import CandidateSet, Texts
-from tunesmith.data.features import Features
+from tests.helpers.forests import derivations, forest_arrays, forest_set, vector
+from tests.helpers.inference.forest_sets import (
+    ALL,
+    SEEDS,
+    WEIGHTS,
+    OnDisk,
+    drawn_set,
+    one_node_forests,
+    options,
+)
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import Block, cut
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation
@@ -27,15 +32,11 @@ from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Worth, objective_of
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
-SEEDS = st.integers(0, 2**32 - 1)
 SOME = settings(max_examples=examples(25))
 FEW = settings(max_examples=examples(12))
-#: More than any forest here has derivations.
-ALL = 100_000
 #: Metrics and objectives that only the best derivations are looked at for.
 OTHERS = [("bleu", "bleu+1"), ("bleu", "metric"), ("wer", "document"), ("wer", "bleu+1")]
 
@@ -60,53 +61,6 @@ class Words(Metric):
 
     def signature(self):
         return "words"
-
-
-def options(search, size=ALL):
-    return ForestOptions(search=search, size=size)
-
-
-def one_node_forests(seed, groups=4, features=3, size=None):
-    """Draw lists and write each as a forest of one node; no word is twice in a text.
-
-    Then no match is clipped. There is one reference, so that all lengths of it are the same.
-    Lists are of some sizes, or all of one.
-    """
-    rng = np.random.default_rng(seed)
-    words = 14
-    arrays, references, texts, rows, sizes = [], [], [], [], []
-    for _ in range(groups):
-        reference = rng.permutation(words)[: rng.integers(6, 10)]
-        edges, seen = [], set()
-        wanted = int(rng.integers(1, 9)) if size is None else size
-        while len(edges) < wanted:
-            cutoff = min(len(reference), int(rng.integers(0, len(reference) + 3)))
-            others = rng.permutation(np.setdiff1d(np.arange(words), reference[:cutoff]))
-            # Often it is the reference itself.
-            more = 0 if cutoff == len(reference) else rng.integers(0, 5)
-            text = [*reference[:cutoff], *others[:more]]
-            text = [int(w) for w in text]
-            if tuple(text) in seen:
-                continue
-            seen.add(tuple(text))
-            values = {d: float(v) for d, v in enumerate(rng.normal(size=features)) if v < 0.9}
-            edges.append((0, [], text, values))
-            texts.append(text)
-            rows.append([values.get(d, 0.0) for d in range(features)])
-        arrays.append(forest_arrays(edges, 0))
-        references.append([[int(w) for w in reference]])
-        sizes.append(len(edges))
-    forests = forest_set(arrays, features, words, references)
-    flat = np.array([w for text in texts for w in text], np.int32)
-    candidates = CandidateSet(
-        forests.ids,
-        np.cumsum([0, *sizes]),
-        Features(forests.names, np.array(rows).T, (), csc_array((len(rows), 0))),
-        Texts(np.cumsum([0, *map(len, texts)]), flat),
-        forests.vocabulary,
-        forests.references,
-    )
-    return forests, candidates, rng
 
 
 def dense(features, values, width=3):

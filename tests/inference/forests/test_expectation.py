@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
-from tests.inference.forests.test_inside import probabilities, scores_of, uses_of
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.inference.derivations import probabilities, scores_of, uses_of
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests import expectation as forest_expectation

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
-from tests.inference.forests.ngrams.test_counts import references, unclipped
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import drawn_scores, references, unclipped
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.forests.derivations import unfold, viterbi
 from tunesmith.inference.forests.expectation import edge_worth
@@ -45,12 +45,6 @@ def statistics(draw: st.DrawFn, metric: BLEU, most: float) -> np.ndarray:
     totals = [max(length - n, 0.0) for n in range(metric.order)]
     matches = [draw(st.sampled_from([0.0, 0.3, 1.0])) * total for total in totals]
     return np.array([length, reference, *matches, *totals])
-
-
-def drawn_scores(data: st.DataObject, arrays: ForestArrays) -> np.ndarray:
-    edges = len(arrays.word_start) - 1
-    drawn = st.lists(st.integers(-3, 3), min_size=edges, max_size=edges)
-    return np.array(data.draw(drawn), np.float64)
 
 
 @settings(max_examples=3 * FEW)

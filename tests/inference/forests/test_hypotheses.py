@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.inference.forests.test_examples import SEEDS, one_node_forests, options
-from tests.inference.forests.test_lists import rows_of
-from tests.tiers import examples
+from tests.helpers.inference.forest_sets import SEEDS, one_node_forests, options, rows_of
+from tests.helpers.tiers import examples
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

@@ -7,31 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.forests import Tree, derivations, drawn_forest, forest_arrays
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays
+from tests.helpers.inference.derivations import probabilities, scores_of, uses_of
 from tunesmith.data.forests import ForestArrays, joined
 from tunesmith.inference.forests.derivations import unfold, viterbi
 from tunesmith.inference.forests.inside import expected_uses, inside, outside, posteriors, shares
 
 weights = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
-
-
-def scores_of(arrays: ForestArrays, w: np.ndarray) -> np.ndarray:
-    """Return w·h of each hyperedge of arrays with one forest, by plain loops."""
-    ends = zip(arrays.feature_start[:-1], arrays.feature_start[1:], strict=True)
-    rows = [slice(a, b) for a, b in ends]
-    return np.array([w[arrays.feature_ids[r]] @ arrays.feature_values[r] for r in rows])
-
-
-def probabilities(trees: list[Tree], scores: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the logarithm of the sum, and the probability, of all derivations."""
-    totals = np.array([scores[list(tree.edges)].sum() for tree in trees])
-    whole = float(np.logaddexp.reduce(totals))
-    return whole, np.exp(totals - whole)
-
-
-def uses_of(trees: list[Tree], edges: int) -> np.ndarray:
-    """Return how often each derivation [n] uses each hyperedge [E]."""
-    return np.array([np.bincount(tree.edges, minlength=edges) for tree in trees], float)
 
 
 @given(drawn_forest(), weights, st.sampled_from([0.0, 0.3, 1.0, 20.0]))

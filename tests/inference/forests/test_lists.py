@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set, vector
-from tests.tiers import examples
-from tunesmith.data.forests import Block, Forests, cut
+from tests.helpers.forests import derivations, forest_arrays, forest_set, vector
+from tests.helpers.inference.forest_sets import WEIGHTS, OnDisk, drawn_set, rows_of
+from tests.helpers.tiers import examples
 from tunesmith.inference.forests.derivations import Derivations
 from tunesmith.inference.forests.lists import (
     candidates_of,
@@ -21,43 +20,7 @@ from tunesmith.inference.forests.lists import (
     with_more,
 )
 
-WEIGHTS = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
 SOME = settings(max_examples=examples(40))
-
-
-class OnDisk(Forests):
-    """Forests that are loaded anew, with offsets of their own, whenever they are asked for."""
-
-    def __init__(self, held):
-        self.held = held
-        self.loads: list[tuple[int, int]] = []
-        for name in ("ids", "edges", "names", "vocabulary", "references", "sources", "files"):
-            setattr(self, name, getattr(held, name))
-
-    @property
-    def bytes_per_edge(self):
-        return 100.0
-
-    def block(self, first, last):
-        self.loads.append((first, last))
-        arrays = cut(Block(self.held.arrays, first, last))
-        return Block(arrays, 0, last - first)
-
-
-@st.composite
-def drawn_set(draw, **options):
-    """Draw a few forests with a reference or two each."""
-    forests = draw(st.lists(drawn_forest(**options), min_size=1, max_size=3))
-    text = st.lists(st.integers(0, 3), min_size=1, max_size=6)
-    references = [draw(st.lists(text, min_size=1, max_size=2)) for _ in forests]
-    held = forest_set(forests, 3, 4, references)
-    return replace(held, sources=tuple(f"source {k}" for k in range(len(forests))))
-
-
-def rows_of(candidates):
-    """Return the features of all candidates, a row each."""
-    features = candidates.features
-    return np.hstack([features.dense.T, features.sparse.toarray()])
 
 
 def check_about(candidates, forests, groups):

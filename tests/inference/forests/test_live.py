@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tunesmith.inference.forests.live import LiveExamples
+from tunesmith.inference.live import LiveExamples
 
-from tests.inference.forests.test_examples import one_node_forests
-from tests.inference.forests.test_lists import drawn_set
-from tests.parallel.pickling import PicklingEngine
-from tests.tiers import examples
+from tests.helpers.inference.forest_sets import drawn_set, one_node_forests
+from tests.helpers.parallel.pickling import PicklingEngine
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.examples import ForestExamples

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from tests.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set
-from tests.inference.forests.test_hope_fear import drawn_scores
-from tests.tiers import examples
+from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import drawn_scores
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.inference.forests.edits import (
     NO_LATTICE,

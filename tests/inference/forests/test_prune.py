@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
-from tests.inference.forests.test_inside import probabilities, scores_of, uses_of
-from tests.inference.forests.test_sample import Loaded
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import probabilities, scores_of, uses_of
+from tests.helpers.inference.forest_sets import Loaded
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays, Forests, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import best_derivations, features_of, texts_of

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -12,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, forest_set
-from tests.inference.forests.test_inside import probabilities, scores_of
-from tests.tiers import examples
-from tunesmith.data.forests import Block, ForestArrays, Forests, ForestSet, cut
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import probabilities, scores_of
+from tests.helpers.inference.forest_sets import Loaded
+from tests.helpers.tiers import examples
+from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import Derivations, best_derivations
 from tunesmith.inference.forests.sample import sampled_derivations
@@ -80,29 +80,6 @@ def test_decisions_are_independent_and_uniform_within_a_sample_and_across() -> N
         later = np.bincount(4 * own[:-1, 0] + own[1:, 0], minlength=16)
         assert (abs(later - 31.25) < 28).all()
     assert len({tuple(drawn[500 * f : 500 * f + 500].ravel()) for f in range(20)}) == 20
-
-
-@dataclass(frozen=True, repr=False)
-class Loaded(Forests):
-    """Forests that are loaded block by block, as those on disk are."""
-
-    whole: ForestSet
-    size: int
-
-    def __post_init__(self) -> None:
-        for name in ("ids", "edges", "names", "vocabulary", "references", "sources", "files"):
-            object.__setattr__(self, name, getattr(self.whole, name))
-
-    @property
-    def bytes_per_edge(self) -> float:
-        return 1.0
-
-    def pieces(self, per_thread: int = 4) -> list[slice]:
-        ends = [*range(0, self.groups, self.size), self.groups]
-        return [slice(a, b) for a, b in itertools.pairwise(ends)]
-
-    def block(self, first: int, last: int) -> Block:
-        return Block(cut(Block(self.whole.arrays, first, last)), 0, last - first)
 
 
 @pytest.mark.long

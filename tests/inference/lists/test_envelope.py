@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Mean, candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import Mean, candidate_set
+from tests.helpers.inference.envelopes import envelope_by_hand, list_envelope, winner_at
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.envelope import BLOCK, envelope, extremes_of, winners_of
+from tunesmith.inference.lists.envelope import BLOCK, extremes_of, winners_of
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.tasks.lists import TuningSet
 
@@ -21,49 +22,6 @@ small = st.integers(-4, 4)
 groups_of_lines = st.lists(
     st.lists(st.tuples(small, small), min_size=1, max_size=9), min_size=1, max_size=3
 )
-
-
-def winner_at(lines, gamma) -> int:
-    """Return the first of the highest lines at gamma."""
-    values = [b + gamma * s for s, b in lines]
-    return values.index(max(values))
-
-
-def envelope_by_hand(lines):
-    """Return the winner at minus infinity, and (where, before, after) for each change."""
-    crossings = sorted(
-        {Fraction(b1 - b2, s2 - s1) for s1, b1 in lines for s2, b2 in lines if s1 != s2}
-    )
-    if not crossings:
-        return winner_at(lines, Fraction(0)), []
-    middles = [
-        crossings[0] - 1,
-        *((a + b) / 2 for a, b in itertools.pairwise(crossings)),
-        crossings[-1] + 1,
-    ]
-    winners = [winner_at(lines, m) for m in middles]
-    changes = [
-        (crossings[k], winners[k], winners[k + 1])
-        for k in range(len(crossings))
-        if winners[k] != winners[k + 1]
-    ]
-    return winners[0], changes
-
-
-def run(groups):
-    slopes = np.array([s for g in groups for s, _ in g], float)
-    scores = np.array([b for g in groups for _, b in g], float)
-    start = np.concatenate([[0], np.cumsum([len(g) for g in groups])])
-    ends = extremes_of(slopes, start, np.arange(len(groups)))
-    chosen = np.flatnonzero(slopes[ends[0]] < slopes[ends[2]])
-    stats = np.eye(len(slopes), dtype=np.int64)
-    winners = winners_of(scores, start)
-    total = stats[winners].sum(axis=0)
-    n = len(slopes)
-    at, left, right = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    count = envelope(slopes, scores, winners, start, chosen, ends, stats, total, at, left, right)
-    found = sorted(zip(at[:count], left[:count].tolist(), right[:count].tolist(), strict=True))
-    return start, total, found
 
 
 @settings(max_examples=examples(1000))
@@ -74,7 +32,7 @@ def run(groups):
 @example([[(-1, 0), (0, 0), (1, 0)]])
 @example([[(-2, 0), (-1, 1), (0, 2), (1, 1), (2, 0)]])
 def test_breakpoints_and_winners_are_those_of_exact_arithmetic(groups):
-    start, total, found = run(groups)
+    start, total, found = list_envelope(groups)
     expected, first = [], []
     for g, lines in enumerate(groups):
         leftmost, changes = envelope_by_hand(lines)
@@ -90,7 +48,7 @@ def test_large_groups_of_real_numbers(seed, size):
     slopes, scores = rng.standard_normal((2, size))
     slopes = np.round(slopes, 1) if seed % 2 else slopes
     lines = list(zip(slopes.tolist(), scores.tolist(), strict=True))
-    _, _, found = run([lines])
+    _, _, found = list_envelope([lines])
     edges = [x for x, _, _ in found]
     assert edges == sorted(edges)
     middles = [-1e3, *((a + b) / 2 for a, b in itertools.pairwise(edges)), 1e3]

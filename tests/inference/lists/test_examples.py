@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set, tuning_set
-from tests.inference.lists.test_expectation import lists, matrix, of_groups
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set, tuning_set
+from tests.helpers.inference.expectations import lists, matrix, of_groups
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hypotheses import ListHypotheses

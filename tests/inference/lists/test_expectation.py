@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_array
 from scipy.special import softmax
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.inference.expectations import METRICS, lists, matrix, of_groups
+from tests.helpers.tiers import examples
 from tunesmith.data.features import Features
 from tunesmith.inference.lists.distribution import FEW as FEW_OF_ALL
 from tunesmith.inference.lists.distribution import LIKELY, Distribution, covariance
@@ -22,50 +23,12 @@ from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 
-METRICS = (
-    *("bleu", "bleu:reference-length=average,smoothing=add-k", "sentence-bleu", "column:value"),
-    *("cost:value", "wer", "ter", "chrf", "sum(0.6*bleu,0.4*column:value)", "harmonic(wer,chrf)"),
-)
-WORDS = list("abcdef")
 SEEDS = st.integers(0, 2**32 - 1)
 SHARPNESS = st.floats(0.01, 5.0)
 #: Steps of differences, and how far gradients may be from them.
 STEP, APART = 1e-3, 1e-6
 FEW = settings(max_examples=examples(12))
 MORE = settings(max_examples=examples(40))
-
-
-def lists(seed, metric="column:value", most=6):
-    """Draw lists; five features are dense and three sparse, unless all are of one kind."""
-    rng = np.random.default_rng(seed)
-    kept = rng.choice([0, 3, 8])
-    groups, texts, references = [], [], []
-    for _ in range(int(rng.integers(1, 6))):
-        reference = rng.choice(WORDS, rng.integers(6, 12))
-        references.append([" ".join(reference)])
-        vectors = []
-        for _ in range(int(rng.integers(1, most + 1))):
-            noisy = [w if rng.random() < 0.8 else rng.choice(WORDS) for w in reference]
-            texts.append(" ".join(noisy[: rng.integers(5, 12)]))
-            fires = np.concatenate([np.ones(8 - kept), rng.random(kept) < 0.5])
-            vectors.append(rng.normal(size=8) * fires)
-        groups.append(vectors)
-    candidates = candidate_set(groups, range(8 - kept, 8), texts, references)
-    columns = {"value": rng.uniform(-1.0, 1.0, len(candidates))}
-    tuning = TuningSet(replace(candidates, columns=columns), metric)
-    return ListHypotheses(tuning), rng.normal(size=8), rng
-
-
-def matrix(hypotheses):
-    """Return all feature vectors as rows."""
-    features = hypotheses.features
-    return np.hstack([features.dense.T, features.sparse.toarray()])
-
-
-def of_groups(hypotheses):
-    """Return the rows of each group."""
-    start = hypotheses.start.tolist()
-    return [slice(a, b) for a, b in pairwise(start)]
 
 
 def gains(hypotheses, weights, direction, sharpness):

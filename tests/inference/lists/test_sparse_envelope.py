@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Mean, candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import Mean, candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import hypotheses as lists
 from tunesmith.inference.lists.envelope import BLOCK

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.forests import forest_set, raw_forest
+from tests.helpers.forests import forest_set, raw_forest
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import (
     FOREST_FORMATS,

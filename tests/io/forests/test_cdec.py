@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, whole
-from tests.tiers import examples
+from tests.helpers.forests import forest_arrays, forest_set
+from tests.helpers.io.forest_samples import CDEC
+from tests.helpers.io.forest_sets import drawn_set, whole
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, features_of
@@ -24,18 +25,6 @@ from tunesmith.io.forests.read import read_forests
 from tunesmith.io.forests.write import write_forests
 from tunesmith.io.streams import Source
 
-# Made by hand, with the keys that real lines have.
-FOREST = {
-    "id": 3,
-    "features": ["LM", "Glue"],
-    "nodes": ["X", "X", "S"],
-    "edges": [
-        {"head": 0, "tails": [], "e": ["the", "house"], "span": [0, 2], "feats": [0, -1.5]},
-        {"head": 1, "tails": [], "e": [], "span": [2, 3], "feats": []},
-        {"head": 2, "tails": [0, 1], "e": [[1], ",", [0]], "span": [0, 3], "feats": [1, 1, 0, 2]},
-    ],
-}
-
 
 def put(folder: Path, *records: Any) -> Path:
     path = folder / "f.jsonl"
@@ -44,7 +33,7 @@ def put(folder: Path, *records: Any) -> Path:
 
 
 def test_a_forest_is_read_as_it_stands(tmp_path) -> None:
-    found = read_forests(put(tmp_path, FOREST))
+    found = read_forests(put(tmp_path, CDEC))
     assert whole(found) == {
         3: {
             "heads": [0, 1, 2, 3],
@@ -150,40 +139,40 @@ def test_both_ways_of_reading_give_the_same(edges, shuffled, ascii_only, separat
 def test_more_words_than_the_table_holds(tmp_path) -> None:
     """The table of tokens grows in the middle of a line."""
     side = [f"word{k}" for k in range(10_000)]
-    forest = {**FOREST, "nodes": ["S"], "edges": [{**FOREST["edges"][0], "e": side}]}
-    found = read_forests(put(tmp_path, forest, {**FOREST, "id": 4}))
+    forest = {**CDEC, "nodes": ["S"], "edges": [{**CDEC["edges"][0], "e": side}]}
+    found = read_forests(put(tmp_path, forest, {**CDEC, "id": 4}))
     assert whole(found)[3]["edges"][0][1] == side
     assert whole(found)[4]["edges"][0][1] == ["the", "house"]
 
 
 def test_words_with_white_space_are_several(tmp_path) -> None:
     """cdec splits at blanks alone; a no-break space separates tokens for everybody else here."""
-    forest = {**FOREST, "edges": [{**FOREST["edges"][0], "head": 2, "e": ["a\u00a0b", "", "c"]}]}
+    forest = {**CDEC, "edges": [{**CDEC["edges"][0], "head": 2, "e": ["a\u00a0b", "", "c"]}]}
     found = read_forests(put(tmp_path, forest))
     assert whole(found)[3]["edges"] == [([], ["a", "b", "c"], {"LM": -1.5})]
 
 
 def changed(edge: int, **parts: Any) -> dict[str, Any]:
-    edges = [dict(own) for own in FOREST["edges"]]
+    edges = [dict(own) for own in CDEC["edges"]]
     edges[edge].update(parts)
-    return {**FOREST, "edges": edges}
+    return {**CDEC, "edges": edges}
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         ([1], "no object with the lists 'features', 'nodes' and 'edges'"),
-        ({**FOREST, "nodes": 3}, "no object with the lists"),
-        ({**FOREST, "features": [1, 2]}, "a name among 'features' is no text"),
-        ({**FOREST, "id": 1.5}, "the id 1.5 is neither a number nor a text"),
-        ({**FOREST, "id": True}, "the id True is neither a number nor a text"),
-        ({**FOREST, "source": 3}, "'source' is no text"),
-        ({**FOREST, "references": "x"}, "'references' or 'covered' is no list"),
-        ({**FOREST, "covered": [1]}, "'covered' is not a number for each node"),
-        ({**FOREST, "covered": [1, 1, -7]}, "'covered' is not a number for each node"),
-        ({**FOREST, "edges": [3]}, "hyperedge 1 is no object"),
-        ({**FOREST, "nodes": []}, "the forest is empty"),
-        ({**FOREST, "edges": []}, "the forest is empty"),
+        ({**CDEC, "nodes": 3}, "no object with the lists"),
+        ({**CDEC, "features": [1, 2]}, "a name among 'features' is no text"),
+        ({**CDEC, "id": 1.5}, "the id 1.5 is neither a number nor a text"),
+        ({**CDEC, "id": True}, "the id True is neither a number nor a text"),
+        ({**CDEC, "source": 3}, "'source' is no text"),
+        ({**CDEC, "references": "x"}, "'references' or 'covered' is no list"),
+        ({**CDEC, "covered": [1]}, "'covered' is not a number for each node"),
+        ({**CDEC, "covered": [1, 1, -7]}, "'covered' is not a number for each node"),
+        ({**CDEC, "edges": [3]}, "hyperedge 1 is no object"),
+        ({**CDEC, "nodes": []}, "the forest is empty"),
+        ({**CDEC, "edges": []}, "the forest is empty"),
         (changed(1, head="0"), "'head' of hyperedge 2 is not a node's number"),
         (changed(1, head=True), "'head' of hyperedge 2 is not a node's number"),
         (changed(1, head=-1), "'head' of hyperedge 2|hyperedge 2 has a node that is not there"),
@@ -212,16 +201,16 @@ def changed(edge: int, **parts: Any) -> dict[str, Any]:
     ],
 )
 def test_errors_name_the_line(tmp_path, record: Any, message: str) -> None:
-    path = put(tmp_path, {**FOREST, "id": 0}, record)
+    path = put(tmp_path, {**CDEC, "id": 0}, record)
     with pytest.raises(FormatError, match=rf"f.jsonl:2: .*({message})"):
         read_forests(path)
 
 
 def test_truncated_lines_and_archives(tmp_path) -> None:
-    text = json.dumps(FOREST)
+    text = json.dumps(CDEC)
     path = tmp_path / "f.jsonl"
     for end in range(1, len(text) - 1, 7):
-        path.write_text(json.dumps({**FOREST, "id": 0}) + "\n" + text[:end])
+        path.write_text(json.dumps({**CDEC, "id": 0}) + "\n" + text[:end])
         with pytest.raises(FormatError, match=r"f.jsonl:2: this is no complete JSON"):
             read_forests(path)
     path.write_text("[" * 100_000)
@@ -238,15 +227,15 @@ def test_truncated_lines_and_archives(tmp_path) -> None:
     [
         changed(1, e=["\ud800"]),
         changed(1, e=["a", "\udc00\ud800"]),
-        {**FOREST, "id": "\ud800"},
-        {**FOREST, "source": "x\udfff"},
-        {**FOREST, "references": ["\ud800"]},
-        {**FOREST, "features": ["LM", "\ud800"]},
+        {**CDEC, "id": "\ud800"},
+        {**CDEC, "source": "x\udfff"},
+        {**CDEC, "references": ["\ud800"]},
+        {**CDEC, "features": ["LM", "\ud800"]},
     ],
 )
 def test_half_of_a_surrogate_pair_is_an_error(tmp_path, record) -> None:
     with pytest.raises(FormatError, match=r"f.jsonl:2: a text holds half of a surrogate pair; wri"):
-        read_forests(put(tmp_path, FOREST, record))
+        read_forests(put(tmp_path, CDEC, record))
 
 
 def test_whole_surrogate_pairs_and_what_looks_like_one(tmp_path) -> None:
@@ -260,7 +249,7 @@ def test_whole_surrogate_pairs_and_what_looks_like_one(tmp_path) -> None:
 
 def test_json_beyond_all_measure(tmp_path) -> None:
     path = tmp_path / "f.jsonl"
-    text = json.dumps(FOREST)
+    text = json.dumps(CDEC)
     path.write_text(text.replace('"id": 3', f'"id": {"9" * 5000}') + "\n")
     with pytest.raises(FormatError, match=r"f.jsonl:1: a number has more than 4300 digits; give"):
         read_forests(path)
@@ -274,7 +263,7 @@ def test_json_beyond_all_measure(tmp_path) -> None:
 @given(st.data())
 def test_no_byte_breaks_the_kernel(data) -> None:
     """Any change of a line is read as Python's JSON reads it, or left to it."""
-    raw = bytearray(json.dumps(FOREST).encode())
+    raw = bytearray(json.dumps(CDEC).encode())
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(raw) - 1))
         raw[at : at + data.draw(st.integers(0, 2))] = data.draw(
@@ -308,7 +297,7 @@ def _loose(text: str) -> bool:
 
 
 def test_source_is_read_line_by_line(tmp_path) -> None:
-    path = put(tmp_path, *({**FOREST, "id": k} for k in range(3)))
+    path = put(tmp_path, *({**CDEC, "id": k} for k in range(3)))
     reader = forest_cdec.CdecForests().read(Source(path), Numbering(), Numbering())
     assert [next(reader).id, next(reader).id] == [0, 1]
     assert next(reader).line == 3

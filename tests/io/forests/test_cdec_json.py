@@ -7,28 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.io.forest_sets import whole
+from tests.helpers.io.forest_samples import CDEC_JSON
+from tests.helpers.io.forest_sets import whole
 from tunesmith.errors import FormatError
 from tunesmith.io.forests.read import read_forests
-
-# Made by hand: "edges" and "node" come again for each node, as cdec writes them; null, names and
-# rules in place of numbers are what its reader takes too.
-GRAPH = (
-    r'{"rules":[1,"[X] ||| das haus ||| the \/ house ||| LM=1;TM=2",'
-    r'2,"[X] ||| klein ||| small ||| 0.5",'
-    r'3,"[S] ||| [X,1] und [X,2] ||| [2] and [1]",4,"[Goal] ||| [S,1] ||| [S,1]"],'
-    r'"features":["Glue","LM","TM"],'
-    r'"edges":[{"tail":[],"spans":[0,2,-1,-1],"feats":[1,-2.5,2,1],"rule":1}],'
-    r'"node":{"in_edges":[0],"cat":"X","node_hash":"00000000000000AB"},'
-    r'"edges":[{"tail":null,"spans":[2,3,-1,-1],"feats":null,"rule":2},'
-    r'{"tail":[],"spans":[2,3,-1,-1],"feats":["Extra",1e-2],"rule":"[X] ||| klein ||| little"}],'
-    r'"node":{"in_edges":[2,1],"cat":"X"},'
-    r'"edges":[{"tail":[0,1],"spans":[0,3,-1,-1],"feats":[0,1],"rule":3}],'
-    r'"node":{"in_edges":[3],"cat":"S"},'
-    r'"edges":[{"tail":[2],"spans":[0,3,-1,-1],"feats":[],"rule":4}],'
-    r'"node":{"in_edges":[4],"cat":"Goal"}}'
-    "\n"
-)
 
 
 def put(folder: Path, text: str, name: str = "7.json") -> Path:
@@ -38,7 +20,7 @@ def put(folder: Path, text: str, name: str = "7.json") -> Path:
 
 
 def test_a_hypergraph_is_read_as_it_stands(tmp_path) -> None:
-    found = read_forests(put(tmp_path, GRAPH))
+    found = read_forests(put(tmp_path, CDEC_JSON))
     assert found.files[0].format == "cdec-json"
     assert whole(found) == {
         7: {
@@ -60,23 +42,23 @@ def test_a_hypergraph_is_read_as_it_stands(tmp_path) -> None:
 
 def test_folders_and_several_lines(tmp_path) -> None:
     for k in (0, 10, 2):
-        (tmp_path / f"{k}.json.gz").write_bytes(gzip.compress(GRAPH.encode()))
+        (tmp_path / f"{k}.json.gz").write_bytes(gzip.compress(CDEC_JSON.encode()))
     put(tmp_path, "LM 1\n", "weights")
     found = read_forests(tmp_path)
     assert found.ids == (0, 2, 10)
-    spread = read_forests(put(tmp_path, GRAPH.replace('],"', '],\n"')))
+    spread = read_forests(put(tmp_path, CDEC_JSON.replace('],"', '],\n"')))
     assert whole(spread)[7] == whole(found)[0]
 
 
 def test_spans_that_make_no_sense_are_unknown(tmp_path) -> None:
-    found = read_forests(put(tmp_path, GRAPH.replace("[0,2,-1,-1]", "[272,-1,0,0]")))
+    found = read_forests(put(tmp_path, CDEC_JSON.replace("[0,2,-1,-1]", "[272,-1,0,0]")))
     assert whole(found)[7]["covered"] == [-1, 1, 3, 3]
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (GRAPH, "{}\n", "the forest is empty"),
+        (CDEC_JSON, "{}\n", "the forest is empty"),
         ('"Goal"}}', '"Goal"}', "this is no complete JSON"),
         ('"rule":4', '"other":4', "hyperedge 4 has no rule, so that its words are not known"),
         ('"rule":4', '"rule":9', "rule 9 of hyperedge 4 is no rule of three fields"),
@@ -97,6 +79,6 @@ def test_spans_that_make_no_sense_are_unknown(tmp_path) -> None:
     ],
 )
 def test_errors_name_file_and_line(tmp_path, old: str, new: str, message: str) -> None:
-    assert GRAPH.count(old) == 1
+    assert CDEC_JSON.count(old) == 1
     with pytest.raises(FormatError, match=rf"7.json:1: .*({message})"):
-        read_forests(put(tmp_path, GRAPH.replace(old, new)))
+        read_forests(put(tmp_path, CDEC_JSON.replace(old, new)))

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import (
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.forest_samples import HTK
+from tests.helpers.io.lattices import (
     WORDS,
     check_damaged,
     damaged,
@@ -21,34 +22,16 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.htk import HtkLattice
 
 NAMES = ("acoustic", "language")
 
-#: The kind of lattice that HVite writes (section 13.7 of the HTK Book), cut down to five arcs.
-DECODED = """VERSION=1.0
-UTTERANCE=testf1.mfc
-lmname=wdnet
-lmscale=20.00 wdpenalty=-30.00
-vocab=dict
-N=4    L=5
-I=0    t=0.00
-I=1    t=0.36
-I=2    t=0.75
-I=3    t=2.48
-J=0     S=0    E=1    W=SILENCE    v=0  a=-3239.01  l=0.00
-J=1     S=1    E=2    W=FOUR       v=0  a=-3820.77  l=0.00
-J=2     S=1    E=2    W=FOR        v=1  a=-3821.5   l=-1.25
-J=3     S=2    E=3    W=!NULL      v=0  a=-246.99   l=-1.20
-J=4     S=2    E=3    W="SEV\\"EN" v=0  a=-250      l=-0.5   d=:s,0.03:eh,0.04:
-"""
-
 
 def test_a_lattice_of_a_recogniser():
-    found = read_text(HtkLattice(), DECODED)
+    found = read_text(HtkLattice(), HTK)
     assert found.ids == ["testf1.mfc"]
     sums = {
         ("SILENCE", middle, *last): (-3239.01 + a + c, b + d)
@@ -154,10 +137,10 @@ def test_quotes_and_octal_numbers():
 
 
 def test_several_lattices_in_a_file_and_how_it_is_recognised():
-    found = read_text(HtkLattice(), DECODED + DECODED.replace("testf1.mfc", "'a b'"))
+    found = read_text(HtkLattice(), HTK + HTK.replace("testf1.mfc", "'a b'"))
     assert found.ids == ["testf1.mfc", "a b"]
     assert found.paths(0) == found.paths(1)
-    for text in [DECODED, "# made by hand\n\nN=2 L=1\n", "V=1.1\n", "base=10 dir=f\n"]:
+    for text in [HTK, "# made by hand\n\nN=2 L=1\n", "V=1.1\n", "base=10 dir=f\n"]:
         assert FOREST_FORMATS.get("htk").recognises(text.encode())
     for text in [b"Name=0.5 a=1\n", b"LM0= 0.5\n", b"0 ||| a b ||| N=1\n", b"# target ||| N=2\n"]:
         assert not HtkLattice.recognises(text)
@@ -206,14 +189,14 @@ def test_what_is_written_is_read_again(tmp_path_factory, drawn, names):
 
 
 def test_what_has_no_place_is_not_written(tmp_path):
-    lattice = read_text(HtkLattice(), DECODED).as_set()
+    lattice = read_text(HtkLattice(), HTK).as_set()
     kind = type(lattice)
     write = HtkLattice().write
     for name in ["a", "t", "W", "ngram", "x y", "x=1", "L"]:
         other = kind(lattice.ids, lattice.arrays, (name, "language"), lattice.vocabulary)
         with pytest.raises(UsageError, match=f"no place for the feature '{name}'"):
             write(other, tmp_path / "x.lat")
-    two = read_text(HtkLattice(), DECODED + DECODED).as_set()
+    two = read_text(HtkLattice(), HTK + HTK).as_set()
     with pytest.raises(UsageError, match="is one lattice and there are 2; name a folder"):
         write(two, tmp_path / "x.lat")
     for ids, problem in [(("a/b", "c"), "'a/b' cannot be the name"), ((1, "c"), "some ids are")]:
@@ -278,6 +261,6 @@ def test_what_is_wrong_is_said_with_its_line(text, line, problem):
 
 
 @settings(max_examples=examples(150))
-@given(damaged(DECODED))
+@given(damaged(HTK))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(HtkLattice(), data)

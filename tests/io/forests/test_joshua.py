@@ -8,32 +8,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import check_damaged, damaged, edges_of, named_set, read_path, read_text
-from tests.tiers import examples
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.forest_samples import JOSHUA
+from tests.helpers.io.lattices import (
+    check_damaged,
+    damaged,
+    edges_of,
+    named_set,
+    read_path,
+    read_text,
+)
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.joshua import JoshuaHypergraph
 from tunesmith.io.forests.moses import MosesHypergraph
 
-#: Nodes in post-order, the goal left out. Dense features stand on every hyperedge.
-DUMPED = """# target ||| features
-4 6
-1
-<s> ||| tm_glue_0=0.000 lm_0=0.000
-2
-the house ||| tm_glue_0=0.000 lm_0=-2.500 tm_pt_0=-0.500
-a ||| tm_glue_0=0.000 lm_0=-3.000
-3
-[1] [2] ||| tm_glue_0=-1.000 lm_0=-1.000
-||| tm_glue_0=0.000 lm_0=-9.000
-4
-[3] </s> ||| tm_glue_0=0.000 lm_0=-0.250 OOVPenalty=0.000
-"""
-
 
 def test_a_dump():
-    found = read_text(JoshuaHypergraph(), DUMPED)
+    found = read_text(JoshuaHypergraph(), JOSHUA)
     assert found.names == ["tm_glue_0", "lm_0", "tm_pt_0", "OOVPenalty"]
     assert found.paths() == Counter(
         {
@@ -45,7 +38,7 @@ def test_a_dump():
 
 
 def test_a_goal_that_is_left_out_and_that_several_nodes_lead_to():
-    text = DUMPED.replace("4 6", "5 7") + "5\n[2] again [2] </s> ||| lm_0=-1.000\n"
+    text = JOSHUA.replace("4 6", "5 7") + "5\n[2] again [2] </s> ||| lm_0=-1.000\n"
     paths = read_text(JoshuaHypergraph(), text).paths()
     for words, values in [
         (("a",), {"lm_0": -4.25, "tm_glue_0": -1.0}),
@@ -57,11 +50,11 @@ def test_a_goal_that_is_left_out_and_that_several_nodes_lead_to():
 
 
 def test_it_is_not_taken_for_a_hypergraph_of_moses():
-    moses = DUMPED.replace("features", "features ||| source-covered")
-    assert FOREST_FORMATS.get("joshua-hypergraph").recognises(DUMPED.encode())
-    assert JoshuaHypergraph.recognises(DUMPED.replace("\n", "\r\n").encode())
+    moses = JOSHUA.replace("features", "features ||| source-covered")
+    assert FOREST_FORMATS.get("joshua-hypergraph").recognises(JOSHUA.encode())
+    assert JoshuaHypergraph.recognises(JOSHUA.replace("\n", "\r\n").encode())
     assert not JoshuaHypergraph.recognises(moses.encode())
-    assert not MosesHypergraph.recognises(DUMPED.encode())
+    assert not MosesHypergraph.recognises(JOSHUA.encode())
     assert MosesHypergraph.recognises(moses.encode())
 
 
@@ -91,7 +84,7 @@ def by_target_side(nodes):
 
 
 def test_what_has_no_place_is_not_written(tmp_path):
-    forest = read_text(JoshuaHypergraph(), DUMPED).as_set()
+    forest = read_text(JoshuaHypergraph(), JOSHUA).as_set()
     kind = type(forest)
     words, names = ("[3]", *forest.vocabulary[1:]), ("x y", *forest.names[1:])
     for odd, path, problem in [
@@ -126,18 +119,18 @@ def test_what_has_no_place_is_not_written(tmp_path):
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(old, new, line, problem):
-    assert old in DUMPED
+    assert old in JOSHUA
     with pytest.raises(FormatError, match=f"^file:{line}: .*{problem}"):
-        read_text(JoshuaHypergraph(), DUMPED.replace(old, new, 1))
+        read_text(JoshuaHypergraph(), JOSHUA.replace(old, new, 1))
 
 
 def test_a_truncated_or_empty_file():
-    for cut in range(DUMPED.index("[3] </s>")):
+    for cut in range(JOSHUA.index("[3] </s>")):
         with pytest.raises(FormatError, match=r"^file(:\d+)?: "):
-            read_text(JoshuaHypergraph(), DUMPED[:cut])
+            read_text(JoshuaHypergraph(), JOSHUA[:cut])
 
 
 @settings(max_examples=examples(150))
-@given(damaged(DUMPED))
+@given(damaged(JOSHUA))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(JoshuaHypergraph(), data)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import (
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.forest_samples import KALDI
+from tests.helpers.io.lattices import (
     WORDS,
     check_damaged,
     damaged,
@@ -22,7 +23,7 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.kaldi import KaldiLattice
@@ -30,20 +31,9 @@ from tunesmith.io.forests.read import read_forests
 
 NAMES = ("graph", "acoustic")
 
-#: The beginning of the example in lattices.dox, after int2sym.pl -f 3, with an end of our own.
-DOCUMENTED = """444c0410\x20
-0 1 <s> 5.27832,0,
-1 2 <UNK> 8.08116,1099.84,
-1 3 A 12.8737,8342.93,3_1_1_1_12_18_17
-2 4 NOT 12.4568,10548.7,3_1_1_1
-3 4 <eps>
-4 0.5,2,3464_3596
-
-"""
-
 
 def test_the_example_of_the_documentation():
-    found = read_text(KaldiLattice(), DOCUMENTED)
+    found = read_text(KaldiLattice(), KALDI)
     assert found.ids == ["444c0410"]
     [upper, lower] = sorted(found.paths())
     assert upper[0] == ("<UNK>", "NOT")
@@ -109,7 +99,7 @@ def test_white_space_beyond_ascii_parts_words_and_no_fields():
 
 
 def test_it_is_recognised():
-    for text in [DOCUMENTED, "u\n0\n\n", "u \n0\t1\t2\t3\t4,5\n1\n\n", "u\r\n0 1,2\r\n\r\n"]:
+    for text in [KALDI, "u\n0\n\n", "u \n0\t1\t2\t3\t4,5\n1\n\n", "u\r\n0 1,2\r\n\r\n"]:
         assert KaldiLattice.recognises(text.encode())
     for text in [b"utt-1 a word\nutt-2 word\n", b"3 4\n1\n[0] ||| a=1\n", b"a\nb\n"]:
         assert not KaldiLattice.recognises(text)
@@ -280,6 +270,6 @@ def test_ids_are_looked_at_before_anything_is_written(capsysbinary):
 
 
 @settings(max_examples=examples(150))
-@given(damaged(DOCUMENTED))
+@given(damaged(KALDI))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(KaldiLattice(), data)

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.io.forests.test_htk import DECODED
-from tests.io.forests.test_joshua import DUMPED
-from tests.io.forests.test_kaldi import DOCUMENTED
-from tests.io.forests.test_plf import MANUAL
+from tests.helpers.io.forest_samples import HTK, JOSHUA, KALDI, PLF
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.io.forests.base import FOREST_FORMATS
@@ -21,10 +18,10 @@ from tunesmith.io.forests.read import read_forests
 from tunesmith.io.numbers import parse_slowly
 
 SAMPLES = {
-    "plf": MANUAL,
-    "kaldi-lattice": DOCUMENTED,
-    "htk": DECODED,
-    "joshua-hypergraph": DUMPED,
+    "plf": PLF,
+    "kaldi-lattice": KALDI,
+    "htk": HTK,
+    "joshua-hypergraph": JOSHUA,
     "moses-hypergraph": "# target ||| features ||| source-covered\n1 1\n1\na ||| b=1 ||| 1\n",
 }
 
@@ -72,7 +69,7 @@ def test_transcripts_of_utterances(tmp_path, name):
 
 def test_folders_are_read_whatever_is_in_them(tmp_path):
     folder = tmp_path / "lattices"
-    read = read_forests(put(tmp_path / "one.slf", DECODED))
+    read = read_forests(put(tmp_path / "one.slf", HTK))
     htk = FOREST_FORMATS.create("htk")
     htk.write(read, folder)
     assert [path.name for path in folder.iterdir()] == ["testf1.mfc.lat"]
@@ -80,7 +77,7 @@ def test_folders_are_read_whatever_is_in_them(tmp_path):
     dumped = tmp_path / "hg"
     dumped.mkdir()
     for k in (10, 9):
-        put(dumped / f"{k}", DUMPED)
+        put(dumped / f"{k}", JOSHUA)
     found = read_forests(dumped)
     assert found.ids == (9, 10)
     assert {file.format for file in found.files} == {"joshua-hypergraph"}

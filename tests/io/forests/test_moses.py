@@ -9,32 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.forests import forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, in_target_order, whole
-from tests.tiers import examples
+from tests.helpers.forests import forest_arrays, forest_set
+from tests.helpers.io.forest_samples import MOSES
+from tests.helpers.io.forest_sets import drawn_set, in_target_order, whole
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.io.forests.read import read_forests
 from tunesmith.io.forests.write import write_forests
-
-# The last lines of a real graph are like these; '#' is a word.
-GRAPH = """\
-# target ||| features ||| source-covered
-4 5
-# node 0
-1
-<s> |||  ||| 0
-# node 1
-2
-[0] a house  ||| WordPenalty0=-2.000000 LM0=-3.5 TM0_1=1e-3  ||| 1
-# house [0] ||| LM0=-4 LM0=-1 a=b=2 ||| 1
-1
-[1] . ||| Distortion0=0 ||| 3
-# node 3
-1
-[2] </s> |||  ||| 3
-"""
 
 
 def put(folder: Path, text: str, name: str = "5.txt") -> Path:
@@ -45,8 +28,8 @@ def put(folder: Path, text: str, name: str = "5.txt") -> Path:
 
 def test_a_graph_is_read_as_it_stands(tmp_path) -> None:
     with pytest.raises(FormatError, match=r"5.txt:2: 5 hyperedges are announced and there are 6"):
-        read_forests(put(tmp_path, GRAPH.replace("2\n[0] a", "3\n[0] ||| |||\n[0] a")))
-    found = read_forests(put(tmp_path, GRAPH))
+        read_forests(put(tmp_path, MOSES.replace("2\n[0] a", "3\n[0] ||| |||\n[0] a")))
+    found = read_forests(put(tmp_path, MOSES))
     assert whole(found) == {
         5: {
             "heads": [0, 1, 3, 4, 5],
@@ -147,9 +130,9 @@ def test_what_the_text_has_no_place_for(tmp_path) -> None:
     ],
 )
 def test_errors_name_the_line(tmp_path, old: str, new: str, message: str) -> None:
-    assert GRAPH.count(old) == 1
+    assert MOSES.count(old) == 1
     with pytest.raises(FormatError, match=message):
-        read_forests(put(tmp_path, GRAPH.replace(old, new)))
+        read_forests(put(tmp_path, MOSES.replace(old, new)))
 
 
 def test_cycles_and_goals_without_a_derivation(tmp_path) -> None:
@@ -159,14 +142,14 @@ def test_cycles_and_goals_without_a_derivation(tmp_path) -> None:
     with pytest.raises(FormatError, match=r"5.txt:5: this hyperedge is in a cycle"):
         read_forests(put(tmp_path, "2 2\n1\na ||| \n1\n[1] ||| \n"))
     with pytest.raises(FormatError, match=r"5.txt:5: no derivation .*: this hyperedge needs a nod"):
-        read_forests(put(tmp_path, f"{GRAPH.splitlines()[0]}\n2 1\n0\n1\n[0] ||| |||\n"))
+        read_forests(put(tmp_path, f"{MOSES.splitlines()[0]}\n2 1\n0\n1\n[0] ||| |||\n"))
     with pytest.raises(FormatError, match=r"5.txt:1: no derivation .*: no hyperedge makes it"):
         read_forests(put(tmp_path, "2 1\n1\na ||| \n0\n"))
 
 
 @pytest.mark.parametrize("wrong", ["a 2", "a =2", "a= 2", "a", "=2", "b=5 a 2", "a=2=b 5"])
 def test_features_are_as_strict_once_their_names_are_known(tmp_path, wrong: str) -> None:
-    head = f"{GRAPH.splitlines()[0]}\n1 2\n2\n"
+    head = f"{MOSES.splitlines()[0]}\n1 2\n2\n"
     good = "x ||| a=1 b=2 ||| 1\n"
     for text, line in [(f"{wrong} |||\n", 4), (f"{wrong} |||\n", 5)]:
         edges = f"y ||| {text}{good}" if line == 4 else f"{good}y ||| {text}"
@@ -177,7 +160,7 @@ def test_features_are_as_strict_once_their_names_are_known(tmp_path, wrong: str)
 def test_a_name_may_have_an_equals_sign_whatever_is_known(tmp_path) -> None:
     edges = ["x ||| a=1 b=2 ||| 1\n", "x ||| a=2=b=5 ||| 1\n"]
     for own in (edges, edges[::-1]):
-        head = f"{GRAPH.splitlines()[0]}\n1 2\n2\n"
+        head = f"{MOSES.splitlines()[0]}\n1 2\n2\n"
         found = whole(read_forests(put(tmp_path, head + "".join(own))))[5]["edges"]
         assert {"a=2=b": 5.0} in [features for _, _, features in found]
         assert {"a": 1.0, "b": 2.0} in [features for _, _, features in found]
@@ -185,18 +168,18 @@ def test_a_name_may_have_an_equals_sign_whatever_is_known(tmp_path) -> None:
 
 def test_every_truncation_is_an_error(tmp_path) -> None:
     """But for a header with nothing, and a last line that lost its number of words alone."""
-    for end in range(len(GRAPH) - 3):
+    for end in range(len(MOSES) - 3):
         with pytest.raises(FormatError):
-            read_forests(put(tmp_path, GRAPH[:end]), format="moses-hypergraph")
+            read_forests(put(tmp_path, MOSES[:end]), format="moses-hypergraph")
 
 
 def test_truncated_gzip_and_bad_utf8(tmp_path) -> None:
     path = tmp_path / "0.txt.gz"
-    path.write_bytes(gzip.compress(GRAPH.encode())[:-20])
+    path.write_bytes(gzip.compress(MOSES.encode())[:-20])
     with pytest.raises(FormatError, match=r"the gzip data end too early; .*truncated"):
         read_forests(path)
     path = tmp_path / "0.txt"
-    path.write_bytes(GRAPH.encode().replace(b"a house", b"a h\xe4use"))
+    path.write_bytes(MOSES.encode().replace(b"a house", b"a h\xe4use"))
     with pytest.raises(FormatError, match=r"0.txt:8: byte 0xe4 is not UTF-8"):
         read_forests(path)
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest
-from tests.io.lattices import (
+from tests.helpers.forests import drawn_forest
+from tests.helpers.io.forest_samples import PLF
+from tests.helpers.io.lattices import (
     WORDS,
     check_damaged,
     damaged,
@@ -22,17 +23,11 @@ from tests.io.lattices import (
     read_text,
     readings,
 )
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
 from tunesmith.io.forests.plf import PlfFormat
 
-#: The example of Moses' manual: ways to split German compounds.
-MANUAL = (
-    "((('einen',1.0,1),),(('wettbewerbsbedingten',0.5,2),('wettbewerbs',0.25,1),"
-    "('wettbewerb',0.25, 1),),(('bedingten',1.0,1),),(('preissturz',0.5,2),('preis',0.5,1),),"
-    "(('sturz',1.0,1),),)\n"
-)
 SCORES = ("PLF_1", "PLF_2")
 
 
@@ -41,7 +36,7 @@ def quoted(word: str | None) -> str:
 
 
 def test_the_example_of_the_manual():
-    found = read_text(PlfFormat(), MANUAL)
+    found = read_text(PlfFormat(), PLF)
     assert found.ids == [0]
     assert found.paths() == Counter(
         {
@@ -87,12 +82,12 @@ def test_nothing_stands_for_no_word_and_white_space_parts_words():
 
 
 def test_the_id_of_a_lattice_is_the_number_of_lines_before_it():
-    assert MANUAL.count("\n") == 1
-    assert read_text(PlfFormat(), MANUAL + MANUAL).ids == [0, 1]
-    found = read_text(PlfFormat(), MANUAL + "\n" + MANUAL)
+    assert PLF.count("\n") == 1
+    assert read_text(PlfFormat(), PLF + PLF).ids == [0, 1]
+    found = read_text(PlfFormat(), PLF + "\n" + PLF)
     assert found.ids == [0, 2]
     assert found.paths(0) == found.paths(1)
-    assert FOREST_FORMATS.get("plf").recognises(MANUAL.encode())
+    assert FOREST_FORMATS.get("plf").recognises(PLF.encode())
     assert not PlfFormat.recognises(b"(((1,2),),)")
 
 
@@ -193,6 +188,6 @@ def named_ids(forests, *ids):
 
 
 @settings(max_examples=examples(150))
-@given(damaged(MANUAL))
+@given(damaged(PLF))
 def test_what_is_damaged_is_refused_or_is_a_forest(data):
     check_damaged(PlfFormat(), data)

@@ -14,12 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.io.forest_sets import whole
-from tests.io.forests.arrow.test_format import some
-from tests.io.forests.test_cdec import FOREST
-from tests.io.forests.test_cdec_json import GRAPH as CDEC_GRAPH
-from tests.io.forests.test_joshua import DUMPED
-from tests.io.forests.test_moses import GRAPH
+from tests.helpers.io.forest_samples import CDEC, JOSHUA, MOSES
+from tests.helpers.io.forest_samples import CDEC_JSON as CDEC_GRAPH
+from tests.helpers.io.forest_sets import some, whole
 from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import FormatError, TunesmithError, UsageError
@@ -45,7 +42,7 @@ def graphs(tmp_path) -> Path:
     folder = tmp_path / "hg"
     folder.mkdir()
     for k in (10, 9, 1):
-        text(folder, f"{k}.txt", GRAPH.replace("house", f"house{k}"))
+        text(folder, f"{k}.txt", MOSES.replace("house", f"house{k}"))
     text(folder, "weights", "LM0 1\n")
     text(folder, "README.md", "what this is\n")
     return folder
@@ -65,7 +62,7 @@ def test_a_folder_is_one_set_in_the_order_of_numbers(graphs) -> None:
 
 
 def test_formats_may_be_mixed(graphs, tmp_path) -> None:
-    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 4})
+    records = lines(tmp_path, "f.jsonl", {**CDEC, "id": 4})
     write_forests(replace(some(1), ids=(0,), references=None), tmp_path / "f.arrow")
     found = read_forests([graphs, records, tmp_path / "f.arrow"])
     assert found.ids == (0, 1, 4, 9, 10)
@@ -75,12 +72,12 @@ def test_formats_may_be_mixed(graphs, tmp_path) -> None:
 
 
 def test_files_without_numbers_are_counted(tmp_path) -> None:
-    paths = [text(tmp_path, name, GRAPH) for name in ("b.hg", "a.hg")]
+    paths = [text(tmp_path, name, MOSES) for name in ("b.hg", "a.hg")]
     assert read_forests(paths).ids == (0, 1)
     folder = tmp_path / "named"
     folder.mkdir()
-    text(folder, "b.hg", GRAPH)
-    text(folder, "a.hg", GRAPH.replace("house", "first"))
+    text(folder, "b.hg", MOSES)
+    text(folder, "a.hg", MOSES.replace("house", "first"))
     text(folder, "notes", "no forest\n")
     found = read_forests(folder)
     assert found.ids == (0, 1)
@@ -90,13 +87,13 @@ def test_files_without_numbers_are_counted(tmp_path) -> None:
 def test_numbers_within_names_are_numbers(tmp_path) -> None:
     names = ["sent1", "sent2", "sent10", "sent11", "sentx"]
     for name in reversed(names):
-        text(tmp_path, f"{name}.hg", GRAPH.replace("house", name))
+        text(tmp_path, f"{name}.hg", MOSES.replace("house", name))
     found = read_forests(tmp_path)
     assert [whole(found)[k]["edges"][1][1][-1] for k in found.ids] == names
 
 
 def test_what_a_folder_has_beside_its_numbers_is_warned_of(graphs, tmp_path) -> None:
-    text(graphs, "extra.hg", GRAPH)
+    text(graphs, "extra.hg", MOSES)
     with pytest.warns(UserWarning, match=r"hg/extra.hg: this does not count: its name has no numb"):
         assert read_forests(graphs).ids == (1, 9, 10)
     (graphs / "3.txt").mkdir()
@@ -137,10 +134,10 @@ def test_a_name_that_is_no_utf8(tmp_path) -> None:
 #: A forest of every format of text that is recognised; one whose id is its place is forest 0.
 TEXTS = {
     "plf": "((('a',0.5,1),),)\n",
-    "cdec-forest": json.dumps({k: v for k, v in FOREST.items() if k != "id"}) + "\n",
+    "cdec-forest": json.dumps({k: v for k, v in CDEC.items() if k != "id"}) + "\n",
     "cdec-json": CDEC_GRAPH,
-    "moses-hypergraph": GRAPH,
-    "joshua-hypergraph": DUMPED,
+    "moses-hypergraph": MOSES,
+    "joshua-hypergraph": JOSHUA,
     "htk": "N=2 L=1\nJ=0 S=0 E=1 W=a\n",
     "kaldi-lattice": "0\n0 1 a 1,2,\n1\n\n",
 }
@@ -183,7 +180,7 @@ def test_a_pipe_of_our_own_format(tmp_path) -> None:
 
 
 def test_references_and_sources_are_lines(tmp_path) -> None:
-    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 2}, {**FOREST, "id": 0})
+    records = lines(tmp_path, "f.jsonl", {**CDEC, "id": 2}, {**CDEC, "id": 0})
     one = text(tmp_path, "r0", "the new house\nunused\n\n")
     two = text(tmp_path, "r1", "a\nb\nc d\n")
     inputs = text(tmp_path, "src", "das  Haus\n\nnull\r\n")
@@ -207,24 +204,24 @@ def test_an_empty_line_is_a_sentence_without_a_forest(tmp_path, name: str) -> No
 
 
 def test_references_take_the_place_of_those_in_the_file(tmp_path) -> None:
-    own = {**FOREST, "id": 0, "references": ["own one", "x"], "source": "s"}
+    own = {**CDEC, "id": 0, "references": ["own one", "x"], "source": "s"}
     records = lines(tmp_path, "f.jsonl", own)
     assert whole(read_forests(records))[0]["references"] == ["own one", "x"]
     given = text(tmp_path, "r", "other\n")
     found = whole(read_forests(records, given))[0]
     assert (found["references"], found["source"]) == (["other"], "s")
     with pytest.raises(TunesmithError, match=r"f.jsonl:2: forest '1' has no references and others"):
-        read_forests(lines(tmp_path, "f.jsonl", own, {**FOREST, "id": 1}))
+        read_forests(lines(tmp_path, "f.jsonl", own, {**CDEC, "id": 1}))
 
 
 def test_a_forest_without_a_line_is_an_error(tmp_path) -> None:
     given = text(tmp_path, "r", "one\ntwo\n")
-    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": 2})
+    records = lines(tmp_path, "f.jsonl", {**CDEC, "id": 2})
     with pytest.raises(FormatError, match="r: no reference for id 2, the file has 2 lines"):
         read_forests(records, given)
     with pytest.raises(FormatError, match="r: no source for id 2, the file has 2 lines"):
         read_forests(records, sources=given)
-    records = lines(tmp_path, "f.jsonl", {**FOREST, "id": "x"})
+    records = lines(tmp_path, "f.jsonl", {**CDEC, "id": "x"})
     with pytest.raises(FormatError, match=r"r: forest 'x' has no line here.*; put each reference"):
         read_forests(records, given)
     with pytest.raises(FormatError, match=r"r: forest 'x' has no line here.*; put each source"):
@@ -237,16 +234,16 @@ def test_a_forest_without_a_line_is_an_error(tmp_path) -> None:
         with pytest.raises(FormatError, match=r"r: forest 'x' has no line.*; give the forests num"):
             read_forests(lattice, sources=given)
     with pytest.raises(UsageError, match="sources are in more than one file"):
-        read_forests(lines(tmp_path, "f.jsonl", {**FOREST, "id": 1}), sources=[given, given])
+        read_forests(lines(tmp_path, "f.jsonl", {**CDEC, "id": 1}), sources=[given, given])
 
 
 def test_ids_that_come_twice_name_both_places(graphs, tmp_path) -> None:
-    twice = lines(tmp_path, "f.jsonl", FOREST, {**FOREST, "id": 4}, FOREST)
+    twice = lines(tmp_path, "f.jsonl", CDEC, {**CDEC, "id": 4}, CDEC)
     with pytest.raises(
         FormatError, match=r"f.jsonl:3: forest '3' is in .*f.jsonl:1 too; give each"
     ):
         read_forests(twice)
-    other = lines(tmp_path, "f.jsonl", {**FOREST, "id": "9"})
+    other = lines(tmp_path, "f.jsonl", {**CDEC, "id": "9"})
     with pytest.raises(FormatError, match=r"f.jsonl:1: forest '9' is in .*9.txt:2 too"):
         read_forests([graphs, other])
 

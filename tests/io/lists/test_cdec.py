@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.data.test_assembly import as_records
-from tests.io.samples import CDEC
+from tests.helpers.builders import as_records
+from tests.helpers.io.list_samples import CDEC
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.cdec import CdecFormat

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.data.test_assembly import as_records
+from tests.helpers.builders import as_records
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.lists.rerank import ranking

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.io.samples import FEATURES_DAT, SCORES_DAT, whole
+from tests.helpers.io.list_samples import FEATURES_DAT, SCORES_DAT, whole
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.inference.lists.hypotheses import best

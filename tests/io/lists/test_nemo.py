@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.data.test_assembly import as_records
-from tests.io.samples import NEMO
+from tests.helpers.builders import as_records
+from tests.helpers.io.list_samples import NEMO
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.nemo import NemoFormat

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.data.test_assembly import as_records
-from tests.io.samples import PARALLEL
+from tests.helpers.builders import as_records
+from tests.helpers.io.list_samples import PARALLEL
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.parallel_text import ParallelFormat

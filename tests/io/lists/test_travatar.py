@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.data.test_assembly import as_records
-from tests.io.samples import TRAVATAR
+from tests.helpers.builders import as_records
+from tests.helpers.io.list_samples import TRAVATAR
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.travatar import TravatarFormat

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import assert_same_set, random_set
-from tests.tiers import examples
+from tests.helpers.builders import assert_same_set, random_set
+from tests.helpers.tiers import examples
 from tunesmith.data import memory
 from tunesmith.errors import FormatError
 from tunesmith.io.lists.base import FORMATS

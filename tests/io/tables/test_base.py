@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 import tunesmith as ts
-from tests.builders import assert_same_set, random_set
-from tests.tiers import examples
+from tests.helpers.builders import assert_same_set, random_set
+from tests.helpers.tiers import examples
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.lists.base import FORMATS

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics import CHRF as Sacre  # noqa: N811
 
-from tests.builders import candidate_set
-from tests.metrics.corpora import corpora, make, spaced, streams
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.metrics.corpora import corpora, make, spaced, streams
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists.rerank import rerank
 from tunesmith.io.read import read

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import TER as Sacre  # noqa: N811
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
-from tests.builders import candidate_set
-from tests.metrics.corpora import corpora, make, spaced, streams
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.metrics.corpora import corpora, make, spaced, streams
+from tests.helpers.tiers import examples
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.inference.lists.rerank import rerank
 from tunesmith.io.read import read

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.parallel import engine_work
-from tests.parallel.clock import let_time_pass
-from tests.waiting import PATIENCE, wait_until
+from tests.helpers.parallel import engine_work
+from tests.helpers.parallel.clock import let_time_pass
+from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import Answer
 from tunesmith.parallel.remote import channel, processes

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, best_by_hand, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, best_by_hand, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.report.map import html as map_html
 from tunesmith.report.map.files import write_map

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report.page.small_records import record_of
+from tests.helpers.report.records import record_of
 from tunesmith.errors import TunesmithError
 from tunesmith.report.page.assemble import Options, fitting, summary_of, view_of
 from tunesmith.report.page.view import Sentences, SentenceView

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tunesmith as ts
-from tests.report.page.browser import (
+from tests.helpers.report.browser import (
     Browser,
     browser,
     choose,
@@ -20,7 +20,7 @@ from tests.report.page.browser import (
     text_of,
     why_not,
 )
-from tests.report.page.views import HOSTILE, sample
+from tests.helpers.report.views import HOSTILE, sample
 from tunesmith.decoders.pool import PoolDecoder
 from tunesmith.report.page.assemble import Options, view_of
 from tunesmith.report.page.html import page_of

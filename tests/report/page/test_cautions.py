@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.report.page.small_records import record_of
+from tests.helpers.builders import candidate_set
+from tests.helpers.report.records import record_of
 from tunesmith.metrics.base import METRICS
 from tunesmith.report.page.cautions import LONG, LOSS, SHORT, STEP, cautions_of
 from tunesmith.report.page.run.record import RunSet

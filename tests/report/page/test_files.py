@@ -8,7 +8,7 @@ import json
 import pytest
 
 import tunesmith as ts
-from tests.tuners.problems import text_problem
+from tests.helpers.tuners.problems import text_problem
 from tunesmith.errors import UsageError
 from tunesmith.report.page.assemble import Options
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.report.page.views import HOSTILE, sample
+from tests.helpers.report.views import HOSTILE, sample
 from tunesmith.errors import MissingExtraError
 from tunesmith.report.page import html
 from tunesmith.report.page.html import embedded, page_of, policy

@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, best_by_hand
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, best_by_hand
+from tests.helpers.report.records import lists_of, record_of
+from tests.helpers.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.report.page import maps as module
 from tunesmith.report.page.maps import maps_of, scores_of
 from tunesmith.report.page.surfaces import surfaces_of
-
-from .small_records import lists_of, record_of
 
 WEIGHTS = {"f0": 0.5, "f1": -1.0, "f2": 0.7}
 

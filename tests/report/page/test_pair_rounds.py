@@ -7,13 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from tests.builders import candidate_set
+from tests.helpers.builders import candidate_set
+from tests.helpers.report.records import record_of
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.report.page.pair_rounds import pairs_of
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.pro.pro import PRO
-
-from .small_records import record_of
 
 GROUPS = [[(0.0,), (1.0,), (2.0,)], [(1.0,), (0.0,)]]
 TEXTS = ["a b c d e", "a b", "a b c x y z", "a b c d", "x"]

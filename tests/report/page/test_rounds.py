@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from tests.builders import Loss, tuning_set
-from tests.loop.toy import Toy, sentences
+from tests.helpers.builders import Loss, tuning_set
+from tests.helpers.loop.toy import Toy, sentences
+from tests.helpers.report.records import record_of
 from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
@@ -19,8 +20,6 @@ from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.pro.pro import PRO
-
-from .small_records import record_of
 
 SETS = {"tune": sentences(12, 1), "dev": sentences(9, 2), "test": sentences(7, 3)}
 

@@ -8,8 +8,8 @@ import sacrebleu.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import best

@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from tests.report.page.views import sample
-from tests.waiting import PATIENCE
+from tests.helpers.report.views import sample
+from tests.helpers.waiting import PATIENCE
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.report.page import html
 from tunesmith.report.page.serve import Follower, Making, Server, state_of

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean
-from tests.report.scan import crossings, moved, scan, winners_at
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean
+from tests.helpers.report.records import lists_of, record_of
+from tests.helpers.report.scan import crossings, moved, scan, winners_at
+from tests.helpers.tiers import examples
 from tunesmith.report.page import surfaces as module
 from tunesmith.report.page.surfaces import surfaces_of
-
-from .small_records import lists_of, record_of
 
 quarters = st.integers(-8, 8).map(lambda n: n / 4)
 

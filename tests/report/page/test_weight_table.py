@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.report.records import lists_of, record_of
+from tests.helpers.tiers import examples
 from tunesmith.report.page.weight_table import weights_of
-
-from .small_records import lists_of, record_of
 
 
 @settings(max_examples=examples(60))

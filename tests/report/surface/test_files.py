@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.builders import Loss, candidate_set, tuning_set
+from tests.helpers.builders import Loss, candidate_set, tuning_set
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import Loss, tuning_set
+from tests.helpers.builders import Loss, tuning_set
 from tunesmith.report.surface.along import along_feature
 from tunesmith.report.surface.curves import Best, Curve
 from tunesmith.report.surface.panels import (

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import Mean, candidate_set, tuning_set
-from tests.search.restrictions import broken, random_restrictions
-from tests.tiers import examples
+from tests.helpers.builders import Mean, candidate_set, tuning_set
+from tests.helpers.search.restrictions import broken, random_restrictions
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.search.line.test_search import random_task
+from tests.helpers.search.line import random_task
 from tunesmith.errors import UnknownNameError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.search.exact.lazy.test_search import many_points, plain_loss
-from tests.search.exact_brute import brute_optimum, random_problem, rows_of
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import brute_optimum, random_problem, rows_of
+from tests.helpers.search.exact_checks import many_points, plain_loss
+from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact.active_set import FEASIBLE
 from tunesmith.search.exact.beam import beam_search

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.search.exact_brute import choices, is_attainable, random_problem
-from tests.search.exact_checks import plain_loss
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import choices, is_attainable, random_problem
+from tests.helpers.search.exact_checks import plain_loss
+from tests.helpers.tiers import examples
 from tunesmith.search.exact import dive as dives
 from tunesmith.search.exact.dive import (
     BEST,

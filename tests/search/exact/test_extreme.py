@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
-from tests.builders import tuning_set
-from tests.search.exact_brute import (
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import (
     euclidean_margin,
     is_attainable,
     random_problem,
     rows_of,
 )
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.search.exact import extreme
 from tunesmith.search.exact.extreme import BAND

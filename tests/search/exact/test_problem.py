@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import Loss, candidate_set, tuning_set
-from tests.search.exact_brute import random_tuning
+from tests.helpers.builders import Loss, candidate_set, tuning_set
+from tests.helpers.search.brute_force import random_tuning
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet
 

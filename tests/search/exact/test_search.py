@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.search.exact_brute import UnclearError, brute_optimum, random_tuning
-from tests.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import UnclearError, brute_optimum, random_tuning
+from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
+from tests.helpers.tiers import examples
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact import blocks, cones

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, tuning_set
-from tests.search.scans import KINDS, Task, make_penalty, plain_penalty
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.search.penalties import KINDS, Task, make_penalty, plain_penalty
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.search.scans import KINDS, make_penalty, plain_penalty
-from tests.tiers import examples
+from tests.helpers.search.penalties import KINDS, make_penalty, plain_penalty
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.parallel.local import threads
 from tunesmith.search.line.penalised import BEYOND, intervals_of, zeros_at

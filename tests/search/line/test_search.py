@@ -1,49 +1,18 @@
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, candidate_set, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
+from tests.helpers.search.line import brute_force, random_task
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.hypotheses import ListHypotheses, best
+from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.search.line.search import search, surface
 from tunesmith.tasks.lists import TuningSet
-
-
-def random_task(seed, metric=None):
-    rng = np.random.default_rng(seed)
-    groups = [rng.integers(-3, 4, (rng.integers(1, 6), 2)).tolist() for _ in range(3)]
-    values = [rng.integers(0, 5, len(g)).tolist() for g in groups]
-    return tuning_set(groups, values, metric=metric or Mean()), rng
-
-
-def brute_force(tuning, weights, direction):
-    """Return the best gain in the middle of any two neighbouring crossings of any two lines."""
-    features = tuning.candidates.features
-    scores, slopes = features.dot(weights), features.dot(direction)
-    start = tuning.candidates.start
-    crossings = {
-        (scores[i] - scores[j]) / (slopes[j] - slopes[i])
-        for g in range(len(start) - 1)
-        for i in range(start[g], start[g + 1])
-        for j in range(start[g], start[g + 1])
-        if slopes[i] != slopes[j]
-    }
-    edges = sorted(crossings)
-    steps = [0.0]
-    if edges:
-        steps += [edges[0] - 1, edges[-1] + 1]
-        steps += [(a + b) / 2 for a, b in itertools.pairwise(edges) if b - a > 1e-9]
-    return max(
-        float(tuning.metric.gain(tuning.total(best(tuning.candidates, weights + s * direction))))
-        for s in steps
-    )
 
 
 @settings(max_examples=examples(300))

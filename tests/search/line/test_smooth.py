@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, tuning_set
-from tests.search.line.test_search import random_task
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.search.line import random_task
+from tests.helpers.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Mean, candidate_set, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Mean, candidate_set, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.search.restrictions import broken, one_factor, random_restrictions
-from tests.tiers import examples
+from tests.helpers.search.restrictions import broken, one_factor, random_restrictions
+from tests.helpers.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.space.constraints import Constraints

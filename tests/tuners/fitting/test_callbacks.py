@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.builders import candidate_set
-from tests.loop.toy import Toy, sentences
+from tests.helpers.builders import candidate_set
+from tests.helpers.loop.toy import Toy, sentences
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop

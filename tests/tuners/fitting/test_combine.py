@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, tuning_set
-from tests.search.restrictions import broken, one_factor
-from tests.tiers import examples
-from tests.tuners.mert.test_constrained import one_thread, random_problem  # noqa: F401
+from tests.helpers.builders import Loss, tuning_set
+from tests.helpers.search.restrictions import (
+    broken,
+    one_factor,
+    restricted_problem,
+)
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.bleu import BLEU
@@ -101,7 +104,7 @@ def test_averages_of_runs(real, start, combine, by_hand):
     st.sampled_from(["none", "l1", "l2", "f0"]),
 )
 def test_combined_and_scaled_results_hold_to_the_last_bit_too(seed, combine, normalise):
-    tuning, begin, held, _ = random_problem(seed)
+    tuning, begin, held, _ = restricted_problem(seed)
     tuner = MERT(restarts=1, walks=0, **held.options())
     with warnings.catch_warnings():
         # A weight of 0 cannot be made 1, and scaling may break ties another way.

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.metrics.base import METRICS
 from tunesmith.tuners.fitting.guards import (
     LONG,

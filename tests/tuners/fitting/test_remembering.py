@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.search.line.test_search import random_task
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.line import random_task
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import objective_of

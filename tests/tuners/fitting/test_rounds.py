@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tests.builders import candidate_set, tuning_set
+from tests.helpers.builders import candidate_set, tuning_set
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.registry import option
 from tunesmith.tasks.lists import TuningSet

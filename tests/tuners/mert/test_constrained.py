@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, tuning_set
-from tests.search.line.test_search import random_task
-from tests.search.restrictions import broken, random_restrictions
-from tests.search.test_limits import best_within, drawn_task
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.line import best_within, drawn_task, random_task
+from tests.helpers.search.restrictions import broken, restricted_problem
+from tests.helpers.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read
@@ -27,33 +26,12 @@ def real(bundled):
     return TuningSet(read(bundled / "tune.nbest.gz", bundled / "tune.ref"))
 
 
-def random_problem(seed):
-    """Return a small set, starting weights and restrictions on them."""
-    rng = np.random.default_rng(seed)
-    width = int(rng.integers(1, 6))
-    groups = [rng.normal(size=(rng.integers(1, 6), width)).round(1) for _ in range(4)]
-    values = [rng.integers(0, 5, len(g)).tolist() for g in groups]
-    sparse = [width - 1] if width > 1 and rng.random() < 0.3 else []
-    metric = Loss() if rng.random() < 0.3 else Mean()
-    tuning = tuning_set([g.tolist() for g in groups], values, sparse, metric)
-    names = tuning.candidates.features.names
-    begin = {name: float(rng.choice([0.0, 1.0, rng.normal()])) for name in names}
-    return tuning, begin, random_restrictions(rng, begin), rng
-
-
-@pytest.fixture
-def one_thread():
-    """Small problems are not worth starting threads for."""
-    with threads(1):
-        yield
-
-
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("directions", ["coordinate", "powell", "random"])
 def test_restrictions_hold_to_the_last_bit_in_500_problems(directions):
     changed = 0
     for seed in range(examples(500)):
-        tuning, begin, held, rng = random_problem(seed)
+        tuning, begin, held, rng = restricted_problem(seed)
         smoothing = str(rng.choice(["none", "none", "mean", "min"]))
         tuner = MERT(
             restarts=4, walks=0, directions=directions, smoothing=smoothing, **held.options()

@@ -10,9 +10,9 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, candidate_set, tuning_set
-from tests.search.line.test_search import random_task
-from tests.tiers import examples
+from tests.helpers.builders import Loss, candidate_set, tuning_set
+from tests.helpers.search.line import random_task
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.inference.lists.rerank import rerank

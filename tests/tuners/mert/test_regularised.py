@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import Loss, Mean, best_by_hand, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, best_by_hand, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.bleu import BLEU

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
-from tests.tuners.online.test_base import WIDTH, random_texts
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.online import WIDTH, random_texts
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set
-from tests.tiers import examples
-from tests.tuners.fragile import Fragile
-from tests.tuners.online.test_base import WIDTH, random_texts
-from tests.tuners.online.test_mixing import EPOCHS, SEEDS, begun, learnt
-from tests.tuners.plain_learners import PlainClass
+from tests.helpers.builders import candidate_set
+from tests.helpers.parallel.fragile import Fragile
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.online import (
+    EPOCHS,
+    SEEDS,
+    WIDTH,
+    learn_epochs,
+    many,
+    random_learning,
+    random_texts,
+)
+from tests.helpers.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
@@ -45,7 +52,7 @@ def test_algorithm_4_written_out(seed, tuner, learners, inbox, average):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of("document"), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = begun(tuner, seed)
+    found = random_learning(tuner, seed)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-5, abs=1e-5)
@@ -58,8 +65,8 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
     tuner = replace(tuner, average=average, clock=clock)
     serial = replace(tuner, parallel="mixing", clock="lockstep")
     for seed in range(5):
-        wanted = learnt(begun(serial, seed))
-        assert learnt(begun(tuner, seed)) == wanted
+        wanted = learn_epochs(random_learning(serial, seed))
+        assert learn_epochs(random_learning(tuner, seed)) == wanted
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Learning,
@@ -68,7 +75,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
                     own._course, own.students, order, epoch
                 ),
             )
-            assert learnt(begun(tuner, seed)) == wanted
+            assert learn_epochs(random_learning(tuner, seed)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -76,16 +83,16 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learnt(begun(tuner, seed))
+        wanted = learn_epochs(random_learning(tuner, seed))
     with working_on(Fragile(seed, losses)):
-        assert learnt(begun(tuner, seed)) == wanted
+        assert learn_epochs(random_learning(tuner, seed)) == wanted
 
 
 def test_threads_change_no_bit():
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learnt(begun(replace(MARGINS[1], learners=4), 7)))
+            found.append(learn_epochs(random_learning(replace(MARGINS[1], learners=4), 7)))
     assert found[0] == found[1]
 
 
@@ -104,7 +111,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)
     engine = Fragile(seed, losses)
     with working_on(engine):
-        learning = begun(tuner, seed)
+        learning = random_learning(tuner, seed)
         groups = learning._course.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
@@ -118,17 +125,6 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
             assert entry["bytes_received"] == received
             assert entry["sets_sent"] <= groups
         assert sum(one.learned.sentences for one in learning.students) == EPOCHS * groups
-
-
-def many(groups=40):
-    """Return a set on which every sentence has something to teach."""
-    rng = np.random.default_rng(2)
-    texts, references = [], []
-    for _ in range(groups):
-        words = rng.choice(["a", "b", "c", "d", "e"], 8)
-        references.append([" ".join(words)])
-        texts += [" ".join(rng.permutation(words)) for _ in range(4)]
-    return TuningSet(candidate_set(rng.normal(size=(groups, 4, 3)), (), texts, references), "bleu")
 
 
 def test_a_slow_learner_neither_stalls_nor_floods():
@@ -174,8 +170,8 @@ def test_in_step_the_sets_of_the_last_step_are_read():
 @pytest.mark.parametrize("inbox", [1, 64])
 def test_a_run_goes_on_where_it_was(tuner, inbox):
     own = replace(tuner, learners=3, inbox=inbox)
-    whole, first, second = (begun(own, 11) for _ in range(3))
-    wanted = learnt(whole)
+    whole, first, second = (random_learning(own, 11) for _ in range(3))
+    wanted = learn_epochs(whole)
     first.epoch(0)
     memory = json.loads(json.dumps(first.memory()))
     assert any(memory["exchange"]["queues"])  # what was sent last has not been read

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import candidate_set, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set, tuning_set
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.online import WIDTH, easy, random_texts
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.tasks.lists import TuningSet
@@ -20,26 +21,6 @@ from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
 
 ALL = [Perceptron, SGD, MIRA, AROW]
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "two", "dogs"]
-WIDTH = 5
-
-
-def random_texts(seed):
-    """Return sentences with candidates of all qualities for BLEU; two features are sparse."""
-    rng = np.random.default_rng(seed)
-    vectors, texts, references = [], [], []
-    for _ in range(int(rng.integers(2, 7))):
-        reference = rng.choice(WORDS, int(rng.integers(5, 10)))
-        references.append([" ".join(reference)])
-        rows = rng.normal(size=(int(rng.integers(1, 7)), WIDTH))
-        rows[:, 3:] *= rng.random((len(rows), 2)) < 0.5
-        vectors.append(rows.tolist())
-        for _ in rows:
-            kept = [w if rng.random() < 0.7 else str(rng.choice(WORDS)) for w in reference]
-            texts.append(" ".join(kept[: int(rng.integers(3, 10))]))
-        if rng.random() < 0.5:
-            texts[-1] = references[-1][0]
-    return TuningSet(candidate_set(vectors, (3, 4), texts, references), "bleu")
 
 
 class Plain:
@@ -150,14 +131,6 @@ def test_the_size_of_a_dense_feature_changes_nothing(kind):
     again = kind().tune(other, start / factor, np.random.default_rng(2)).weights
     assert not np.allclose(found, start)
     assert again * factor == pytest.approx(found, rel=1e-12)
-
-
-def easy():
-    """Return a set on which more of the first feature is better; values are 0 to 1."""
-    rng = np.random.default_rng(3)
-    groups = [rng.normal(size=(5, 3)) for _ in range(20)]
-    values = [1.0 / (1.0 + np.exp(-group[:, 0])) for group in groups]
-    return tuning_set(groups, values)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.search.working_set.test_solver import Brute, primal, unmet_condition
-from tests.tiers import examples
-from tests.tuners.online.test_base import WIDTH, random_texts
+from tests.helpers.search.working_set import Brute, primal, unmet_condition
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.online import WIDTH, random_texts
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
-from tests.tuners.fragile import Fragile
-from tests.tuners.online.test_base import WIDTH, random_texts
-from tests.tuners.plain_learners import PlainClass
+from tests.helpers.parallel.fragile import Fragile
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.online import (
+    EPOCHS,
+    SEEDS,
+    WIDTH,
+    learn_epochs,
+    random_learning,
+    random_texts,
+)
+from tests.helpers.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
@@ -26,7 +33,6 @@ from tunesmith.tuners.online.mixing import mixing_epoch
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
 
-EPOCHS = 3
 ALL = [
     Perceptron(epochs=EPOCHS),
     SGD(epochs=EPOCHS),
@@ -34,23 +40,6 @@ ALL = [
     AROW(epochs=EPOCHS, confidence=0.5, epsilon=1e-9),
     MinRisk(method="online", epochs=EPOCHS),
 ]
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def begun(tuner, seed, objective="document"):
-    """Return a run over a random set, which has not begun to learn."""
-    start = np.random.default_rng(seed).normal(size=WIDTH)
-    about = random_texts(seed), objective_of(objective), start
-    return tuner.learning(*about, np.random.default_rng(seed + 1))
-
-
-def learnt(learning):
-    """Return the bits of what each epoch comes to, and how often weights changed."""
-    found = []
-    for epoch in range(EPOCHS):
-        done = learning.epoch(epoch)
-        found.append((done.weights.tobytes(), done.entry.get("changes"), learning.total.tolist()))
-    return found
 
 
 @settings(max_examples=examples(30))
@@ -66,7 +55,7 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of(objective), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = begun(tuner, seed, objective)
+    found = random_learning(tuner, seed, objective)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-7, abs=1e-7)
@@ -78,14 +67,14 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
 def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, monkeypatch):
     tuner = replace(tuner, average=average)
     for seed in range(5):
-        wanted = learnt(begun(tuner, seed, objective))
+        wanted = learn_epochs(random_learning(tuner, seed, objective))
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Learning,
                 "_learn",
                 lambda own, order, epoch: mixing_epoch(own._course, own.students, order, epoch),
             )
-            assert learnt(begun(tuner, seed, objective)) == wanted
+            assert learn_epochs(random_learning(tuner, seed, objective)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -93,10 +82,10 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
 def test_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learnt(begun(tuner, seed))
+        wanted = learn_epochs(random_learning(tuner, seed))
     engine = Fragile(seed, losses)
     with working_on(engine):
-        assert learnt(begun(tuner, seed)) == wanted
+        assert learn_epochs(random_learning(tuner, seed)) == wanted
     assert engine.closed == EPOCHS
 
 
@@ -106,14 +95,14 @@ def test_threads_change_no_bit(tuner):
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learnt(begun(tuner, 7)))
+            found.append(learn_epochs(random_learning(tuner, 7)))
     assert found[0] == found[1]
 
 
 def test_learners_that_were_lost_are_counted():
     engine = Fragile(3, losses=30)
     with working_on(engine):
-        learning = begun(MIRA(learners=3), 3)
+        learning = random_learning(MIRA(learners=3), 3)
         entries = [learning.epoch(epoch).entry for epoch in range(EPOCHS)]
     assert sum(entry["learners_replaced"] for entry in entries) == engine.lost > 0
 
@@ -123,11 +112,11 @@ def test_learners_that_were_lost_are_counted():
 def test_a_run_goes_on_where_it_was(tuner, objective):
     for learners in (2, 3):
         own = replace(tuner, learners=learners)
-        first, wanted = (begun(own, 11, objective) for _ in range(2))
-        whole = learnt(wanted)
+        first, wanted = (random_learning(own, 11, objective) for _ in range(2))
+        whole = learn_epochs(wanted)
         done = first.epoch(0)
         memory = json.loads(json.dumps(first.memory()))
-        second = begun(own, 11, objective)
+        second = random_learning(own, 11, objective)
         second.recall(memory)
         assert done.weights.tobytes() == whole[0][0]
         with working_on(Fragile(5, losses=10)):

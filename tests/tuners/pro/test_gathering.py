@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import Loss, Mean, tuning_set
-from tests.tiers import examples
+from tests.helpers.builders import Loss, Mean, tuning_set
+from tests.helpers.tiers import examples
 from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Worth, objective_of
 from tunesmith.metrics.lengths import lengths_of

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.builders import tuning_set
-from tests.search.line.test_search import random_task
-from tests.tiers import examples
-from tests.tuners.monsters import START, monster_set
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.line import random_task
+from tests.helpers.tiers import examples
+from tests.helpers.tuners.monsters import START, monster_set
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import PRESETS, DocumentWorth, objective_of

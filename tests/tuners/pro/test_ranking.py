@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 from scipy.sparse import csc_array, csr_array
 
-from tests.builders import candidate_set
-from tests.tiers import examples
+from tests.helpers.builders import candidate_set
+from tests.helpers.tiers import examples
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError, UsageError
 from tunesmith.parallel.local import threads

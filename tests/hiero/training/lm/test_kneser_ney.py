@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.tiers import examples
+from tests.helpers.tiers import examples
 from tunesmith.data import memory as large_arrays
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.hiero.training.lm import ngram_text

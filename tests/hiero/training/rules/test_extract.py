@@ -10,6 +10,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.helpers.hiero.aligned_text import (
+    Pair,
+    Rule,
+    arrays_of,
+    counted,
+    extractions,
+    pairs,
+    phrases_of,
+)
 from tunesmith.errors import UsageError
 from tunesmith.hiero.training.rules.extract import (
     BITS,
@@ -20,8 +29,6 @@ from tunesmith.hiero.training.rules.extract import (
     extract,
     initial_phrases,
 )
-
-from .aligned_text import Pair, Rule, arrays_of, counted, extractions, pairs, phrases_of
 
 
 def rule_of_row(row: list[int], shape: Shape) -> Rule:

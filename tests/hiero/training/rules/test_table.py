@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from tests.helpers.hiero.aligned_text import Pair, Rule, counted, extractions, pairs, text_of
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.grammar.grammar import Grammar, Nonterminal
 from tunesmith.hiero.training.rules import table as rule_table
@@ -20,8 +21,6 @@ from tunesmith.hiero.training.rules.extract import Extraction
 from tunesmith.hiero.training.rules.source_filter import sentence_arrays
 from tunesmith.hiero.training.rules.table import RuleTable
 from tunesmith.parallel.local import threads
-
-from .aligned_text import Pair, Rule, counted, extractions, pairs, text_of
 
 Sides = tuple[tuple[object, ...], tuple[object, ...]]
 WORDS = 8

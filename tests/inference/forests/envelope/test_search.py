@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set, vector
-from tests.inference.lists.test_envelope import envelope_by_hand
-from tests.inference.lists.test_envelope import run as list_envelope
-from tests.inference.minkowski import minkowski
-from tests.tiers import examples
+from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.inference.envelopes import envelope_by_hand, list_envelope
+from tests.helpers.tiers import examples
+from tests.inference.forests.envelope.minkowski import minkowski
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.derivations import best_derivations, features_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set, vector
-from tests.tiers import examples
+from tests.helpers.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set, vector
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import Derivations, best_derivations, texts_of

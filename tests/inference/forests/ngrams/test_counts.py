@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set
-from tests.tiers import examples
+from tests.helpers.forests import Tree, derivations, drawn_forest, forest_arrays, forest_set
+from tests.helpers.inference.derivations import WORDS, references, unclipped
+from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
@@ -26,18 +27,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.local import threads
 
 FEW = examples(80, interpreted=10)
-WORDS = 3
 forests = drawn_forest(words=WORDS, most_nodes=4)
-references = st.lists(st.lists(st.integers(0, WORDS - 1), max_size=6), min_size=1, max_size=2)
-
-
-def unclipped(words: tuple, held: list[tuple], order: int) -> list[float]:
-    """Count all that is in a reference, each time that it comes, by plain loops."""
-    known = {r[i : i + n] for r in held for n in range(1, order + 1) for i in range(len(r) - n + 1)}
-    grams = [[words[i : i + n] for i in range(len(words) - n + 1)] for n in range(1, order + 1)]
-    length = sum(map(len, held)) / len(held)
-    matches = [sum(gram in known for gram in own) for own in grams]
-    return [len(words), length, *matches, *map(len, grams)]
 
 
 def summed(arrays: ForestArrays, tree: Tree, forest: int = 0) -> np.ndarray:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import forest_arrays, forest_set
-from tests.tiers import examples
+from tests.helpers.forests import forest_arrays, forest_set
+from tests.helpers.tiers import examples
 from tunesmith.data.candidates import pack_texts
 from tunesmith.data.forests import ForestSet
 from tunesmith.errors import TunesmithError

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import derivations, drawn_forest, forest_arrays, whole_block
-from tests.tiers import examples
+from tests.helpers.forests import derivations, drawn_forest, forest_arrays, whole_block
+from tests.helpers.tiers import examples
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, ForestArrays, joined

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.forests import drawn_forest, forest_arrays, forest_set
-from tests.io.forest_sets import drawn_set, whole
-from tests.tiers import examples
+from tests.helpers.forests import drawn_forest, forest_set
+from tests.helpers.io.forest_sets import drawn_set, some, whole
+from tests.helpers.tiers import examples
 from tunesmith.data import memory
-from tunesmith.data.forests import ForestArrays, ForestSet, cut, joined
+from tunesmith.data.forests import ForestSet, cut, joined
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
@@ -40,17 +40,6 @@ def stored(path: Path) -> StoredForests:
 def small_batches(monkeypatch) -> None:
     """A record batch for each forest."""
     monkeypatch.setattr(forest_writer, "BATCH", 1)
-
-
-def some(count: int = 7, references: bool = True) -> ForestSet:
-    """Forests of different sizes, all features and words of which are in use."""
-    parts: list[ForestArrays] = []
-    for s in range(count):
-        edges = [(0, [], [s % 3], {0: s + 0.5}), (0, [], [1, 2], {1: -1.0, 2: 0.25})]
-        edges += [(n, [n - 1, 0], [-2, n % 3, -1], {n % 3: 1.0}) for n in range(1, 2 + s)]
-        parts.append(forest_arrays(edges, 1 + s))
-    texts = [[[s % 3], [0, 1]] for s in range(count)] if references else None
-    return forest_set(parts, 3, 3, texts)
 
 
 @settings(max_examples=examples(50))

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tests.helpers.report.records import lists_of, record_of
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.report.page.figures.figures import pictures_of, safe, write_figures
 from tunesmith.report.page.figures.words import shown
@@ -25,8 +26,6 @@ from tunesmith.report.page.view import (
     WeightRow,
     WeightTable,
 )
-
-from .small_records import lists_of, record_of
 
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 HOSTILE = [

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tunesmith as ts
-from tests.loop.forest_toy import ForestToy
-from tests.loop.test_loop import DEV, QUICK, TEST, TUNE
-from tests.loop.toy import Toy
-from tests.tiers import examples
+from tests.helpers.loop.forest_toy import ForestToy
+from tests.helpers.loop.runs import DEV, QUICK, TEST, TUNE
+from tests.helpers.loop.toy import Toy
+from tests.helpers.tiers import examples
 from tunesmith.cli import main
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError

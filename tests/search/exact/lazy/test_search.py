@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.builders import tuning_set
-from tests.search.exact_brute import brute_optimum, random_problem
-from tests.tiers import examples
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import brute_optimum, random_problem
+from tests.helpers.search.exact_checks import many_points, plain_loss
+from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact.certificate import Limits
-from tunesmith.search.exact.extreme import BAND
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.lazy.order import conflict_order, conflict_shares
 from tunesmith.search.exact.lazy.search import lazy_search
@@ -25,18 +25,6 @@ SEEDS = st.integers(0, 2**32 - 1)
 TOLERANCES = st.sampled_from([1e-6, 1e-2, 0.1])
 BATCHES = st.sampled_from([None, 1, 3])
 FEW = examples(250, interpreted=10)
-
-
-def plain_loss(problem, vector, tolerance):
-    """Return what a vector loses, None if it does not win clearly everywhere."""
-    lost = 0
-    for group in range(problem.size):
-        scores = vector @ problem.block(group)
-        ahead = np.sort(scores)
-        if len(scores) > 1 and ahead[-1] - ahead[-2] < tolerance * (1 - BAND):
-            return None
-        lost += int(problem.loss[problem.start[group] + scores.argmax()])
-    return lost
 
 
 def known(problem, rng, tolerance, towards=None, cosine=-1.0):
@@ -140,12 +128,6 @@ def test_ranges_of_three_groups():
     found = lazy_search(problem)
     assert {length: total for length, (_, total) in found.counts.items()} == {3: 8, 2: 4, 1: 6}
     assert found.loss == 0
-
-
-def many_points(seed=1, groups=8, size=40, width=8):
-    rng = np.random.default_rng(seed)
-    blocks = [rng.standard_normal((size, width)).tolist() for _ in range(groups)]
-    return Problem.of(tuning_set(blocks, [rng.random(size).tolist() for _ in range(groups)]))
 
 
 @pytest.mark.long

@@ -1,0 +1,1 @@
+"""Helpers for the tests of decoders: ``programs/`` and ``standins/`` are run, not imported."""
