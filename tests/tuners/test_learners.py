@@ -13,7 +13,7 @@ from tests.loop.forest_toy import ForestToy
 from tests.loop.test_live import DEV, START, TUNE, fixed, live
 from tests.tuners.fragile import Fragile
 from tests.tuners.online.test_asynchronous import many
-from tests.tuners.online.test_base import easy
+from tests.tuners.online.test_hope_fear import easy
 from tests.tuners.online.test_mixing import begun, learnt
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.loop.loop import Loop
@@ -22,9 +22,8 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.progress import show_with
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.online import crew
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learned import copied
+from tunesmith.tuners.online.learner import Learner, copy_worth
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
@@ -70,7 +69,7 @@ def test_progress_is_that_of_all_learners(tuner):
     """Learners that take turns here do not each show how far they are."""
     found = []
     tuning = live(ForestToy(), TUNE)
-    learning = tuner.begun_learning(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
+    learning = tuner.start_training(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
     show_with(lambda step, done, total, remark: found.append((step, done, total)))
     try:
         learning.epoch(0)
@@ -134,12 +133,12 @@ def test_the_error_of_a_learner_ends_all():
 @pytest.mark.parametrize("times", [0, 2])
 def test_a_sentence_that_was_not_learnt_from_once_is_noticed(times, monkeypatch):
     """Whatever an engine does: an answer that comes twice or lacks steps is an error."""
-    honest = crew.Pupil.learn
+    honest = Learner.learn
 
     def learn(self, groups, epoch, received=()):
         return honest(self, groups, epoch, received) * times
 
-    monkeypatch.setattr(crew.Pupil, "learn", learn)
+    monkeypatch.setattr(Learner, "learn", learn)
     with pytest.raises(AssertionError, match="has not learnt from what it was given"):
         SGD(learners=2).fit(many(5))
 
@@ -159,14 +158,14 @@ def test_a_run_of_other_learners_is_not_taken_up():
 def test_copies_of_a_worth_are_apart(objective):
     tuning = many(6)
     worth, same = (objective_of(objective).begin(tuning, "examples") for _ in range(2))
-    own = copied(worth)
+    own = copy_worth(worth)
     for row in (3, 8, 11):
         own.add(tuning.stats[row])
     total = tuning.stats[:9].sum(axis=0)
     total[0] //= 2  # an output that was too short
     own.end_round(total)
     assert worth.values(0, 4).tolist() == same.values(0, 4).tolist()
-    again = copied(worth, json.loads(json.dumps(own.memory())))
+    again = copy_worth(worth, json.loads(json.dumps(own.memory())))
     assert again.values(4, 8).tolist() == own.values(4, 8).tolist()
     assert own.stats is worth.stats
     assert own.metric is worth.metric
@@ -196,9 +195,9 @@ class ForgetfulWorth(Worth):
 
 def test_a_worth_must_say_what_it_remembers():
     about = many(5), Forgetful(), np.zeros(3), np.random.default_rng(1)
-    SGD().learning(*about).epoch(0)
+    SGD().training(*about).epoch(0)
     with pytest.raises(TunesmithError, match=r"ForgetfulWorth does not say.*--learners 1"):
-        SGD(learners=2).learning(*about)
+        SGD(learners=2).training(*about)
     assert "forgetful" not in OBJECTIVES.names()
 
 
@@ -245,6 +244,6 @@ def test_a_signature_tells_how_many_learn_and_how():
 def test_what_is_sent_to_workers_is_what_is_needed():
     """The examples of lists, which are made of the set, are made where they are needed."""
     learning = begun(MIRA(learners=2), 5)
-    before = len(pickle.dumps(learning._course))
+    before = len(pickle.dumps(learning.setup))
     learnt(learning)
-    assert len(pickle.dumps(learning._course)) == before
+    assert len(pickle.dumps(learning.setup)) == before

@@ -28,7 +28,7 @@ from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.combine import check_normalise, normalised
 from tunesmith.tuners.fitting.secondary import HeldOut
 from tunesmith.tuners.fitting.stages import Task
-from tunesmith.tuners.online.learning import Learner, Learning
+from tunesmith.tuners.online.training import OnlineTuner, Training
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class LiveRun(ForestRun):
     """
 
     tune_on = "live"
-    tuner: Learner
+    tuner: OnlineTuner
 
     def grows(self, which: str) -> bool:
         """Tell that nothing is kept from round to round."""
@@ -129,8 +129,8 @@ class LiveRun(ForestRun):
         check_normalise(options["normalise"], task.space)
         return task
 
-    def _begun(self) -> Learning:
-        """Return a learner that has learnt nothing yet."""
+    def _start_training(self) -> Training:
+        """Return a run that has learnt nothing yet."""
         task = self._task
         tuning = task.tuning
         assert isinstance(tuning, LiveTuning)
@@ -138,7 +138,7 @@ class LiveRun(ForestRun):
             # Under weights that are all 0 anything is usual.
             own = Weights(task.names, self.tuner.own_start(tuning))
             tuning = tuning.with_start(own)
-        begun = self.tuner.begun_learning(tuning, task.first, generator_of(self.seed))
+        training = self.tuner.start_training(tuning, task.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
         if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
             tell(
@@ -150,7 +150,7 @@ class LiveRun(ForestRun):
         for held in (tuning, task.tuning, task.whole):
             assert isinstance(held, LiveTuning)
             held.forget()
-        return begun
+        return training
 
     def _learnt(
         self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
@@ -158,9 +158,9 @@ class LiveRun(ForestRun):
         """Go over all sentences once."""
         begun = working_seconds()
         number = len(rounds) - 1
-        learning = self._learner(rounds)
+        training = self._training_after(rounds)
         try:
-            done = learning.epoch(number)
+            done = training.epoch(number)
         except DecoderError as error:
             raise DecoderError(f"epoch {number + 1}: {error}") from error
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
@@ -169,8 +169,8 @@ class LiveRun(ForestRun):
         found = normalised(done.weights, self.fit_options["normalise"], task.space)
         weights = task.begin.updated(task.zeros).updated(Weights(task.names, found))
         score = {}
-        if learning.worth.metric is self.metric:
-            score = {"score": float(self.metric.score(learning.total))}
+        if training.setup.worth.metric is self.metric:
+            score = {"score": float(self.metric.score(training.total))}
         return {
             "weights": dict(weights),
             "score": None,
@@ -179,21 +179,21 @@ class LiveRun(ForestRun):
             "certificate": None,
             "line_searches": 0,
             "loop_seconds": working_seconds() - begun,
-            "memory": learning.memory(),
+            "memory": training.memory(),
         }
 
-    def _learner(self, rounds: Sequence[LoopRound]) -> Learning:
-        """Return the learner after the epochs before: the one that is there, or as it was then."""
+    def _training_after(self, rounds: Sequence[LoopRound]) -> Training:
+        """Return the run after the epochs before: the current one, or as it was then."""
         before = [one.tuned for one in rounds if one.tuned is not None]
         with whole(f"round-{len(before) - 1:02d}/tuned.json"):
             memory = before[-1].pop("memory") if before else None
-        if not hasattr(self, "_learning"):
-            learning = self._begun()
+        if not hasattr(self, "_training"):
+            training = self._start_training()
             if memory is not None:
                 with whole(f"round-{len(before) - 1:02d}/tuned.json"):
-                    learning.recall(memory)
-            self._learning = learning
-        return self._learning
+                    training.recall(memory)
+            self._training = training
+        return self._training
 
     def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:
         """Return the best score that a choice of derivations of the chosen round's forests has."""

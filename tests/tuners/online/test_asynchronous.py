@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.builders import candidate_set
 from tests.tiers import examples
 from tests.tuners.fragile import Fragile
-from tests.tuners.online.test_base import WIDTH, random_texts
+from tests.tuners.online.test_hope_fear import WIDTH, random_texts
 from tests.tuners.online.test_mixing import EPOCHS, SEEDS, begun, learnt
 from tests.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of
@@ -22,8 +22,8 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learning import Learning
 from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.training import Training
 
 MARGINS = [
     MIRA(epochs=EPOCHS, parallel="async", epsilon=1e-9),
@@ -62,10 +62,10 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
         assert learnt(begun(tuner, seed)) == wanted
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
-                Learning,
+                Training,
                 "_learn",
                 lambda own, order, epoch: own._exchange.epoch(
-                    own._course, own.students, order, epoch
+                    own.setup, own.learners, order, epoch
                 ),
             )
             assert learnt(begun(tuner, seed)) == wanted
@@ -105,7 +105,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     engine = Fragile(seed, losses)
     with working_on(engine):
         learning = begun(tuner, seed)
-        groups = learning._course.tuning.groups
+        groups = learning.setup.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
             entry = learning.epoch(epoch).entry
@@ -117,7 +117,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
             received = sum(one.bytes for sets in distinct.values() for one in sets)
             assert entry["bytes_received"] == received
             assert entry["sets_sent"] <= groups
-        assert sum(one.learned.sentences for one in learning.students) == EPOCHS * groups
+        assert sum(one.model.sentences for one in learning.learners) == EPOCHS * groups
 
 
 def many(groups=40):
@@ -136,7 +136,7 @@ def test_a_slow_learner_neither_stalls_nor_floods():
     tuning, engine = many(), Fragile(1, slow={0})
     tuner = MIRA(learners=3, parallel="async", clock="free", inbox=5, rate=0.5)
     with working_on(engine):
-        learning = tuner.learning(
+        learning = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
         first = learning.epoch(0).entry
@@ -145,8 +145,12 @@ def test_a_slow_learner_neither_stalls_nor_floods():
     assert [len(received) for _, received in own] == [0, 5]
     waited = first["sets_sent"] - 1  # its own
     assert first["sets_dropped"] >= waited - 5 > 10
-    assert learning.students[0].learned.sentences == 2
-    sent = [steps[0].sent for actor, steps in engine.answers[: tuning.groups] if actor != 0]
+    assert learning.learners[0].model.sentences == 2
+    sent = [
+        steps[0].update.working_set
+        for actor, steps in engine.answers[: tuning.groups]
+        if actor != 0
+    ]
     newest = [one.values.tolist() for one in sent if one is not None][-5:]
     assert [one.values.tolist() for one in own[1][1]] == newest
 
@@ -155,7 +159,7 @@ def test_in_step_the_sets_of_the_last_step_are_read():
     tuning, engine = many(), Fragile(1)
     tuner = MIRA(learners=4, parallel="async", rate=0.5)
     with working_on(engine):
-        learning = tuner.learning(
+        learning = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
         entry = learning.epoch(0).entry
@@ -191,14 +195,14 @@ def test_sentences_without_a_reference_learn_from_others():
     vectors = [[[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]]
     lists = candidate_set(vectors, (), texts, [["e d c b a"], ["a b c d e"]])
     tuner = MIRA(reference="bold", learners=2, parallel="async", epochs=3, rate=0.5)
-    learning = tuner.learning(
+    learning = tuner.training(
         TuningSet(lists), objective_of("bleu+1"), np.array([0.5, 0.0]), np.random.default_rng(1)
     )
-    before = [one.learned.weights.copy() for one in learning.students]
+    before = [one.model.weights.copy() for one in learning.learners]
     sent = [learning.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
     assert max(sent) == 1  # the other sentence has no working set
-    for one, weights in zip(learning.students, before, strict=True):
-        assert one.learned.weights[1] > weights[1]
+    for one, weights in zip(learning.learners, before, strict=True):
+        assert one.model.weights[1] > weights[1]
 
 
 def test_that_results_cannot_be_reproduced_is_told_once():

@@ -1,73 +1,45 @@
-"""Tuners that learn from one sentence after the other.
+"""What perceptron, SGD, MIRA and AROW share: options, learning rates, reference derivations.
 
 Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
-Algorithm 1, section 3, and section 4 for the derivations that weights are moved towards.
+section 3, and section 4 for the derivations that weights are moved towards.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.asking import hypotheses_of
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Tunable
-from tunesmith.tuners.fitting.rounds import Round
 from tunesmith.tuners.fitting.stages import Outcome
-from tunesmith.tuners.online.learned import Change, Learned, Student
-from tunesmith.tuners.online.learning import Learner, Learning
-from tunesmith.tuners.online.lessons import Found, Lessons
+from tunesmith.tuners.online.learner import Learner, SentenceUpdate, UpdateRule
+from tunesmith.tuners.online.model import Model, Update
+from tunesmith.tuners.online.training import OnlineTuner, Training
 
 REFERENCES = ("bold", "max-bleu", "local", "hope")
 #: Learning rates beyond this are of features that are next to constant.
 GREATEST_RATE = 1e300
 
-#: Finds the change for an example, of its reference derivation and its 1-best.
-Update: TypeAlias = Callable[[Example, Derivation, Derivation, Learned], Change | None]
-
-
-@runtime_checkable
-class Exchanging(Protocol):
-    """An update whose learners send each other their working sets (Algorithm 4)."""
-
-    def __call__(
-        self,
-        example: Example,
-        target: Derivation,
-        best: Derivation,
-        learned: Learned,
-        received: Sequence[SharedSet] = (),
-        grows: bool = True,
-    ) -> Change | None:
-        """Find the change for an example and the sets of others.
-
-        Unless it ``grows`` nothing is learnt from the example itself.
-        """
-        ...
-
-    def shared(self) -> SharedSet:
-        """Return the working set of the last example, to be sent to others."""
-        ...
-
 
 @dataclass(frozen=True, kw_only=True)
-class Online(Learner):
-    """What a tuner inherits that learns from one sentence after the other: Algorithm 1.
+class HopeFear(OnlineTuner):
+    """A tuner that moves weights towards a reference derivation; it needs a :meth:`rule`.
 
-    It needs :meth:`begin`. Sentences come in random order, another one in each epoch; what is
-    returned is the average of the weights after each sentence.
+    Sentences come in random order, another one in each epoch (Algorithm 1); what is returned is
+    the average of the weights after each sentence.
 
     Features of very different sizes would learn at very different speeds: a feature that is c
     times as large moves its weight c times as far, which changes scores c² times as much
@@ -102,6 +74,7 @@ class Online(Learner):
 
     usual = ("document", "document")
     is_online: ClassVar[bool] = True
+    ignores_overflow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,7 +86,7 @@ class Online(Learner):
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES)
-        usual = {f.name: f.default for f in dataclasses.fields(Online)}
+        usual = {f.name: f.default for f in dataclasses.fields(HopeFear)}
         for name, owner in (("mu", "hope"), ("mu_decay", "hope"), ("local_best", "local")):
             if self.reference != owner and getattr(self, name) != usual[name]:
                 flag = name.replace("_", "-")
@@ -135,11 +108,12 @@ class Online(Learner):
         return self.epochs
 
     @abstractmethod
-    def begin(self, width: int) -> Update:
-        """Return what finds the change for each example of a run over so many features."""
+    def rule(self, width: int) -> UpdateRule:
+        """Return the update rule of one learner, given the number of features."""
 
-    def note(self, change: Change, learned: Learned) -> None:
-        """Take note of a change that has been made."""
+    def model(self, weights: Floats, rates: Floats) -> Model:
+        """Return the model of a learner."""
+        return Model(weights, rates)
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error if a pattern matches no feature."""
@@ -166,12 +140,12 @@ class Online(Learner):
         self._check_initial(start)
         return super().stages(tuning, start, rng)
 
-    def begun_learning(
+    def start_training(
         self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
-    ) -> Learning:
-        """Begin to learn."""
+    ) -> Training:
+        """Return a run."""
         self._check_initial(start)
-        return super().begun_learning(tuning, start, rng)
+        return super().start_training(tuning, start, rng)
 
     def _check_initial(self, start: Floats | None) -> None:
         if start is not None and self.initial:
@@ -186,22 +160,18 @@ class Online(Learner):
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 
-    def learning(
+    def training(
         self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Learning:
-        """Begin to learn."""
+    ) -> Training:
+        """Return a run that begins with ``start``, which is changed."""
         worth = self.begun(objective, tuning, "examples", start)
-        with np.errstate(all="ignore"):  # see OnlineLessons
-            learned = Learned(start, self.rates(tuning))
-        return Learning(self, OnlineLessons(self), tuning, worth, learned, rng)
+        with np.errstate(all="ignore"):  # as while learning
+            model = self.model(start, self.rates(tuning))
+        return Training(self, self.rule, tuning, worth, model, rng)
 
-    def rounds(
-        self, tuning: Tunable, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Iterator[Round]:
-        """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
-        learning = self.learning(tuning, objective, start, rng)
-        for epoch in range(self.epochs):
-            yield learning.epoch(epoch)
+    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+        """Return how many sentences have changed weights."""
+        return {"changes": sum(learner.changes for learner in learners)}
 
     def target(self, example: Example, weights: Floats, epoch: int) -> Derivation | None:
         """Return the reference derivation d_i (section 4), if there is one."""
@@ -214,67 +184,30 @@ class Online(Learner):
         return example.reference(weights)
 
 
-@dataclass(frozen=True)
-class OnlineLessons(Lessons):
-    """What an online tuner makes of a sentence."""
+class HopeFearRule(ABC):
+    """UpdateWeights where each sentence is learnt from alone."""
 
-    tuner: Online
-
-    errors = "ignore"  # what overflows is found at the end of the epoch, and told as one error
-
-    @property
-    def average(self) -> bool:  # type: ignore[override]
-        """Whether the average of the weights is returned."""
-        return self.tuner.average
-
-    def begin(self, width: int) -> OnlineLesson:
-        """Return what a learner asks."""
-        return OnlineLesson(self.tuner, width)
-
-    def note(self, change: Change, learned: Learned) -> None:
-        """Tell the tuner of a change."""
-        self.tuner.note(change, learned)
-
-    def entry(self, epoch: int, students: Sequence[Student]) -> dict[str, Any]:
-        """Return how many sentences have changed weights."""
-        return {"changes": sum(student.changes for student in students)}
-
-    def check(self, weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
-        """Raise an error if a weight is not finite."""
-        wrong = np.flatnonzero(~(np.isfinite(weights) & np.isfinite(last)))
-        if len(wrong):
-            raise TunesmithError(
-                f"the weight of {names[wrong[0]]} is not finite after epoch {epoch + 1}; give a "
-                "lower --rate, or make the feature smaller"
-            )
-
-
-class OnlineLesson:
-    """Moves weights towards the reference derivation of a sentence, for one learner."""
-
-    def __init__(self, tuner: Online, width: int) -> None:
+    def __init__(self, tuner: HopeFear) -> None:
         self._tuner = tuner
-        self._update = tuner.begin(width)
-        self._sends = tuner.parallel == "async" and tuner.learners > 1
 
     def __call__(
         self,
         example: Example,
         best: Derivation,
-        learned: Learned,
+        model: Model,
         epoch: int,
-        received: Sequence[SharedSet],
-    ) -> Found:
-        """Find the change."""
-        target = self._tuner.target(example, learned.weights, epoch)
-        if not self._sends:
-            change = None if target is None else self._update(example, target, best, learned)
-            return Found(change)
-        assert isinstance(self._update, Exchanging)  # what can_exchange promises
-        # Where there is no reference derivation, the problems of others are all there is.
-        change = self._update(example, target or best, best, learned, received, target is not None)
-        sent = self._update.shared()
-        return Found(change, sent=sent if len(sent.losses) else None)
+        received: Sequence[SharedSet] = (),
+    ) -> SentenceUpdate:
+        """Find the update, if there is a reference derivation."""
+        target = self._tuner.target(example, model.weights, epoch)
+        x = None if target is None else self.update(example, target, best, model)
+        return SentenceUpdate(x)
+
+    @abstractmethod
+    def update(
+        self, example: Example, target: Derivation, best: Derivation, model: Model
+    ) -> Update | None:
+        """Return x, of the reference derivation d_i and the 1-best."""
 
 
 def _texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
