@@ -14,7 +14,7 @@ from tests.loop.test_live import DEV, START, TUNE, fixed, live
 from tests.tuners.fragile import Fragile
 from tests.tuners.online.test_asynchronous import many
 from tests.tuners.online.test_hope_fear import easy
-from tests.tuners.online.test_mixing import begun, learnt
+from tests.tuners.online.test_mixing import make_training, run_epochs
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.candidate_scorer import OBJECTIVES, Objective, Worth, objective_of
@@ -69,10 +69,10 @@ def test_progress_is_that_of_all_learners(tuner):
     """Learners that take turns here do not each show how far they are."""
     found = []
     tuning = live(ForestToy(), TUNE)
-    learning = tuner.start_training(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
+    training = tuner.start_training(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
     show_with(lambda step, done, total, remark: found.append((step, done, total)))
     try:
-        learning.epoch(0)
+        training.epoch(0)
     finally:
         show_with(None)
     done = [count for step, count, total in found if step == "sentences" and total == tuning.groups]
@@ -149,9 +149,9 @@ def test_more_learners_than_sentences():
 
 
 def test_a_run_of_other_learners_is_not_taken_up():
-    memory = begun(SGD(learners=2), 1).memory()
+    memory = make_training(SGD(learners=2), 1).memory()
     with pytest.raises(TunesmithError, match="the run has 2 learners, and not 1; give --learners"):
-        begun(SGD(), 1).recall(memory)
+        make_training(SGD(), 1).recall(memory)
 
 
 @pytest.mark.parametrize("objective", ["document", "bleu+1", "scaled", "metric"])
@@ -243,7 +243,7 @@ def test_a_signature_tells_how_many_learn_and_how():
 
 def test_what_is_sent_to_workers_is_what_is_needed():
     """The examples of lists, which are made of the set, are made where they are needed."""
-    learning = begun(MIRA(learners=2), 5)
-    before = len(pickle.dumps(learning.setup))
-    learnt(learning)
-    assert len(pickle.dumps(learning.setup)) == before
+    training = make_training(MIRA(learners=2), 5)
+    before = len(pickle.dumps(training.setup))
+    run_epochs(training)
+    assert len(pickle.dumps(training.setup)) == before

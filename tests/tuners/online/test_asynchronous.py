@@ -15,7 +15,7 @@ from tests.builders import candidate_set
 from tests.tiers import examples
 from tests.tuners.fragile import Fragile
 from tests.tuners.online.test_hope_fear import WIDTH, random_texts
-from tests.tuners.online.test_mixing import EPOCHS, SEEDS, begun, learnt
+from tests.tuners.online.test_mixing import EPOCHS, SEEDS, make_training, run_epochs
 from tests.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.parallel.engine import working_on
@@ -45,7 +45,7 @@ def test_algorithm_4_written_out(seed, tuner, learners, inbox, average):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of("document"), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = begun(tuner, seed)
+    found = make_training(tuner, seed)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-5, abs=1e-5)
@@ -58,8 +58,8 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
     tuner = replace(tuner, average=average, clock=clock)
     serial = replace(tuner, parallel="mixing", clock="lockstep")
     for seed in range(5):
-        wanted = learnt(begun(serial, seed))
-        assert learnt(begun(tuner, seed)) == wanted
+        wanted = run_epochs(make_training(serial, seed))
+        assert run_epochs(make_training(tuner, seed)) == wanted
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Training,
@@ -68,7 +68,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
                     own.setup, own.learners, order, epoch
                 ),
             )
-            assert learnt(begun(tuner, seed)) == wanted
+            assert run_epochs(make_training(tuner, seed)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -76,16 +76,16 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learnt(begun(tuner, seed))
+        wanted = run_epochs(make_training(tuner, seed))
     with working_on(Fragile(seed, losses)):
-        assert learnt(begun(tuner, seed)) == wanted
+        assert run_epochs(make_training(tuner, seed)) == wanted
 
 
 def test_threads_change_no_bit():
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learnt(begun(replace(MARGINS[1], learners=4), 7)))
+            found.append(run_epochs(make_training(replace(MARGINS[1], learners=4), 7)))
     assert found[0] == found[1]
 
 
@@ -104,11 +104,11 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)
     engine = Fragile(seed, losses)
     with working_on(engine):
-        learning = begun(tuner, seed)
-        groups = learning.setup.tuning.groups
+        training = make_training(tuner, seed)
+        groups = training.setup.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
-            entry = learning.epoch(epoch).entry
+            entry = training.epoch(epoch).entry
             calls = engine.calls[before:]
             distinct = {groups[0]: received for _, (groups, _, received) in calls}
             assert sorted(distinct) == list(range(groups))
@@ -117,7 +117,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
             received = sum(one.bytes for sets in distinct.values() for one in sets)
             assert entry["bytes_received"] == received
             assert entry["sets_sent"] <= groups
-        assert sum(one.model.sentences for one in learning.learners) == EPOCHS * groups
+        assert sum(one.model.sentences for one in training.learners) == EPOCHS * groups
 
 
 def many(groups=40):
@@ -136,16 +136,16 @@ def test_a_slow_learner_neither_stalls_nor_floods():
     tuning, engine = many(), Fragile(1, slow={0})
     tuner = MIRA(learners=3, parallel="async", clock="free", inbox=5, rate=0.5)
     with working_on(engine):
-        learning = tuner.training(
+        training = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
-        first = learning.epoch(0).entry
-        learning.epoch(1)
+        first = training.epoch(0).entry
+        training.epoch(1)
     own = given_out(engine, 3)[0]
     assert [len(received) for _, received in own] == [0, 5]
     waited = first["sets_sent"] - 1  # its own
     assert first["sets_dropped"] >= waited - 5 > 10
-    assert learning.learners[0].model.sentences == 2
+    assert training.learners[0].model.sentences == 2
     sent = [
         steps[0].update.working_set
         for actor, steps in engine.answers[: tuning.groups]
@@ -159,10 +159,10 @@ def test_in_step_the_sets_of_the_last_step_are_read():
     tuning, engine = many(), Fragile(1)
     tuner = MIRA(learners=4, parallel="async", rate=0.5)
     with working_on(engine):
-        learning = tuner.training(
+        training = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
-        entry = learning.epoch(0).entry
+        entry = training.epoch(0).entry
     order = np.random.default_rng(1).permutation(40).reshape(10, 4)
     for k, calls in enumerate(given_out(engine, 4)):
         assert [group for group, _ in calls] == order[:, k].tolist()
@@ -170,7 +170,7 @@ def test_in_step_the_sets_of_the_last_step_are_read():
         assert all(len(received) <= 3 for _, received in calls)
     assert entry["sets_dropped"] == 0
     # All is sent once and read by three, but for the last sets, which wait for the next epoch.
-    waiting = sum(one.bytes for queue in learning._exchange._queues for one in queue)
+    waiting = sum(one.bytes for queue in training._exchange._queues for one in queue)
     assert entry["bytes_received"] + waiting == 3 * entry["bytes_sent"] > 0
 
 
@@ -178,8 +178,8 @@ def test_in_step_the_sets_of_the_last_step_are_read():
 @pytest.mark.parametrize("inbox", [1, 64])
 def test_a_run_goes_on_where_it_was(tuner, inbox):
     own = replace(tuner, learners=3, inbox=inbox)
-    whole, first, second = (begun(own, 11) for _ in range(3))
-    wanted = learnt(whole)
+    whole, first, second = (make_training(own, 11) for _ in range(3))
+    wanted = run_epochs(whole)
     first.epoch(0)
     memory = json.loads(json.dumps(first.memory()))
     assert any(memory["exchange"]["queues"])  # what was sent last has not been read
@@ -195,13 +195,13 @@ def test_sentences_without_a_reference_learn_from_others():
     vectors = [[[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]]
     lists = candidate_set(vectors, (), texts, [["e d c b a"], ["a b c d e"]])
     tuner = MIRA(reference="bold", learners=2, parallel="async", epochs=3, rate=0.5)
-    learning = tuner.training(
+    training = tuner.training(
         TuningSet(lists), objective_of("bleu+1"), np.array([0.5, 0.0]), np.random.default_rng(1)
     )
-    before = [one.model.weights.copy() for one in learning.learners]
-    sent = [learning.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
+    before = [one.model.weights.copy() for one in training.learners]
+    sent = [training.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
     assert max(sent) == 1  # the other sentence has no working set
-    for one, weights in zip(learning.learners, before, strict=True):
+    for one, weights in zip(training.learners, before, strict=True):
         assert one.model.weights[1] > weights[1]
 
 

@@ -37,19 +37,19 @@ ALL = [
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def begun(tuner, seed, objective="document"):
+def make_training(tuner, seed, objective="document"):
     """Return a run over a random set, which has not begun to learn."""
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of(objective), start
     return tuner.training(*about, np.random.default_rng(seed + 1))
 
 
-def learnt(learning):
+def run_epochs(training):
     """Return the bits of what each epoch comes to, and how often weights changed."""
     found = []
     for epoch in range(EPOCHS):
-        done = learning.epoch(epoch)
-        found.append((done.weights.tobytes(), done.entry.get("changes"), learning.total.tolist()))
+        done = training.epoch(epoch)
+        found.append((done.weights.tobytes(), done.entry.get("changes"), training.total.tolist()))
     return found
 
 
@@ -66,7 +66,7 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of(objective), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = begun(tuner, seed, objective)
+    found = make_training(tuner, seed, objective)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-7, abs=1e-7)
@@ -78,14 +78,14 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
 def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, monkeypatch):
     tuner = replace(tuner, average=average)
     for seed in range(5):
-        wanted = learnt(begun(tuner, seed, objective))
+        wanted = run_epochs(make_training(tuner, seed, objective))
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Training,
                 "_learn",
                 lambda own, order, epoch: mixing_epoch(own.setup, own.learners, order, epoch),
             )
-            assert learnt(begun(tuner, seed, objective)) == wanted
+            assert run_epochs(make_training(tuner, seed, objective)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -93,10 +93,10 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
 def test_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learnt(begun(tuner, seed))
+        wanted = run_epochs(make_training(tuner, seed))
     engine = Fragile(seed, losses)
     with working_on(engine):
-        assert learnt(begun(tuner, seed)) == wanted
+        assert run_epochs(make_training(tuner, seed)) == wanted
     assert engine.closed == EPOCHS
 
 
@@ -106,15 +106,15 @@ def test_threads_change_no_bit(tuner):
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learnt(begun(tuner, 7)))
+            found.append(run_epochs(make_training(tuner, 7)))
     assert found[0] == found[1]
 
 
 def test_learners_that_were_lost_are_counted():
     engine = Fragile(3, losses=30)
     with working_on(engine):
-        learning = begun(MIRA(learners=3), 3)
-        entries = [learning.epoch(epoch).entry for epoch in range(EPOCHS)]
+        training = make_training(MIRA(learners=3), 3)
+        entries = [training.epoch(epoch).entry for epoch in range(EPOCHS)]
     assert sum(entry["learners_replaced"] for entry in entries) == engine.lost > 0
 
 
@@ -123,11 +123,11 @@ def test_learners_that_were_lost_are_counted():
 def test_a_run_goes_on_where_it_was(tuner, objective):
     for learners in (2, 3):
         own = replace(tuner, learners=learners)
-        first, wanted = (begun(own, 11, objective) for _ in range(2))
-        whole = learnt(wanted)
+        first, wanted = (make_training(own, 11, objective) for _ in range(2))
+        whole = run_epochs(wanted)
         done = first.epoch(0)
         memory = json.loads(json.dumps(first.memory()))
-        second = begun(own, 11, objective)
+        second = make_training(own, 11, objective)
         second.recall(memory)
         assert done.weights.tobytes() == whole[0][0]
         with working_on(Fragile(5, losses=10)):

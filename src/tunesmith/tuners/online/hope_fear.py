@@ -86,9 +86,9 @@ class HopeFear(OnlineTuner):
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES)
-        usual = {f.name: f.default for f in dataclasses.fields(HopeFear)}
+        defaults = {f.name: f.default for f in dataclasses.fields(HopeFear)}
         for name, owner in (("mu", "hope"), ("mu_decay", "hope"), ("local_best", "local")):
-            if self.reference != owner and getattr(self, name) != usual[name]:
+            if self.reference != owner and getattr(self, name) != defaults[name]:
                 flag = name.replace("_", "-")
                 raise UsageError(f"{flag} goes with reference {owner}; drop it, or change that")
         if not (math.isfinite(self.mu) and self.mu <= 0.0):
@@ -96,11 +96,11 @@ class HopeFear(OnlineTuner):
         if not 0.0 < self.mu_decay <= 1.0:
             raise UsageError(f"mu-decay is {self.mu_decay:g}; give more than 0 and at most 1")
         for name in ("feature_rate", "initial"):
-            object.__setattr__(self, name, _texts(getattr(self, name)))
-        for pattern, rate in _pairs("feature-rate", self.feature_rate):
+            object.__setattr__(self, name, _as_texts(getattr(self, name)))
+        for pattern, rate in _parse_pairs("feature-rate", self.feature_rate):
             if rate < 0.0:
                 raise UsageError(f"the learning rate of '{pattern}' is {rate:g}; give 0 or more")
-        _pairs("initial", self.initial)
+        _parse_pairs("initial", self.initial)
 
     @property
     def round_count(self) -> int:
@@ -119,7 +119,7 @@ class HopeFear(OnlineTuner):
         """Raise an error if a pattern matches no feature."""
         super().check_features(names, strict)
         for flag, texts in (("feature-rate", self.feature_rate), ("initial", self.initial)):
-            for pattern, _ in _pairs(flag, texts):
+            for pattern, _ in _parse_pairs(flag, texts):
                 Selection.of(pattern).check(names, flag)
 
     def why_nothing(self) -> str | None:
@@ -130,8 +130,7 @@ class HopeFear(OnlineTuner):
 
     def own_start(self, tuning: Tunable) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
-        names = tuning.names
-        return _matched(names, "initial", self.initial, 0.0)
+        return _values_by_pattern(tuning.names, "initial", self.initial, 0.0)
 
     def stages(
         self, tuning: Tunable, start: Floats | None, rng: np.random.Generator
@@ -153,7 +152,7 @@ class HopeFear(OnlineTuner):
 
     def rates(self, tuning: Tunable) -> Floats:
         """Return the learning rate of each feature."""
-        rates = _matched(tuning.names, "feature-rate", self.feature_rate, self.rate)
+        rates = _values_by_pattern(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
             sizes = hypotheses_of(tuning).spread()
             sizes[~tuning.dense] = 1.0
@@ -210,15 +209,15 @@ class HopeFearRule(ABC):
         """Return x, of the reference derivation d_i and the 1-best."""
 
 
-def _texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
+def _as_texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
     if isinstance(given, Mapping):
         return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
-    """Take apart what patterns and numbers a user gives; names may contain the sign."""
-    found = []
+def _parse_pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
+    """Return the patterns and numbers that a user gives; names may contain the sign."""
+    pairs = []
     for text in texts:
         pattern, _, number = text.rpartition("=")
         try:
@@ -227,13 +226,15 @@ def _pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
             value = math.nan
         if not pattern or not math.isfinite(value):
             raise UsageError(f"{flag} '{text}' is no pattern and number; write 'LM*=1'")
-        found.append((pattern, value))
-    return found
+        pairs.append((pattern, value))
+    return pairs
 
 
-def _matched(names: tuple[str, ...], flag: str, texts: Iterable[str], usual: float) -> Floats:
-    """Return a number for each name: of the last pattern that matches, or the usual one."""
-    found = dict.fromkeys(names, usual)
-    for pattern, value in _pairs(flag, texts):
-        found |= dict.fromkeys(Selection.of(pattern).kept(names), value)
-    return np.array(list(found.values()), np.float64)
+def _values_by_pattern(
+    names: tuple[str, ...], flag: str, texts: Iterable[str], default: float
+) -> Floats:
+    """Return a number for each name: of the last pattern that matches, or the default."""
+    values = dict.fromkeys(names, default)
+    for pattern, value in _parse_pairs(flag, texts):
+        values |= dict.fromkeys(Selection.of(pattern).kept(names), value)
+    return np.array(list(values.values()), np.float64)

@@ -237,9 +237,9 @@ def copy_worth(worth: Worth, memory: Mapping[str, Any] | None = None) -> Worth:
 
     What is large and does not change is shared.
     """
-    held = vars(worth)
-    fixed = [held.get("stats"), held.get("metric")]
-    fixed += [value for value in held.values() if isinstance(value, Tunable)]
+    attributes = vars(worth)
+    fixed = [attributes.get("stats"), attributes.get("metric")]
+    fixed += [value for value in attributes.values() if isinstance(value, Tunable)]
     copied = copy.deepcopy(worth, {id(part): part for part in fixed if part is not None})
     if memory is not None and memory != worth.memory():
         copied.recall(memory)
