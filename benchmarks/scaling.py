@@ -31,8 +31,7 @@ from tunesmith.parallel.remote.processes import ProcessEngine
 from tunesmith.randomness import generator_of
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.live import LiveTuning
-from tunesmith.tuners.online.learning import Learning
-from tunesmith.tuners.online.lessons import Reader
+from tunesmith.tuners.online.training import Training
 
 TEXT = Path(__file__).parent.parent / "examples" / "catalogs"
 MODEL = Path(__file__).parent.parent / "examples" / "hiero" / "model"
@@ -49,7 +48,7 @@ class Sets:
     decoder: HieroDecoder
     inputs: Inputs
 
-    def learning(self, sentences: int, **options: Any) -> Learning:
+    def training(self, sentences: int, **options: Any) -> Training:
         """Return MIRA that begins with the model's weights, on some of the sentences."""
         inputs = Inputs(self.inputs.sentences[:sentences], self.inputs.references[:sentences])
         begin = self.decoder.start()
@@ -57,9 +56,9 @@ class Sets:
         tuning = LiveTuning(DecodedSentences(self.decoder, inputs), begin, "bleu")
         tuner = ts.MIRA(**options)
         start = begin.aligned(self.decoder.names)
-        made = tuner.begun_learning(tuning, start, generator_of(1))
+        training = tuner.start_training(tuning, start, generator_of(1))
         tuning.forget()
-        return made
+        return training
 
 
 def read_lines(path: Path) -> list[str]:
@@ -69,10 +68,10 @@ def read_lines(path: Path) -> list[str]:
 
 def volume(sets: Sets, sentences: int, learners: int) -> dict[str, float]:
     """Return what an epoch of learners in lockstep sends, for each sentence."""
-    learning = sets.learning(sentences, learners=learners, parallel="async")
+    training = sets.training(sentences, learners=learners, parallel="async")
     for epoch in range(BEFORE):
-        learning.epoch(epoch)
-    entry = learning.epoch(BEFORE).entry
+        training.epoch(epoch)
+    entry = training.epoch(BEFORE).entry
     sent = max(1, entry["sets_sent"])
     return {
         "share": entry["sets_sent"] / sentences,
@@ -82,32 +81,32 @@ def volume(sets: Sets, sentences: int, learners: int) -> dict[str, float]:
     }
 
 
-def single(sets: Sets, sentences: int) -> tuple[list[float], list[SharedSet], Learning]:
+def single(sets: Sets, sentences: int) -> tuple[list[float], list[SharedSet], Training]:
     """Return the seconds of each example of a learner that hears of no other, and its sets."""
-    learning = sets.learning(sentences, learners=2, parallel="async")
+    training = sets.training(sentences, learners=2, parallel="async")
     for epoch in range(BEFORE):
-        learning.epoch(epoch)
-    reader, student = Reader(learning._course), learning.students[0]
+        training.epoch(epoch)
+    learner = training.learners[0]
     seconds, made = [], []
     for group in range(sentences):
         begun = time.perf_counter()
-        step = reader.step(group, BEFORE, student)
-        student.take(step)
+        step = learner.step(group, BEFORE)
+        learner.apply(step)
         seconds.append(time.perf_counter() - begun)
-        if step.sent is not None:
-            made.append(step.sent)
-    return seconds, made, learning
+        if step.update.working_set is not None:
+            made.append(step.update.working_set)
+    return seconds, made, training
 
 
-def with_received(learning: Learning, made: list[SharedSet], most: int, sentences: int) -> float:
+def with_received(training: Training, made: list[SharedSet], most: int, sentences: int) -> float:
     """Return the seconds that one more received set adds to an example."""
-    reader, student = Reader(learning._course), learning.students[0]
+    learner = training.learners[0]
     differences = []
     for group in range(sentences):
         taken = []
         for count in (0, most):
             begun = time.perf_counter()
-            reader.step(group, BEFORE, student, made[-count:] if count else ())
+            learner.step(group, BEFORE, made[-count:] if count else ())
             taken.append(time.perf_counter() - begun)
         differences.append((taken[1] - taken[0]) / most)
     return float(np.median(differences))
@@ -120,11 +119,11 @@ def hub_seconds(sets: Sets, sentences: int, engine: Engine, **options: Any) -> t
     """
     used, received = [], 0.0
     for count in (sentences // 2, sentences):
-        learning = sets.learning(count, **options)
+        training = sets.training(count, **options)
         with working_on(engine):
-            learning.epoch(0)
+            training.epoch(0)
             begun = time.process_time()
-            entry = learning.epoch(1).entry
+            entry = training.epoch(1).entry
             used.append(time.process_time() - begun)
         if entry.get("sets_sent"):
             size = entry["bytes_sent"] / entry["sets_sent"]
@@ -150,8 +149,8 @@ def hub(sets: Sets, sentences: int, workers: int) -> tuple[float, float, float]:
 
 def measured(sets: Sets, options: argparse.Namespace) -> Constants:
     """Measure, and say what was found."""
-    seconds, made, learning = single(sets, options.sentences)
-    per_received = with_received(learning, made, min(48, len(made)), min(100, options.sentences))
+    seconds, made, training = single(sets, options.sentences)
+    per_received = with_received(training, made, min(48, len(made)), min(100, options.sentences))
     mixed, step, passing = hub(sets, options.sentences, options.workers)
     held = sum(len(pickle.dumps(part, protocol=5)) for part in (sets.decoder, sets.inputs))
     return Constants(
@@ -203,10 +202,10 @@ def show_epochs(sets: Sets, sentences: int, workers: int) -> None:
     warnings.simplefilter("ignore", UserWarning)  # a free clock is told of
     with ProcessEngine(workers) as engine, working_on(engine):
         for name, options in ways.items():
-            learning = sets.learning(sentences, **options)
+            training = sets.training(sentences, **options)
             for epoch in range(1 + EPOCHS):
                 begun = time.perf_counter()
-                learning.epoch(epoch)
+                training.epoch(epoch)
                 found.setdefault(name, []).append(time.perf_counter() - begun)
     print(f"\nan epoch of {sentences} sentences on {workers} processes, median of {EPOCHS}")
     serial = statistics.median(found["one learner"][1:])

@@ -137,13 +137,13 @@ def live(task: Task, one: Run, tuner: Any) -> Row:
     begin = start(names)
     options = ts.ForestOptions(search=one.search)  # type: ignore[arg-type]
     tuning = LiveTuning(DecodedSentences(decoder, sets["tune"]), begin, "bleu", options)
-    learning = tuner.begun_learning(tuning, begin.aligned(names), generator_of(one.seed))
+    training = tuner.start_training(tuning, begin.aligned(names), generator_of(one.seed))
     tuning.forget()
     every, learnt, decoded = [begin], 0.0, 0.0
     dev = [score(statistics(decoder, begin, sets["dev"]))]
     for epoch in range(tuner.epochs):
         clock = time.process_time()
-        every.append(ts.Weights(names, learning.epoch(epoch).weights))
+        every.append(ts.Weights(names, training.epoch(epoch).weights))
         learnt += time.process_time() - clock
         clock = time.process_time()
         dev.append(score(statistics(decoder, every[-1], sets["dev"])))

@@ -118,10 +118,10 @@ def test_learners_have_the_model_that_others_decode_with(files):
     decoder.meet(tune.sentences)
     tuning = LiveTuning(DecodedSentences(decoder, tune), Weights.from_dict(WEIGHTS))
     zeros = np.zeros(len(tuning.names))
-    learning = MIRA(learners=2).begun_learning(tuning, zeros, np.random.default_rng(1))
-    course, large = learning._course.data
+    learning = MIRA(learners=2).start_training(tuning, zeros, np.random.default_rng(1))
+    setup, large = learning.setup.data()
     assert large is decoder._parts
-    sent = pickle.dumps(course)
+    sent = pickle.dumps(setup)
     assert b"Parts" not in sent
     for held in (before, copied(large)):
         copy = pickle.loads(sent).with_large(held).tuning

@@ -27,8 +27,8 @@ from tunesmith.tasks.forests import ForestTuning
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learned import numbers_of
 from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.model import decode_floats
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
 
@@ -250,7 +250,7 @@ def test_what_a_learner_remembers_may_be_numbers_and_may_be_damaged(tmp_path):
     whole = json.loads(file.read_text())
     own = whole["memory"]["learned"]
     numbers = {
-        key: numbers_of(value).tolist() if isinstance(value, str) else value
+        key: decode_floats(value).tolist() if isinstance(value, str) else value
         for key, value in own.items()
     }
     for learned in ({}, {**own, "late": own["late"][:-8]}, {**numbers, "weights": [1.0]}):
@@ -284,14 +284,14 @@ def test_nothing_is_kept_of_a_sentence(monkeypatch):
             return found
 
     most = [0]
-    add = forest_running.Learning.epoch
+    add = forest_running.Training.epoch
 
     def epoch(self, number):
         gc.collect()
         most[0] = max(most[0], sum(one() is not None for one in alive))
         return add(self, number)
 
-    monkeypatch.setattr(forest_running.Learning, "epoch", epoch)
+    monkeypatch.setattr(forest_running.Training, "epoch", epoch)
     Loop().run(Watched(), MIRA(epochs=3), TUNE)
     assert most[0] == 0
 

@@ -27,7 +27,7 @@ from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.combine import check_normalise, normalised
 from tunesmith.tuners.fitting.secondary import HeldOut
 from tunesmith.tuners.fitting.stages import Setup
-from tunesmith.tuners.online.learning import Learner, Learning
+from tunesmith.tuners.online.training import OnlineTuner, Training
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class LiveRun(ForestRun):
     """
 
     tune_on = "live"
-    tuner: Learner
+    tuner: OnlineTuner
 
     def grows(self, which: str) -> bool:
         """Tell that nothing is kept from round to round."""
@@ -128,15 +128,16 @@ class LiveRun(ForestRun):
         check_normalise(options["normalise"], setup.space)
         return setup
 
-    def _begun(self) -> Learning:
-        """Return a learner that has learnt nothing yet."""
+    def _start_training(self) -> Training:
+        """Return a run that has learnt nothing yet."""
         setup = self._task
-        tuning = cast(LiveTuning, setup.tuning)
+        tuning = setup.tuning
+        assert tuning.is_live
         if setup.first is None:
             # Under weights that are all 0 anything is usual.
             own = Weights(setup.names, self.tuner.own_start(tuning))
             tuning = tuning.with_start(own)
-        begun = self.tuner.begun_learning(tuning, setup.first, generator_of(self.seed))
+        training = self.tuner.start_training(tuning, setup.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
         if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
             tell(
@@ -146,8 +147,9 @@ class LiveRun(ForestRun):
             )
         # What is usual is known now; the forests that told it may go.
         for held in (tuning, setup.tuning, setup.whole):
-            cast(LiveTuning, held).forget()
-        return begun
+            assert isinstance(held, LiveTuning)
+            held.forget()
+        return training
 
     def _learnt(
         self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
@@ -155,9 +157,9 @@ class LiveRun(ForestRun):
         """Go over all sentences once."""
         begun = working_seconds()
         number = len(rounds) - 1
-        learning = self._learner(rounds)
+        training = self._training_after(rounds)
         try:
-            done = learning.epoch(number)
+            done = training.epoch(number)
         except DecoderError as error:
             raise DecoderError(f"epoch {number + 1}: {error}") from error
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
@@ -166,8 +168,8 @@ class LiveRun(ForestRun):
         found = normalised(done.weights, self.fit_options["normalise"], setup.space)
         weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         score = {}
-        if learning.worth.metric is self.metric:
-            score = {"score": float(self.metric.score(learning.total))}
+        if training.setup.worth.metric is self.metric:
+            score = {"score": float(self.metric.score(training.total))}
         return {
             "weights": dict(weights),
             "score": None,
@@ -176,21 +178,21 @@ class LiveRun(ForestRun):
             "certificate": None,
             "line_searches": 0,
             "loop_seconds": working_seconds() - begun,
-            "memory": learning.memory(),
+            "memory": training.memory(),
         }
 
-    def _learner(self, rounds: Sequence[LoopRound]) -> Learning:
-        """Return the learner after the epochs before: the one that is there, or as it was then."""
+    def _training_after(self, rounds: Sequence[LoopRound]) -> Training:
+        """Return the run after the epochs before: the current one, or as it was then."""
         before = [one.tuned for one in rounds if one.tuned is not None]
         with whole(f"round-{len(before) - 1:02d}/tuned.json"):
             memory = before[-1].pop("memory") if before else None
-        if not hasattr(self, "_learning"):
-            learning = self._begun()
+        if not hasattr(self, "_training"):
+            training = self._start_training()
             if memory is not None:
                 with whole(f"round-{len(before) - 1:02d}/tuned.json"):
-                    learning.recall(memory)
-            self._learning = learning
-        return self._learning
+                    training.recall(memory)
+            self._training = training
+        return self._training
 
     def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:
         """Return the best score that a choice of derivations of the chosen round's forests has."""

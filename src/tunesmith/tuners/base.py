@@ -50,7 +50,7 @@ class Tuner(ABC):
     #: Whether it can work on forests: on all their derivations, or on lists made of them.
     takes_forests: ClassVar[bool] = False
     #: Whether it learns from one sentence after the other, so that each may be decoded when it
-    #: comes to it: it is a ``Learner`` then.
+    #: comes to it: it is an ``OnlineTuner`` then.
     is_online: ClassVar[bool] = False
     #: Whether other processes may make runs: nothing that a run notes is asked for afterwards.
     runs_apart: ClassVar[bool] = True

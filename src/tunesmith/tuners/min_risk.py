@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +27,9 @@ from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round
-from tunesmith.tuners.online.learned import Learned, Student
-from tunesmith.tuners.online.learning import Learner, Learning
-from tunesmith.tuners.online.lessons import Found, Lesson, Lessons
+from tunesmith.tuners.online.learner import Learner, SentenceUpdate
+from tunesmith.tuners.online.model import Model
+from tunesmith.tuners.online.training import OnlineTuner, Training
 
 METHODS = ("batch", "online")
 #: Options that have a default for each method, None where a method has no use for them.
@@ -46,7 +47,7 @@ SHARPEST = 1e300
 
 @TUNERS.register("min-risk")
 @dataclass(frozen=True)
-class MinRisk(Learner):
+class MinRisk(OnlineTuner):
     """Minimum risk: the expected metric is maximised, at lower and lower temperatures.
 
     ``batch`` maximises the metric of the statistics that the distributions of all sentences
@@ -156,8 +157,7 @@ class MinRisk(Learner):
         """Learn by the method."""
         if self.method == "batch":
             return self._batch(tuning, start)
-        learning = self.learning(tuning, objective, start, rng)
-        return (learning.epoch(number) for number in range(self.epochs))
+        return super().rounds(tuning, objective, start, rng)
 
     def _batch(self, tuning: Task, start: Floats) -> Iterator[Round]:
         """Find the best weights at each temperature, from those at the last one on.
@@ -176,63 +176,57 @@ class MinRisk(Learner):
             smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
-    def learning(
+    def training(
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Learning:
-        """Begin to learn from one sentence after the other."""
-        hypotheses = tuning.hypotheses().renewed(start)
+    ) -> Training:
+        """Return a run of the online method that begins with ``start``, which is changed."""
+        hypotheses = hypotheses_of(tuning).renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())
-        learned = Learned(start, np.minimum(rates, SHARPEST))
+        model = Model(start, np.minimum(rates, SHARPEST))
         worth = self.begun(objective, tuning, "examples", start)
-        return Learning(self, RiskLessons(self, unit), tuning, worth, learned, rng)
+        return Training(self, partial(RiskRule, self, unit), tuning, worth, model, rng)
 
     def temperature_of(self, epoch: int) -> float:
         """Return the temperature of a round."""
         return self._number("temperature") * self._number("cooling") ** epoch
 
+    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+        """Return the temperature, and what was expected of a sentence."""
+        count = sum(learner.seen for learner in learners)
+        worth = sum(learner.expected for learner in learners) / count
+        return {"temperature": self.temperature_of(epoch), "worth": worth}
+
 
 @dataclass(frozen=True)
-class RiskLessons(Lessons):
-    """What the online method makes of a sentence.
+class RiskRule:
+    """The update of the online method.
 
     Attributes
     ----------
     unit
         The deviation of the scores at the start, the unit of temperatures.
+    width
+        The number of features.
     """
 
     tuner: MinRisk
     unit: float
+    width: int
 
-    @property
-    def average(self) -> bool:  # type: ignore[override]
-        """Whether the average of the weights is returned."""
-        return self.tuner.average
-
-    def begin(self, width: int) -> Lesson:
-        """Return what a learner asks; it remembers nothing."""
-        return self._found
-
-    def _found(
+    def __call__(
         self,
         example: Example,
         best: Derivation,
-        learned: Learned,
+        model: Model,
         epoch: int,
-        received: Sequence[SharedSet],
-    ) -> Found:
-        """Return a step along the gradient of the expected worth (equation 11)."""
+        received: Sequence[SharedSet] = (),
+    ) -> SentenceUpdate:
+        """Return the gradient of the expected worth (equation 11)."""
         temperature = max(self.tuner.temperature_of(epoch) * self.unit, 1.0 / SHARPEST)
-        risk = example.risk(learned.weights, temperature)
-        return Found((risk.features, risk.slope), risk.worth)
-
-    def entry(self, epoch: int, students: Sequence[Student]) -> dict[str, Any]:
-        """Return the temperature, and what was expected of a sentence."""
-        count = sum(student.seen for student in students)
-        worth = sum(student.told for student in students) / count
-        return {"temperature": self.tuner.temperature_of(epoch), "worth": worth}
+        risk = example.risk(model.weights, temperature)
+        return SentenceUpdate((risk.features, risk.slope), risk.worth)
 
 
 class ExpectedGain:

@@ -64,10 +64,10 @@ class PlainClass:
     """All learners."""
 
     def __init__(self, tuner, tuning, objective, start, rng):
-        first = tuner.learning(tuning, objective, start.copy(), rng)
-        unit = getattr(first._course.lessons, "unit", None)
+        first = tuner.training(tuning, objective, start.copy(), rng)
+        unit = getattr(first.setup.make_rule(len(tuning.names)), "unit", None)
         count = min(tuner.learners, tuning.groups)
-        about = tuner, tuning, objective, start, first.learned.rates, unit
+        about = tuner, tuning, objective, start, first.learners[0].model.rates, unit
         self.tuner, self.groups = tuner, tuning.groups
         self.all = [PlainLearner(*about) for _ in range(count)]
         self.waiting = [[] for _ in range(count)]

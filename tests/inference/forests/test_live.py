@@ -162,9 +162,9 @@ def test_one_learner_sends_no_single_sentence_to_others():
     start = np.array([1.0, 2.0, 3.0])
     engine = PicklingEngine()
     with working_on(engine):
-        learning = MIRA().begun_learning(tuning, start, np.random.default_rng(1))
+        learning = MIRA().start_training(tuning, start, np.random.default_rng(1))
         asked = len(engine.maps)
         found = learning.epoch(0).weights
     assert len(engine.maps) == asked
-    alone = MIRA().begun_learning(tuning, start, np.random.default_rng(1))
+    alone = MIRA().start_training(tuning, start, np.random.default_rng(1))
     assert found.tolist() == alone.epoch(0).weights.tolist()

@@ -11,8 +11,7 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.base import Learned
-from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.mira import MIRA, MIRARule
 
 
 @settings(max_examples=examples(60))
@@ -39,21 +38,17 @@ def test_confidence_grows_with_the_square_of_changes(seed, confidence):
     examples = ListExamples(tuning)
     worth = objective_of("bleu+1").begin(tuning, "examples")
     variances = 10.0 ** rng.uniform(-2, 1, WIDTH)
-    learned = Learned(rng.normal(size=WIDTH), variances.copy())
     tuner = AROW(confidence=confidence)
-    update = tuner.begin(WIDTH)
+    model = tuner.model(rng.normal(size=WIDTH), variances.copy())
+    rule = MIRARule(tuner, WIDTH)
     for group in range(examples.groups):
         example = examples.example(group, worth)
-        before = learned.weights.copy()
-        target = example.augmented(before, 1.0)
-        change = update(example, target, example.best(before), learned)
-        learned.add(change)
-        if change is not None:
-            tuner.note(change, learned)
+        before = model.weights.copy()
+        model.add(rule(example, example.best(before), model, epoch=0).x)
         # w' = w + Σ x tells x; then Σ⁻¹ grows by λ diag(x²).
-        x = (learned.weights - before) / variances
+        x = (model.weights - before) / variances
         variances = 1.0 / (1.0 / variances + confidence * x * x)
-        assert learned.rates == pytest.approx(variances, rel=1e-6)
+        assert model.rates == pytest.approx(variances, rel=1e-6)
 
 
 def test_weights_that_changed_often_change_less():

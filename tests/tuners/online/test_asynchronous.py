@@ -29,8 +29,8 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learning import Learning
 from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.training import Training
 
 MARGINS = [
     MIRA(epochs=EPOCHS, parallel="async", epsilon=1e-9),
@@ -69,10 +69,10 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
         assert learn_epochs(random_learning(tuner, seed)) == wanted
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
-                Learning,
+                Training,
                 "_learn",
                 lambda own, order, epoch: own._exchange.epoch(
-                    own._course, own.students, order, epoch
+                    own.setup, own.learners, order, epoch
                 ),
             )
             assert learn_epochs(random_learning(tuner, seed)) == wanted
@@ -115,7 +115,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
         groups = learning._course.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
-            entry = learning.epoch(epoch).entry
+            entry = training.epoch(epoch).entry
             calls = engine.calls[before:]
             distinct = {groups[0]: received for _, (groups, _, received) in calls}
             assert sorted(distinct) == list(range(groups))
@@ -124,7 +124,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
             received = sum(one.bytes for sets in distinct.values() for one in sets)
             assert entry["bytes_received"] == received
             assert entry["sets_sent"] <= groups
-        assert sum(one.learned.sentences for one in learning.students) == EPOCHS * groups
+        assert sum(one.model.sentences for one in training.learners) == EPOCHS * groups
 
 
 def test_a_slow_learner_neither_stalls_nor_floods():
@@ -132,17 +132,21 @@ def test_a_slow_learner_neither_stalls_nor_floods():
     tuning, engine = many(), Fragile(1, slow={0})
     tuner = MIRA(learners=3, parallel="async", clock="free", inbox=5, rate=0.5)
     with working_on(engine):
-        learning = tuner.learning(
+        training = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
-        first = learning.epoch(0).entry
-        learning.epoch(1)
+        first = training.epoch(0).entry
+        training.epoch(1)
     own = given_out(engine, 3)[0]
     assert [len(received) for _, received in own] == [0, 5]
     waited = first["sets_sent"] - 1  # its own
     assert first["sets_dropped"] >= waited - 5 > 10
-    assert learning.students[0].learned.sentences == 2
-    sent = [steps[0].sent for actor, steps in engine.answers[: tuning.groups] if actor != 0]
+    assert training.learners[0].model.sentences == 2
+    sent = [
+        steps[0].update.working_set
+        for actor, steps in engine.answers[: tuning.groups]
+        if actor != 0
+    ]
     newest = [one.values.tolist() for one in sent if one is not None][-5:]
     assert [one.values.tolist() for one in own[1][1]] == newest
 
@@ -151,10 +155,10 @@ def test_in_step_the_sets_of_the_last_step_are_read():
     tuning, engine = many(), Fragile(1)
     tuner = MIRA(learners=4, parallel="async", rate=0.5)
     with working_on(engine):
-        learning = tuner.learning(
+        training = tuner.training(
             tuning, objective_of("bleu+1"), np.zeros(3), np.random.default_rng(1)
         )
-        entry = learning.epoch(0).entry
+        entry = training.epoch(0).entry
     order = np.random.default_rng(1).permutation(40).reshape(10, 4)
     for k, calls in enumerate(given_out(engine, 4)):
         assert [group for group, _ in calls] == order[:, k].tolist()
@@ -162,7 +166,7 @@ def test_in_step_the_sets_of_the_last_step_are_read():
         assert all(len(received) <= 3 for _, received in calls)
     assert entry["sets_dropped"] == 0
     # All is sent once and read by three, but for the last sets, which wait for the next epoch.
-    waiting = sum(one.bytes for queue in learning._exchange._queues for one in queue)
+    waiting = sum(one.bytes for queue in training._exchange._queues for one in queue)
     assert entry["bytes_received"] + waiting == 3 * entry["bytes_sent"] > 0
 
 
@@ -187,14 +191,14 @@ def test_sentences_without_a_reference_learn_from_others():
     vectors = [[[1.0, 0.0], [0.0, 1.0]], [[3.0, 1.0], [1.0, 2.0]]]
     lists = candidate_set(vectors, (), texts, [["e d c b a"], ["a b c d e"]])
     tuner = MIRA(reference="bold", learners=2, parallel="async", epochs=3, rate=0.5)
-    learning = tuner.learning(
+    training = tuner.training(
         TuningSet(lists), objective_of("bleu+1"), np.array([0.5, 0.0]), np.random.default_rng(1)
     )
-    before = [one.learned.weights.copy() for one in learning.students]
-    sent = [learning.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
+    before = [one.model.weights.copy() for one in training.learners]
+    sent = [training.epoch(epoch).entry["sets_sent"] for epoch in range(3)]
     assert max(sent) == 1  # the other sentence has no working set
-    for one, weights in zip(learning.students, before, strict=True):
-        assert one.learned.weights[1] > weights[1]
+    for one, weights in zip(training.learners, before, strict=True):
+        assert one.model.weights[1] > weights[1]
 
 
 def test_that_results_cannot_be_reproduced_is_told_once():

@@ -20,9 +20,8 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.progress import show_with
 from tunesmith.tuners.min_risk import MinRisk
-from tunesmith.tuners.online import crew
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learned import copied
+from tunesmith.tuners.online.learner import Learner, copy_worth
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
@@ -68,10 +67,10 @@ def test_progress_is_that_of_all_learners(tuner):
     """Learners that take turns here do not each show how far they are."""
     found = []
     tuning = live(ForestToy(), TUNE)
-    learning = tuner.begun_learning(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
+    training = tuner.start_training(tuning, np.zeros(len(tuning.names)), np.random.default_rng(1))
     show_with(lambda step, done, total, remark: found.append((step, done, total)))
     try:
-        learning.epoch(0)
+        training.epoch(0)
     finally:
         show_with(None)
     done = [count for step, count, total in found if step == "sentences" and total == tuning.groups]
@@ -132,12 +131,12 @@ def test_the_error_of_a_learner_ends_all():
 @pytest.mark.parametrize("times", [0, 2])
 def test_a_sentence_that_was_not_learnt_from_once_is_noticed(times, monkeypatch):
     """Whatever an engine does: an answer that comes twice or lacks steps is an error."""
-    honest = crew.Pupil.learn
+    honest = Learner.learn
 
     def learn(self, groups, epoch, received=()):
         return honest(self, groups, epoch, received) * times
 
-    monkeypatch.setattr(crew.Pupil, "learn", learn)
+    monkeypatch.setattr(Learner, "learn", learn)
     with pytest.raises(AssertionError, match="has not learnt from what it was given"):
         SGD(learners=2).fit(many(5))
 
@@ -157,14 +156,14 @@ def test_a_run_of_other_learners_is_not_taken_up():
 def test_copies_of_a_worth_are_apart(objective):
     tuning = many(6)
     worth, same = (objective_of(objective).begin(tuning, "examples") for _ in range(2))
-    own = copied(worth)
+    own = copy_worth(worth)
     for row in (3, 8, 11):
         own.add(tuning.stats[row])
     total = tuning.stats[:9].sum(axis=0)
     total[0] //= 2  # an output that was too short
     own.end_round(total)
     assert worth.values(0, 4).tolist() == same.values(0, 4).tolist()
-    again = copied(worth, json.loads(json.dumps(own.memory())))
+    again = copy_worth(worth, json.loads(json.dumps(own.memory())))
     assert again.values(4, 8).tolist() == own.values(4, 8).tolist()
     assert own.stats is worth.stats
     assert own.metric is worth.metric
@@ -194,9 +193,9 @@ class ForgetfulWorth(Worth):
 
 def test_a_worth_must_say_what_it_remembers():
     about = many(5), Forgetful(), np.zeros(3), np.random.default_rng(1)
-    SGD().learning(*about).epoch(0)
+    SGD().training(*about).epoch(0)
     with pytest.raises(TunesmithError, match=r"ForgetfulWorth does not say.*--learners 1"):
-        SGD(learners=2).learning(*about)
+        SGD(learners=2).training(*about)
     assert "forgetful" not in OBJECTIVES.names()
 
 

@@ -12,8 +12,8 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.search.working_set.solver import WorkingSet
-from tunesmith.tuners.online.base import Learned
-from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.mira import MIRA, MIRARule
+from tunesmith.tuners.online.model import Model
 from tunesmith.tuners.online.sgd import SGD
 
 
@@ -82,13 +82,12 @@ def test_weights_are_only_changed_by_who_learns():
     tuning = random_texts(2)
     worth = objective_of("bleu+1").begin(tuning, "examples")
     example = ListExamples(tuning).example(0, worth)
-    learned = Learned(np.zeros(WIDTH), np.ones(WIDTH))
-    target = example.augmented(learned.weights, 1.0)
-    change = MIRA().begin(WIDTH)(example, target, example.best(learned.weights), learned)
-    assert change is not None
-    assert not learned.weights.any()
-    learned.add(change)
-    assert learned.weights.any()
+    model = Model(np.zeros(WIDTH), np.ones(WIDTH))
+    update = MIRARule(MIRA(), WIDTH)(example, example.best(model.weights), model, epoch=0)
+    assert update.x is not None
+    assert not model.weights.any()
+    model.add(update.x)
+    assert model.weights.any()
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,12 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learned import Learned, numbers_of, text_of
-from tunesmith.tuners.online.learning import Learning
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.mixing import mixing_epoch
+from tunesmith.tuners.online.model import Model, decode_floats, encode_floats
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
+from tunesmith.tuners.online.training import Training
 
 ALL = [
     Perceptron(epochs=EPOCHS),
@@ -70,9 +70,9 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
         wanted = learn_epochs(random_learning(tuner, seed, objective))
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
-                Learning,
+                Training,
                 "_learn",
-                lambda own, order, epoch: mixing_epoch(own._course, own.students, order, epoch),
+                lambda own, order, epoch: mixing_epoch(own.setup, own.learners, order, epoch),
             )
             assert learn_epochs(random_learning(tuner, seed, objective)) == wanted
 
@@ -127,10 +127,12 @@ def test_a_run_goes_on_where_it_was(tuner, objective):
 @given(st.lists(st.floats(width=64), max_size=30))
 def test_numbers_are_kept_to_the_last_bit(numbers):
     wanted = np.array(numbers, np.float64)
-    assert numbers_of(json.loads(json.dumps(text_of(wanted)))).tobytes() == wanted.tobytes()
+    assert (
+        decode_floats(json.loads(json.dumps(encode_floats(wanted)))).tobytes() == wanted.tobytes()
+    )
 
 
 def test_the_memory_of_many_features_is_small():
-    many = Learned(np.zeros(20_000), np.ones(20_000))
+    many = Model(np.zeros(20_000), np.ones(20_000))
     many.add((np.arange(0, 20_000, 10, dtype=np.int32), np.random.default_rng(1).normal(size=2000)))
     assert len(json.dumps(many.memory())) < 100_000

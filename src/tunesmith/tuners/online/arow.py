@@ -10,8 +10,8 @@ from tunesmith.errors import UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.online.learned import Change, Learned
 from tunesmith.tuners.online.mira import MIRA
+from tunesmith.tuners.online.model import Model, Update
 
 
 @TUNERS.register("arow")
@@ -33,13 +33,27 @@ class AROW(MIRA):
         if not (math.isfinite(self.confidence) and self.confidence >= 0.0):
             raise UsageError(f"confidence is {self.confidence:g}; give 0 or more")
 
-    def note(self, change: Change, learned: Learned) -> None:
-        """Add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10).
+    def model(self, weights: Floats, rates: Floats) -> GaussianModel:
+        """Return a model whose rates fall with every update."""
+        return GaussianModel(weights, rates, self.confidence)
+
+
+class GaussianModel(Model):
+    """Weights with means w and variances Σ, of which the latter are the learning rates."""
+
+    def __init__(self, weights: Floats, rates: Floats, confidence: float) -> None:
+        super().__init__(weights, rates)
+        self.confidence = confidence
+
+    def add(self, update: Update | None) -> None:
+        """Update w, then add λ diag(x²) to Σ⁻¹ (Algorithm 3, line 10).
 
         With working sets of other learners (Algorithm 4) x is that of all sets together: the
         joint problem is taken as that of one example. The paper does not say.
         """
-        shrink(*change, self.confidence, learned.rates)
+        super().add(update)
+        if update is not None:
+            shrink(*update, self.confidence, self.rates)
 
 
 @kernel

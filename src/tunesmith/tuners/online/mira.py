@@ -13,13 +13,53 @@ from tunesmith.inference.examples import Derivation, Example
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet, WorkingSet
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.online.base import Online
-from tunesmith.tuners.online.learned import Change, Learned
+from tunesmith.tuners.online.hope_fear import HopeFear
+from tunesmith.tuners.online.learner import SentenceUpdate
+from tunesmith.tuners.online.model import Model
+
+
+class MIRARule:
+    """The least change that makes margins as wide as losses (Algorithm 2, and 4 with others' sets).
+
+    The working set is used for one sentence after the other.
+    """
+
+    def __init__(self, tuner: MIRA, width: int) -> None:
+        self._tuner = tuner
+        self._working_set = WorkingSet(width, tuner.epsilon, tuner.iterations)
+        self._broadcasts = tuner.parallel == "async" and tuner.learners > 1
+
+    def __call__(
+        self,
+        example: Example,
+        best: Derivation,
+        model: Model,
+        epoch: int,
+        received: Sequence[SharedSet] = (),
+    ) -> SentenceUpdate:
+        """Return x of the optimum, and the working set if there are learners to send it to."""
+        target = self._tuner.target(example, model.weights, epoch)
+        if target is None:
+            # There is no reference derivation: the sets of others are all that can be optimised.
+            target, example = best, cast("Example", _SingleDerivation(best))
+        x = self._working_set.solve(example, target, model.weights, model.rates, received)
+        shared = self._working_set.shared() if self._broadcasts else None
+        return SentenceUpdate(x if len(x[0]) else None, working_set=shared or None)
+
+
+class _SingleDerivation:
+    """An example with one derivation, as far as a working set asks: no other is feared."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        self._derivation = derivation
+
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        return self._derivation
 
 
 @TUNERS.register("mira")
 @dataclass(frozen=True)
-class MIRA(Online):
+class MIRA(HopeFear):
     """MIRA: the least change that makes margins as wide as losses, by cutting planes."""
 
     epsilon: float = option(0.01, "how exactly the problem of each sentence is solved")
@@ -36,41 +76,6 @@ class MIRA(Online):
         if self.iterations < 1:
             raise UsageError(f"iterations is {self.iterations}; give 1 or more")
 
-    def begin(self, width: int) -> MarginUpdate:
-        """Return the update, with a working set that is used again and again."""
-        return MarginUpdate(width, self.epsilon, self.iterations)
-
-
-class MarginUpdate:
-    """The least change that makes margins as wide as losses, of an example and of others' sets."""
-
-    def __init__(self, width: int, epsilon: float, iterations: int) -> None:
-        self._working = WorkingSet(width, epsilon, iterations)
-
-    def __call__(
-        self,
-        example: Example,
-        target: Derivation,
-        best: Derivation,
-        learned: Learned,
-        received: Sequence[SharedSet] = (),
-        grows: bool = True,
-    ) -> Change | None:
-        """Return x of the optimum."""
-        source = example if grows else cast("Example", _Only(target))
-        change = self._working.solve(source, target, learned.weights, learned.rates, received)
-        return change if len(change[0]) else None
-
-    def shared(self) -> SharedSet:
-        """Return the working set of the last example."""
-        return self._working.shared()
-
-
-class _Only:
-    """An example with one derivation, as far as a working set asks: no other is feared."""
-
-    def __init__(self, derivation: Derivation) -> None:
-        self._derivation = derivation
-
-    def augmented(self, weights: Floats, factor: float) -> Derivation:
-        return self._derivation
+    def rule(self, width: int) -> MIRARule:
+        """Return the update rule, with a working set over this many features."""
+        return MIRARule(self, width)

@@ -10,39 +10,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from tunesmith.arrays import Ints
-from tunesmith.tuners.online.crew import SENTENCES, Crew
-from tunesmith.tuners.online.learned import Student, mean_of
-from tunesmith.tuners.online.lessons import Course
+from tunesmith.tuners.online.learner import Learner, Setup
+from tunesmith.tuners.online.model import mean
+from tunesmith.tuners.online.pool import LearnerPool
 
 
 def mixing_epoch(
-    course: Course, students: Sequence[Student], order: Ints, epoch: int
+    setup: Setup, learners: Sequence[Learner], order: Ints, epoch: int
 ) -> dict[str, Any]:
-    """Deal the sentences out, learn, and mix; return what the history says of it.
+    """Give each of p learners every p-th sentence of the order [S], and mix their weights.
 
-    Parameters
-    ----------
-    course
-        What is learnt from.
-    students
-        The learners' states, with the same weights and rates before and after.
-    order : int64[S]
-        The sentences, of which each learner has every p-th.
-    epoch
-        Its number.
+    Returns what the history says of it.
     """
-    parts = [order[k :: len(students)].tolist() for k in range(len(students))]
-    with Crew(course, students, order, epoch) as crew:
-        for k, part in enumerate(parts):
-            crew.ask(k, part[:SENTENCES])
-        done = [0] * len(parts)
-        while sum(done) < len(order):
-            k, steps = crew.next()
-            done[k] += len(steps)
-            if done[k] < len(parts[k]):
-                crew.ask(k, parts[k][done[k] : done[k] + SENTENCES])
-        crew.check()
-    mixed = mean_of(students)
-    for student in students:
-        student.learned.move(*mixed)
-    return {"learners_replaced": crew.replaced}
+    shards = [order[k :: len(learners)].tolist() for k in range(len(learners))]
+    with LearnerPool(setup, learners, order, epoch) as pool:
+        for k, shard in enumerate(shards):
+            pool.ask(k, shard)
+        while any(shards):
+            k, steps = pool.next()
+            del shards[k][: len(steps)]
+            if shards[k]:
+                pool.ask(k, shards[k])
+    weights, rates = mean([learner.model for learner in learners])
+    for learner in learners:
+        learner.model.move(weights, rates)
+    return {"learners_replaced": pool.replaced}

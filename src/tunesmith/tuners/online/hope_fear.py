@@ -1,72 +1,44 @@
-"""Tuners that learn from one sentence after the other.
+"""What perceptron, SGD, MIRA and AROW share: options, learning rates, reference derivations.
 
 Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
-Algorithm 1, section 3, and section 4 for the derivations that weights are moved towards.
+section 3, and section 4 for the derivations that weights are moved towards.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
-from tunesmith.tuners.fitting.rounds import Round
 from tunesmith.tuners.fitting.stages import Outcome
-from tunesmith.tuners.online.learned import Change, Learned, Student
-from tunesmith.tuners.online.learning import Learner, Learning
-from tunesmith.tuners.online.lessons import Found, Lessons
+from tunesmith.tuners.online.learner import Learner, SentenceUpdate, UpdateRule
+from tunesmith.tuners.online.model import Model, Update
+from tunesmith.tuners.online.training import OnlineTuner, Training
 
 REFERENCES = ("bold", "max-bleu", "local", "hope")
 #: Learning rates beyond this are of features that are next to constant.
 GREATEST_RATE = 1e300
 
-#: Finds the change for an example, of its reference derivation and its 1-best.
-Update: TypeAlias = Callable[[Example, Derivation, Derivation, Learned], Change | None]
-
-
-@runtime_checkable
-class Exchanging(Protocol):
-    """An update whose learners send each other their working sets (Algorithm 4)."""
-
-    def __call__(
-        self,
-        example: Example,
-        target: Derivation,
-        best: Derivation,
-        learned: Learned,
-        received: Sequence[SharedSet] = (),
-        grows: bool = True,
-    ) -> Change | None:
-        """Find the change for an example and the sets of others.
-
-        Unless it ``grows`` nothing is learnt from the example itself.
-        """
-        ...
-
-    def shared(self) -> SharedSet:
-        """Return the working set of the last example, to be sent to others."""
-        ...
-
 
 @dataclass(frozen=True, kw_only=True)
-class Online(Learner):
-    """What a tuner inherits that learns from one sentence after the other: Algorithm 1.
+class HopeFear(OnlineTuner):
+    """A tuner that moves weights towards a reference derivation; it needs a :meth:`rule`.
 
-    It needs :meth:`begin`. Sentences come in random order, another one in each epoch; what is
-    returned is the average of the weights after each sentence.
+    Sentences come in random order, another one in each epoch (Algorithm 1); what is returned is
+    the average of the weights after each sentence.
 
     Features of very different sizes would learn at very different speeds: a feature that is c
     times as large moves its weight c times as far, which changes scores c² times as much
@@ -101,6 +73,7 @@ class Online(Learner):
 
     usual = ("document", "document")
     is_online: ClassVar[bool] = True
+    ignores_overflow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -112,9 +85,9 @@ class Online(Learner):
             raise UsageError(f"rate is {self.rate:g}; give a number above 0")
         if self.reference not in REFERENCES:
             raise UnknownNameError("reference", self.reference, REFERENCES)
-        usual = {f.name: f.default for f in dataclasses.fields(Online)}
+        defaults = {f.name: f.default for f in dataclasses.fields(HopeFear)}
         for name, owner in (("mu", "hope"), ("mu_decay", "hope"), ("local_best", "local")):
-            if self.reference != owner and getattr(self, name) != usual[name]:
+            if self.reference != owner and getattr(self, name) != defaults[name]:
                 flag = name.replace("_", "-")
                 raise UsageError(f"{flag} goes with reference {owner}; drop it, or change that")
         if not (math.isfinite(self.mu) and self.mu <= 0.0):
@@ -122,11 +95,11 @@ class Online(Learner):
         if not 0.0 < self.mu_decay <= 1.0:
             raise UsageError(f"mu-decay is {self.mu_decay:g}; give more than 0 and at most 1")
         for name in ("feature_rate", "initial"):
-            object.__setattr__(self, name, _texts(getattr(self, name)))
-        for pattern, rate in _pairs("feature-rate", self.feature_rate):
+            object.__setattr__(self, name, _as_texts(getattr(self, name)))
+        for pattern, rate in _parse_pairs("feature-rate", self.feature_rate):
             if rate < 0.0:
                 raise UsageError(f"the learning rate of '{pattern}' is {rate:g}; give 0 or more")
-        _pairs("initial", self.initial)
+        _parse_pairs("initial", self.initial)
 
     @property
     def round_count(self) -> int:
@@ -134,17 +107,18 @@ class Online(Learner):
         return self.epochs
 
     @abstractmethod
-    def begin(self, width: int) -> Update:
-        """Return what finds the change for each example of a run over so many features."""
+    def rule(self, width: int) -> UpdateRule:
+        """Return the update rule of one learner, given the number of features."""
 
-    def note(self, change: Change, learned: Learned) -> None:
-        """Take note of a change that has been made."""
+    def model(self, weights: Floats, rates: Floats) -> Model:
+        """Return the model of a learner."""
+        return Model(weights, rates)
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error if a pattern matches no feature."""
         super().check_features(names, strict)
         for flag, texts in (("feature-rate", self.feature_rate), ("initial", self.initial)):
-            for pattern, _ in _pairs(flag, texts):
+            for pattern, _ in _parse_pairs(flag, texts):
                 Selection.of(pattern).check(names, flag)
 
     def why_nothing(self) -> str | None:
@@ -155,8 +129,7 @@ class Online(Learner):
 
     def own_start(self, tuning: Task) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
-        names = tuning.names
-        return _matched(names, "initial", self.initial, 0.0)
+        return _values_by_pattern(tuning.names, "initial", self.initial, 0.0)
 
     def stages(
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
@@ -165,12 +138,12 @@ class Online(Learner):
         self._check_initial(start)
         return super().stages(tuning, start, rng)
 
-    def begun_learning(
+    def start_training(
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
-    ) -> Learning:
-        """Begin to learn."""
+    ) -> Training:
+        """Return a run."""
         self._check_initial(start)
-        return super().begun_learning(tuning, start, rng)
+        return super().start_training(tuning, start, rng)
 
     def _check_initial(self, start: Floats | None) -> None:
         if start is not None and self.initial:
@@ -178,29 +151,25 @@ class Online(Learner):
 
     def rates(self, tuning: Task) -> Floats:
         """Return the learning rate of each feature."""
-        rates = _matched(tuning.names, "feature-rate", self.feature_rate, self.rate)
+        rates = _values_by_pattern(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
             sizes = tuning.hypotheses().spread()
             sizes[~tuning.dense] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 
-    def learning(
+    def training(
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Learning:
-        """Begin to learn."""
+    ) -> Training:
+        """Return a run that begins with ``start``, which is changed."""
         worth = self.begun(objective, tuning, "examples", start)
-        with np.errstate(all="ignore"):  # see OnlineLessons
-            learned = Learned(start, self.rates(tuning))
-        return Learning(self, OnlineLessons(self), tuning, worth, learned, rng)
+        with np.errstate(all="ignore"):  # as while learning
+            model = self.model(start, self.rates(tuning))
+        return Training(self, self.rule, tuning, worth, model, rng)
 
-    def rounds(
-        self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
-    ) -> Iterator[Round]:
-        """Go over the sentences in random order (Algorithm 1); yield after every epoch."""
-        learning = self.learning(tuning, objective, start, rng)
-        for epoch in range(self.epochs):
-            yield learning.epoch(epoch)
+    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+        """Return how many sentences have changed weights."""
+        return {"changes": sum(learner.changes for learner in learners)}
 
     def target(self, example: Example, weights: Floats, epoch: int) -> Derivation | None:
         """Return the reference derivation d_i (section 4), if there is one."""
@@ -213,78 +182,41 @@ class Online(Learner):
         return example.reference(weights)
 
 
-@dataclass(frozen=True)
-class OnlineLessons(Lessons):
-    """What an online tuner makes of a sentence."""
+class HopeFearRule(ABC):
+    """UpdateWeights where each sentence is learnt from alone."""
 
-    tuner: Online
-
-    errors = "ignore"  # what overflows is found at the end of the epoch, and told as one error
-
-    @property
-    def average(self) -> bool:  # type: ignore[override]
-        """Whether the average of the weights is returned."""
-        return self.tuner.average
-
-    def begin(self, width: int) -> OnlineLesson:
-        """Return what a learner asks."""
-        return OnlineLesson(self.tuner, width)
-
-    def note(self, change: Change, learned: Learned) -> None:
-        """Tell the tuner of a change."""
-        self.tuner.note(change, learned)
-
-    def entry(self, epoch: int, students: Sequence[Student]) -> dict[str, Any]:
-        """Return how many sentences have changed weights."""
-        return {"changes": sum(student.changes for student in students)}
-
-    def check(self, weights: Floats, last: Floats, names: tuple[str, ...], epoch: int) -> None:
-        """Raise an error if a weight is not finite."""
-        wrong = np.flatnonzero(~(np.isfinite(weights) & np.isfinite(last)))
-        if len(wrong):
-            raise TunesmithError(
-                f"the weight of {names[wrong[0]]} is not finite after epoch {epoch + 1}; give a "
-                "lower --rate, or make the feature smaller"
-            )
-
-
-class OnlineLesson:
-    """Moves weights towards the reference derivation of a sentence, for one learner."""
-
-    def __init__(self, tuner: Online, width: int) -> None:
+    def __init__(self, tuner: HopeFear) -> None:
         self._tuner = tuner
-        self._update = tuner.begin(width)
-        self._sends = tuner.parallel == "async" and tuner.learners > 1
 
     def __call__(
         self,
         example: Example,
         best: Derivation,
-        learned: Learned,
+        model: Model,
         epoch: int,
-        received: Sequence[SharedSet],
-    ) -> Found:
-        """Find the change."""
-        target = self._tuner.target(example, learned.weights, epoch)
-        if not self._sends:
-            change = None if target is None else self._update(example, target, best, learned)
-            return Found(change)
-        assert isinstance(self._update, Exchanging)  # what can_exchange promises
-        # Where there is no reference derivation, the problems of others are all there is.
-        change = self._update(example, target or best, best, learned, received, target is not None)
-        sent = self._update.shared()
-        return Found(change, sent=sent if len(sent.losses) else None)
+        received: Sequence[SharedSet] = (),
+    ) -> SentenceUpdate:
+        """Find the update, if there is a reference derivation."""
+        target = self._tuner.target(example, model.weights, epoch)
+        x = None if target is None else self.update(example, target, best, model)
+        return SentenceUpdate(x)
+
+    @abstractmethod
+    def update(
+        self, example: Example, target: Derivation, best: Derivation, model: Model
+    ) -> Update | None:
+        """Return x, of the reference derivation d_i and the 1-best."""
 
 
-def _texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
+def _as_texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
     if isinstance(given, Mapping):
         return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
-    """Take apart what patterns and numbers a user gives; names may contain the sign."""
-    found = []
+def _parse_pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
+    """Return the patterns and numbers that a user gives; names may contain the sign."""
+    pairs = []
     for text in texts:
         pattern, _, number = text.rpartition("=")
         try:
@@ -293,13 +225,15 @@ def _pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
             value = math.nan
         if not pattern or not math.isfinite(value):
             raise UsageError(f"{flag} '{text}' is no pattern and number; write 'LM*=1'")
-        found.append((pattern, value))
-    return found
+        pairs.append((pattern, value))
+    return pairs
 
 
-def _matched(names: tuple[str, ...], flag: str, texts: Iterable[str], usual: float) -> Floats:
-    """Return a number for each name: of the last pattern that matches, or the usual one."""
-    found = dict.fromkeys(names, usual)
-    for pattern, value in _pairs(flag, texts):
-        found |= dict.fromkeys(Selection.of(pattern).kept(names), value)
-    return np.array(list(found.values()), np.float64)
+def _values_by_pattern(
+    names: tuple[str, ...], flag: str, texts: Iterable[str], default: float
+) -> Floats:
+    """Return a number for each name: of the last pattern that matches, or the default."""
+    values = dict.fromkeys(names, default)
+    for pattern, value in _parse_pairs(flag, texts):
+        values |= dict.fromkeys(Selection.of(pattern).kept(names), value)
+    return np.array(list(values.values()), np.float64)

@@ -15,7 +15,7 @@ from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import check_tuner
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.base import Online
+from tunesmith.tuners.online.hope_fear import HopeFear
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
@@ -26,7 +26,7 @@ ALL = [Perceptron, SGD, MIRA, AROW]
 class Plain:
     """Algorithm 1, with full vectors and nothing clever; fear and reference by enumeration."""
 
-    def __init__(self, tuner: Online, tuning, objective, start, rng):
+    def __init__(self, tuner: HopeFear, tuning, objective, start, rng):
         candidates = tuning.candidates
         features = candidates.features
         self.tuner, self.tuning, self.rng = tuner, tuning, rng
