@@ -81,9 +81,8 @@ def _section(folder: Path, package: Path, names: tuple[str, ...]) -> list[str]:
         lines.append(f"\n{'#' * min(len(names) + 1, 4)} `{'/'.join(names)}/`\n\n")
         door = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
         lines.append(re.sub(r":class:`[^`]*?(\w+)`", r"`\1`", door.replace("``", "`")) + "\n\n")
-    for path in sorted(folder.glob("*.py")):
-        if path.stem not in {"__init__", "__main__"}:
-            lines.append(f"- `{path.name}`: {_first_line(path)}\n")
+    modules = [p for p in sorted(folder.glob("*.py")) if p.stem not in {"__init__", "__main__"}]
+    lines += [f"- `{path.name}`: {_first_line(path)}\n" for path in modules]
     for below in sorted(path for path in folder.iterdir() if (path / "__init__.py").exists()):
         lines += _section(below, package, (*names, below.name))
     return lines

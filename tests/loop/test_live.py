@@ -22,9 +22,9 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel import local
 from tunesmith.tasks.forests import ForestTuning
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
 from tunesmith.tuners.online.mira import MIRA

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.helpers.forests import Edge, forest_arrays, forest_set
 from tests.helpers.inference.forest_sets import one_node_forests, options
 from tests.helpers.tiers import examples
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.forests import ForestTuning
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.mert.mert import MERT

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
@@ -131,8 +131,7 @@ class LiveRun(ForestRun):
     def _start_training(self) -> Training:
         """Return a run that has learnt nothing yet."""
         setup = self._task
-        tuning = setup.tuning
-        assert tuning.is_live
+        tuning = cast(LiveTuning, setup.tuning)
         if setup.first is None:
             # Under weights that are all 0 anything is usual.
             own = Weights(setup.names, self.tuner.own_start(tuning))
@@ -147,8 +146,7 @@ class LiveRun(ForestRun):
             )
         # What is usual is known now; the forests that told it may go.
         for held in (tuning, setup.tuning, setup.whole):
-            assert isinstance(held, LiveTuning)
-            held.forget()
+            cast(LiveTuning, held).forget()
         return training
 
     def _learnt(

@@ -180,7 +180,7 @@ class MinRisk(OnlineTuner):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Training:
         """Return a run of the online method that begins with ``start``, which is changed."""
-        hypotheses = hypotheses_of(tuning).renewed(start)
+        hypotheses = tuning.hypotheses().renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())

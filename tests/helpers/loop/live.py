@@ -6,8 +6,8 @@ from tests.helpers.loop.forest_toy import ForestToy
 from tests.helpers.loop.toy import sentences
 from tunesmith.loop.forests import DecodedSentences
 from tunesmith.loop.inputs import Inputs
-from tunesmith.tasks.forests import ForestTuning
 from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.live import LiveTuning
 
 TUNE = Inputs.of(*sentences(10, 1))

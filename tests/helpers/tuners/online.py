@@ -52,17 +52,17 @@ def many(groups=40):
     return TuningSet(candidate_set(rng.normal(size=(groups, 4, 3)), (), texts, references), "bleu")
 
 
-def random_learning(tuner, seed, objective="document"):
+def random_training(tuner, seed, objective="document"):
     """Return a run over a random set, which has not begun to learn."""
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of(objective), start
-    return tuner.learning(*about, np.random.default_rng(seed + 1))
+    return tuner.training(*about, np.random.default_rng(seed + 1))
 
 
-def learn_epochs(learning):
+def learn_epochs(training):
     """Return the bits of what each epoch comes to, and how often weights changed."""
     found = []
     for epoch in range(EPOCHS):
-        done = learning.epoch(epoch)
-        found.append((done.weights.tobytes(), done.entry.get("changes"), learning.total.tolist()))
+        done = training.epoch(epoch)
+        found.append((done.weights.tobytes(), done.entry.get("changes"), training.total.tolist()))
     return found

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tunesmith.inference.live import LiveExamples
 
 from tests.helpers.inference.forest_sets import drawn_set, one_node_forests
 from tests.helpers.parallel.pickling import PicklingEngine
@@ -14,6 +13,7 @@ from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.examples import ForestExamples
+from tunesmith.inference.live import LiveExamples
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.engine import working_on

@@ -20,7 +20,7 @@ from tests.helpers.tuners.online import (
     WIDTH,
     learn_epochs,
     many,
-    random_learning,
+    random_training,
     random_texts,
 )
 from tests.helpers.tuners.plain_learners import PlainClass
@@ -52,7 +52,7 @@ def test_algorithm_4_written_out(seed, tuner, learners, inbox, average):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of("document"), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = random_learning(tuner, seed)
+    found = random_training(tuner, seed)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-5, abs=1e-5)
@@ -65,8 +65,8 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
     tuner = replace(tuner, average=average, clock=clock)
     serial = replace(tuner, parallel="mixing", clock="lockstep")
     for seed in range(5):
-        wanted = learn_epochs(random_learning(serial, seed))
-        assert learn_epochs(random_learning(tuner, seed)) == wanted
+        wanted = learn_epochs(random_training(serial, seed))
+        assert learn_epochs(random_training(tuner, seed)) == wanted
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Training,
@@ -75,7 +75,7 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
                     own.setup, own.learners, order, epoch
                 ),
             )
-            assert learn_epochs(random_learning(tuner, seed)) == wanted
+            assert learn_epochs(random_training(tuner, seed)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -83,16 +83,16 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, clock, monk
 def test_in_step_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learn_epochs(random_learning(tuner, seed))
+        wanted = learn_epochs(random_training(tuner, seed))
     with working_on(Fragile(seed, losses)):
-        assert learn_epochs(random_learning(tuner, seed)) == wanted
+        assert learn_epochs(random_training(tuner, seed)) == wanted
 
 
 def test_threads_change_no_bit():
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learn_epochs(random_learning(replace(MARGINS[1], learners=4), 7)))
+            found.append(learn_epochs(random_training(replace(MARGINS[1], learners=4), 7)))
     assert found[0] == found[1]
 
 
@@ -111,7 +111,7 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)
     engine = Fragile(seed, losses)
     with working_on(engine):
-        learning = random_learning(tuner, seed)
+        learning = random_training(tuner, seed)
         groups = learning._course.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
@@ -174,7 +174,7 @@ def test_in_step_the_sets_of_the_last_step_are_read():
 @pytest.mark.parametrize("inbox", [1, 64])
 def test_a_run_goes_on_where_it_was(tuner, inbox):
     own = replace(tuner, learners=3, inbox=inbox)
-    whole, first, second = (random_learning(own, 11) for _ in range(3))
+    whole, first, second = (random_training(own, 11) for _ in range(3))
     wanted = learn_epochs(whole)
     first.epoch(0)
     memory = json.loads(json.dumps(first.memory()))

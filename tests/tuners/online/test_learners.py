@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.loop.forest_toy import ForestToy
 from tests.helpers.loop.live import DEV, START, TUNE, fixed, live
 from tests.helpers.parallel.fragile import Fragile
-from tests.helpers.tuners.online import easy, learn_epochs, many, random_learning
+from tests.helpers.tuners.online import easy, learn_epochs, many, random_training
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.candidate_scorer import OBJECTIVES, Objective, Worth, objective_of
@@ -147,9 +147,9 @@ def test_more_learners_than_sentences():
 
 
 def test_a_run_of_other_learners_is_not_taken_up():
-    memory = random_learning(SGD(learners=2), 1).memory()
+    memory = random_training(SGD(learners=2), 1).memory()
     with pytest.raises(TunesmithError, match="the run has 2 learners, and not 1; give --learners"):
-        random_learning(SGD(), 1).recall(memory)
+        random_training(SGD(), 1).recall(memory)
 
 
 @pytest.mark.parametrize("objective", ["document", "bleu+1", "scaled", "metric"])
@@ -241,7 +241,7 @@ def test_a_signature_tells_how_many_learn_and_how():
 
 def test_what_is_sent_to_workers_is_what_is_needed():
     """The examples of lists, which are made of the set, are made where they are needed."""
-    learning = random_learning(MIRA(learners=2), 5)
+    learning = random_training(MIRA(learners=2), 5)
     before = len(pickle.dumps(learning._course))
     learn_epochs(learning)
     assert len(pickle.dumps(learning._course)) == before

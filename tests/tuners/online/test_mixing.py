@@ -17,7 +17,7 @@ from tests.helpers.tuners.online import (
     SEEDS,
     WIDTH,
     learn_epochs,
-    random_learning,
+    random_training,
     random_texts,
 )
 from tests.helpers.tuners.plain_learners import PlainClass
@@ -55,7 +55,7 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
     start = np.random.default_rng(seed).normal(size=WIDTH)
     about = random_texts(seed), objective_of(objective), start
     plain = PlainClass(tuner, *about, np.random.default_rng(seed + 1))
-    found = random_learning(tuner, seed, objective)
+    found = random_training(tuner, seed, objective)
     for epoch in range(EPOCHS):
         weights = found.epoch(epoch).weights
         assert weights == pytest.approx(plain.epoch(epoch), rel=1e-7, abs=1e-7)
@@ -67,14 +67,14 @@ def test_mixing_written_out(seed, tuner, learners, average, objective):
 def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, monkeypatch):
     tuner = replace(tuner, average=average)
     for seed in range(5):
-        wanted = learn_epochs(random_learning(tuner, seed, objective))
+        wanted = learn_epochs(random_training(tuner, seed, objective))
         with monkeypatch.context() as patch, working_on(Fragile(seed, losses=20)):
             patch.setattr(
                 Training,
                 "_learn",
                 lambda own, order, epoch: mixing_epoch(own.setup, own.learners, order, epoch),
             )
-            assert learn_epochs(random_learning(tuner, seed, objective)) == wanted
+            assert learn_epochs(random_training(tuner, seed, objective)) == wanted
 
 
 @settings(max_examples=examples(25))
@@ -82,10 +82,10 @@ def test_one_learner_among_workers_is_the_serial_one(tuner, average, objective, 
 def test_who_works_and_who_is_lost_change_no_bit(seed, tuner, learners, losses):
     tuner = replace(tuner, learners=learners)
     with threads(1):
-        wanted = learn_epochs(random_learning(tuner, seed))
+        wanted = learn_epochs(random_training(tuner, seed))
     engine = Fragile(seed, losses)
     with working_on(engine):
-        assert learn_epochs(random_learning(tuner, seed)) == wanted
+        assert learn_epochs(random_training(tuner, seed)) == wanted
     assert engine.closed == EPOCHS
 
 
@@ -95,14 +95,14 @@ def test_threads_change_no_bit(tuner):
     found = []
     for count in (1, 3):
         with threads(count):
-            found.append(learn_epochs(random_learning(tuner, 7)))
+            found.append(learn_epochs(random_training(tuner, 7)))
     assert found[0] == found[1]
 
 
 def test_learners_that_were_lost_are_counted():
     engine = Fragile(3, losses=30)
     with working_on(engine):
-        learning = random_learning(MIRA(learners=3), 3)
+        learning = random_training(MIRA(learners=3), 3)
         entries = [learning.epoch(epoch).entry for epoch in range(EPOCHS)]
     assert sum(entry["learners_replaced"] for entry in entries) == engine.lost > 0
 
@@ -112,11 +112,11 @@ def test_learners_that_were_lost_are_counted():
 def test_a_run_goes_on_where_it_was(tuner, objective):
     for learners in (2, 3):
         own = replace(tuner, learners=learners)
-        first, wanted = (random_learning(own, 11, objective) for _ in range(2))
+        first, wanted = (random_training(own, 11, objective) for _ in range(2))
         whole = learn_epochs(wanted)
         done = first.epoch(0)
         memory = json.loads(json.dumps(first.memory()))
-        second = random_learning(own, 11, objective)
+        second = random_training(own, 11, objective)
         second.recall(memory)
         assert done.weights.tobytes() == whole[0][0]
         with working_on(Fragile(5, losses=10)):

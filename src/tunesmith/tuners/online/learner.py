@@ -16,11 +16,11 @@ from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Example, Examples
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.progress import unseen
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.forests import ForestTuning
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.online.model import Model, Update
