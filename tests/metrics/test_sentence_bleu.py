@@ -15,6 +15,7 @@ from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 
 from tests.builders import candidate_set
 from tests.metrics.test_bleu import corpora, make
+from tests.search.line.single import search
 from tests.search.line.test_search import brute_force
 from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
@@ -26,7 +27,6 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.parallel.local import threads
-from tunesmith.search.line.search import search
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import candidate_set
+from tests.search.line.single import search
 from tests.search.line.test_search import brute_force
 from tests.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
@@ -20,7 +21,6 @@ from tunesmith.metrics import wer as module
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.wer import CER, WER
 from tunesmith.parallel.local import threads
-from tunesmith.search.line.search import search
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
+from tests.search.line.single import search
 from tests.search.line.test_search import random_task
 from tests.search.restrictions import one_factor
 from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.search.directions.base import Climb
-from tunesmith.search.line.search import search
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 

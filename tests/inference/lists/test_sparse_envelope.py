@@ -8,12 +8,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Mean, candidate_set
+from tests.search.line.single import search, surface
 from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import hypotheses as lists
 from tunesmith.inference.lists.envelope import BLOCK
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.search.line.search import search, surface
 from tunesmith.tasks.lists import TuningSet
 
 #: Small whole numbers, so that scores tie and slopes are equal; most are 0.

@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.report.scan import crossings, moved, scan, winners_at
 from tests.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
@@ -24,8 +25,6 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.report.surface.curves import merged
 from tunesmith.report.surface.surface import error_surface, label_of
 from tunesmith.tasks.lists import TuningSet
-
-from .scan import crossings, moved, scan, winners_at
 
 numbers = st.integers(-3, 3)
 quarters = st.integers(-8, 8).map(lambda n: n / 4)

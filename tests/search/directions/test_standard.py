@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.search.line.single import search
 from tests.search.line.test_search import random_task
 from tunesmith.errors import UnknownNameError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb
-from tunesmith.search.line.search import search
 
 
 @pytest.mark.parametrize("name", ["coordinate", "powell", "random"])

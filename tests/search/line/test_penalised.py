@@ -8,14 +8,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
+from tests.search.line.single import penalised_search, search
 from tests.search.scans import KINDS, Task, make_penalty, plain_penalty
 from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb
-from tunesmith.search.line.penalised import bounded, intervals_of, penalised_search
+from tunesmith.search.line.penalised import bounded, intervals_of
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
-from tunesmith.search.line.search import search
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 

@@ -8,11 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, candidate_set, tuning_set
+from tests.search.line.single import search, surface
 from tests.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.search.line.search import search, surface
 from tunesmith.tasks.lists import TuningSet
 
 

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Loss, Mean, tuning_set
+from tests.search.line.single import smoothed_search, surface
 from tests.search.line.test_search import random_task
 from tests.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, MOST_STEPS, Climb
-from tunesmith.search.line.search import surface
-from tunesmith.search.line.smooth import Smoothing, smooth, smoothed_search
+from tunesmith.search.line.smooth import Smoothing, smooth
 
 
 @given(

@@ -11,14 +11,13 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
-from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
-from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.local import end_if_unwanted, pieces_of
+from tunesmith.parallel.local import end_if_unwanted
 from tunesmith.registry import Registry
-from tunesmith.search.line.penalised import Penalty, penalised_search
-from tunesmith.search.line.search import Step, search
-from tunesmith.search.line.smooth import Smoothing, smoothed_search
+from tunesmith.search.line.batch import LineSearch
+from tunesmith.search.line.penalised import Penalty
+from tunesmith.search.line.search import LineStep
+from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
 
 #: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
@@ -28,8 +27,6 @@ WORTH_A_ROUND = 1000.0
 #: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
 #: if a direction finder does not ask whether a round was worth it.
 MOST_STEPS = 20
-#: Lines that are searched at once go to a worker in so many runs.
-RUNS = 16
 
 
 @dataclass
@@ -114,19 +111,14 @@ class Climb:
             drawn = self.space.inward(drawn, point.weights)
         return self.space.direction(drawn, "random")
 
-    def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
-        """Search several lines through a point, on all cores."""
+    def search(self, point: Point, directions: Sequence[Direction]) -> list[LineStep]:
+        """Search several lines through a point at once."""
         end_if_unwanted()
         self.searches += len(directions)
-        about = self.space, self.smoothing, self.penalty
-        if len(directions) == 1:  # forests share out the search itself
-            return _searched(self.hypotheses, directions, point, *about)
-        runs = pieces_of(len(directions), None, RUNS, current_engine().workers)
-        pieces = [directions[run] for run in runs]
-        parts = share_out(self.hypotheses, _searched, pieces, point, *about)
-        return [step for part in parts for step in part]
+        search = LineSearch(self.space, self.smoothing, self.penalty)
+        return search.steps(self.hypotheses, [(point, direction) for direction in directions])
 
-    def take(self, point: Point, direction: Direction, step: Step) -> Point:
+    def take(self, point: Point, direction: Direction, step: LineStep) -> Point:
         """Move, unless the gain was rounding alone; the objective never falls.
 
         A smoothed objective does not fall along the line of the step; the metric itself may.
@@ -209,27 +201,6 @@ class Climb:
             here = [step.here for step in self.search(point, self.coordinates())]
             self._valued = point, float(np.mean(here))
         return self._valued[1]
-
-
-def _searched(
-    hypotheses: Hypotheses,
-    directions: Sequence[Direction],
-    point: Point,
-    space: Space,
-    smoothing: Smoothing,
-    penalty: Penalty | None,
-) -> list[Step]:
-    """Search some lines through a point."""
-    found = []
-    for direction in directions:
-        limits = space.limits(point.weights, direction)
-        if smoothing:
-            found.append(smoothed_search(hypotheses, point, direction, smoothing, limits))
-        elif penalty is not None:
-            found.append(penalised_search(hypotheses, point, direction, penalty, limits))
-        else:
-            found.append(search(hypotheses, point, direction, limits))
-    return found
 
 
 class Directions(ABC):
