@@ -12,7 +12,8 @@ from tests.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.search.directions.base import DIRECTIONS, MOST_STEPS, Climb
+from tunesmith.search.directions.base import DIRECTIONS, Climb
+from tunesmith.search.directions.stopping import MOST_STEPS
 from tunesmith.search.line.smooth import Smoothing, smooth
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,19 +14,12 @@ from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
 from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import end_if_unwanted
 from tunesmith.registry import Registry
+from tunesmith.search.directions.stopping import MOST_STEPS, TOLERANCE, StoppingRule
 from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.search import LineStep
 from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
-
-#: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
-TOLERANCE = 1e-9
-#: A round under a penalty that gains less than so many times that is the last one.
-WORTH_A_ROUND = 1000.0
-#: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
-#: if a direction finder does not ask whether a round was worth it.
-MOST_STEPS = 20
 
 
 @dataclass
@@ -57,6 +50,8 @@ class Climb:
         Steps taken since the last beginning.
     space
         What the weights may be: what was given as ``within``, anything without it.
+    stopping
+        When a step is taken, and when the climb ends.
     """
 
     hypotheses: Hypotheses
@@ -71,10 +66,18 @@ class Climb:
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
     space: Space = field(init=False)
+    stopping: StoppingRule = field(init=False)
     _valued: tuple[Point, float] | None = field(init=False, default=None)
 
     def __post_init__(self, within: Space | None) -> None:
         self.space = Space.free(self.hypotheses.names) if within is None else within
+        self.stopping = StoppingRule(
+            self.tolerance,
+            self.ceiling,
+            bool(self.smoothing),
+            self.penalty is not None,
+            MOST_STEPS * self.space.variables,
+        )
 
     def begin(self, weights: Floats) -> Point:
         """Evaluate where a way up begins."""
@@ -123,16 +126,17 @@ class Climb:
 
         A smoothed objective does not fall along the line of the step; the metric itself may.
         """
-        if step.value <= step.here + self.tolerance:
-            return point
-        if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
+        if not self.promises(step) or not self.stopping.has_steps_left(self.steps):
             return point
         moved = self.hypotheses.move(point, direction, step.size)
         weights = moved.weights
         if step.zeros is not None:
             weights[step.zeros] = 0.0
         moved = replace(moved, weights=self.space.exact(weights))
-        if not self.smoothing and self.value(moved) <= self.value(point) + self.tolerance:
+        # A smoothed objective is another one on every line.
+        if not self.smoothing and not self.stopping.takes_step(
+            self.value(point), self.value(moved)
+        ):
             return point
         self.steps += 1
         more = {"smoothed": step.value} if self.smoothing else {}
@@ -170,22 +174,23 @@ class Climb:
             return point
         return self.take(point, direction, self.search(point, [direction])[0])
 
+    def promises(self, step: LineStep) -> bool:
+        """Tell whether a step gains on its line, by more than rounding."""
+        return self.stopping.takes_step(step.here, step.value)
+
     def at_top(self, point: Point, least: float = 0.0) -> bool:
         """Tell whether no point can be better, by more than what is worth it."""
-        return self.penalty is None and point.gain >= self.ceiling - max(self.tolerance, least)
+        return self.stopping.at_top(point.gain, least)
 
     def gained(self, first: Point, point: Point) -> bool:
-        """Tell whether a round that led from one point to another was worth it.
+        """Tell whether a round that led from one point to another was worth it."""
+        return self.stopping.is_worth_a_round(first, point, self.value)
 
-        On a smoothed objective a step that gains along its own line may lose along others,
-        and rounds could go in circles for ever; so the whole round must have gained. Under a
-        penalty rounds could go on for ever with less and less.
-        """
-        if point is first or (not self.smoothing and self.penalty is None):
-            return point is not first
-        least = self.tolerance if self.penalty is None else WORTH_A_ROUND * self.tolerance
-        before = self.value(first)
-        return self.value(point) > before + least
+    def repeat(
+        self, point: Point, *rounds: Callable[[Point], Point], least: float | None = None
+    ) -> Point:
+        """Make rounds until one gains too little: see :meth:`StoppingRule.repeat`."""
+        return self.stopping.repeat(point, self.value, *rounds, least=least)
 
     def value(self, point: Point) -> float:
         """Return what climbs are compared by: the gain, one minus a penalty, or a smoothed one.

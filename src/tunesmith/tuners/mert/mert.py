@@ -32,7 +32,8 @@ from tunesmith.interruption import Keeping, SoFar, check, keep, told_to, whole_o
 from tunesmith.metrics.base import Metric
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.search.directions.base import DIRECTIONS, TOLERANCE, Climb, Directions
+from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
+from tunesmith.search.directions.stopping import ceiling_on, tolerance_on
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
@@ -303,9 +304,9 @@ class MERT(Constrained, Regularised, Remembering):
             spread,
             space,
             self._smoothing(),
-            _tolerance(tuning),
+            tolerance_on(tuning),
             penalty,
-            _ceiling(tuning),
+            ceiling_on(tuning),
         )
         restarts = self._times("restarts", hypotheses)
         ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
@@ -396,21 +397,6 @@ def _path_apart(
 ) -> list[Outcome]:
     """Try the strengths that belong together, in another process."""
     return timed(tuner._path(hypotheses_of(tuning), *task, *about))
-
-
-def _tolerance(tuning: Tunable) -> float:
-    """Return what a step must gain: less where the metric itself is in a small unit."""
-    if tuning.metric.scale != 1.0 or not isinstance(tuning, TuningSet):
-        return TOLERANCE
-    values = tuning.metric.gain(tuning.stats)
-    return TOLERANCE * min(1.0, float(values.max() - values.min())) or TOLERANCE
-
-
-def _ceiling(tuning: Tunable) -> float:
-    """Return the gain of the best choice of candidates, if it is known for certain."""
-    if not isinstance(tuning, TuningSet) or not tuning.is_sum:
-        return np.inf
-    return float(tuning.metric.gain(tuning.total(tuning.oracle().chosen)))
 
 
 class _Climbed:
