@@ -184,7 +184,7 @@ def draw_map(
     axes = _axes(hypotheses.names, features)
     if window is not None:
         _check(window)
-    found, best = _best(hypotheses, current, axes, time_limit)
+    optimum, best = _best(hypotheses, current, axes, time_limit)
     now = _mark(hypotheses, current, axes)
     if window is None:
         window = _window(hypotheses, current, axes, best, label)
@@ -210,9 +210,9 @@ def draw_map(
         high=high,
         current=now,
         best=best,
-        proven=found.complete,
+        proven=optimum.complete,
         best_row=top,
-        regions=found.stretches,
+        regions=optimum.stretches,
         files=tuning.candidates.files,
     )
 
@@ -249,17 +249,17 @@ def _best(
     others = current.copy()
     others[list(axes)] = 0.0
     where = Slice.plane(spread, others, first, second)
-    found = search_slice(hypotheses, where, until=until)
-    if found.point is None:
-        return found, None
-    weights = found.point.weights
-    if found.point.gain <= hypotheses.point(current).gain:
+    optimum = search_slice(hypotheses, where, until=until)
+    if optimum.point is None:
+        return optimum, None
+    weights = optimum.point.weights
+    if optimum.point.gain <= hypotheses.point(current).gain:
         weights = current
     elif not where.half.any():
         # Only the direction counts: as far from 0 as the current weights.
         size = float(np.linalg.norm(current * spread)) or 1.0
         weights = weights * (size / float(np.linalg.norm(weights * spread)))
-    return found, _mark(hypotheses, weights, axes)
+    return optimum, _mark(hypotheses, weights, axes)
 
 
 def _window(
@@ -343,8 +343,8 @@ def pixels(edges: Floats, scores: Floats, ends: Floats) -> tuple[Floats, Floats,
     last = np.searchsorted(edges, ends[1:], side="left")
     # Slices first:last + 1, one after the other; one more score so that the last may end there.
     slices = np.column_stack([first, last + 1]).ravel()
-    held = np.append(scores, scores[-1])
-    low, high = (ufunc.reduceat(held, slices)[::2] for ufunc in (np.minimum, np.maximum))
+    padded = np.append(scores, scores[-1])
+    low, high = (ufunc.reduceat(padded, slices)[::2] for ufunc in (np.minimum, np.maximum))
     inner = edges[(edges > ends[0]) & (edges < ends[-1])]
     corners = np.sort(np.concatenate([ends, inner]))
     middles = 0.5 * (corners[1:] + corners[:-1])
@@ -359,6 +359,6 @@ def _top(edges: Floats, scores: Floats, ends: Floats, higher: bool) -> tuple[flo
     first = int(np.searchsorted(edges, ends[0], side="right"))
     last = int(np.searchsorted(edges, ends[-1], side="left"))
     corners = np.concatenate([ends[:1], edges[first:last], ends[-1:]])
-    held = scores[first : last + 1] if higher else -scores[first : last + 1]
-    k = int(np.lexsort((-np.diff(corners), -held))[0])
+    gains = scores[first : last + 1] if higher else -scores[first : last + 1]
+    k = int(np.lexsort((-np.diff(corners), -gains))[0])
     return 0.5 * float(corners[k] + corners[k + 1]), float(scores[first + k])

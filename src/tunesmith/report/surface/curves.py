@@ -292,14 +292,14 @@ def _best(
         first = int(np.searchsorted(edges, span[0], side="right"))
         last = int(np.searchsorted(edges, span[1], side="left"))
     ends = np.concatenate([far[:1], edges[first:last], far[1:]])
-    held = scores[first : last + 1]
-    good = held >= held.max() - same if higher else held <= held.min() + same
+    inside = scores[first : last + 1]
+    good = inside >= inside.max() - same if higher else inside <= inside.min() + same
     k = int(np.argmax(np.where(good, np.diff(ends), -1.0)))
     low, high = float(ends[k]), float(ends[k + 1])
     at = _middle(breakpoints, low, high)
     if span is None:
         low, high = (-np.inf if k == 0 else low), (np.inf if k == last else high)
-    return Best(float(held[k]), low, high, at)
+    return Best(float(inside[k]), low, high, at)
 
 
 def _middle(breakpoints: Floats, low: float, high: float) -> float:
