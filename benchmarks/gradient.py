@@ -19,7 +19,8 @@ from common import announce, arguments, interleaved
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb
-from tunesmith.search.line.search import search
+from tunesmith.search.line.batch import LineSearch
+from tunesmith.search.space.space import Space
 
 #: At which sharpness a gradient is measured; it costs the same at any.
 SHARPNESS = 1.0
@@ -83,8 +84,8 @@ def pieces(options: argparse.Namespace, hypotheses: ListHypotheses) -> None:
             [expected], expected.gradient[None]
         ),
         # Lines that were searched last are remembered: a new one each time.
-        "line search": lambda: search(
-            hypotheses, point, Direction.of(expected.gradient, "gradient")
+        "line search": lambda: LineSearch(Space.free(hypotheses.names)).steps(
+            hypotheses, [(point, Direction.of(expected.gradient, "gradient"))]
         ),
     }
     for work in names.values():

@@ -13,8 +13,8 @@ from common import arguments, interleaved, parse
 from textbook import TextbookHypotheses
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.parallel.local import map_pieces
-from tunesmith.search.line.search import search
+from tunesmith.search.line.batch import LineSearch
+from tunesmith.search.space.space import Space
 
 POINTS = 4
 
@@ -36,7 +36,7 @@ def main() -> None:
 
     def run(hypotheses, threads):
         with ts.threads(threads):
-            return map_pieces(lambda task: search(hypotheses, *task), tasks)
+            return LineSearch(Space.free(ours.names)).steps(hypotheses, tasks)
 
     same = run(ours, options.threads) == run(textbook, options.threads)
     print(f"chosen steps equal on all {len(tasks)} lines: {same}")

@@ -26,8 +26,8 @@ from tunesmith.data.features import Features
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.envelope import extremes_of
 from tunesmith.inference.lists.hypotheses import ListHypotheses, _Lines
-from tunesmith.parallel.local import map_pieces
-from tunesmith.search.line.search import search
+from tunesmith.search.line.batch import LineSearch
+from tunesmith.search.space.space import Space
 
 DENSE = 14
 POOL = 5
@@ -108,7 +108,8 @@ def measure(options: argparse.Namespace, tuning: ts.TuningSet) -> None:
 
     def searched(hypotheses, threads, chosen=lines):
         with ts.threads(threads):
-            return map_pieces(lambda line: search(hypotheses, point, line), chosen)
+            search = LineSearch(Space.free(ours.names))
+            return search.steps(hypotheses, [(point, line) for line in chosen])
 
     def moved(hypotheses):
         return [hypotheses.move(point, line, 0.01).gain for line in lines]

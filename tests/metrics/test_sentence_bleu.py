@@ -17,6 +17,7 @@ from tests.helpers.builders import candidate_set
 from tests.helpers.metrics.corpora import even_corpora, make
 from tests.helpers.search.line import brute_force
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import search
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -26,7 +27,6 @@ from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.parallel.local import threads
-from tunesmith.search.line.search import search
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.helpers.builders import candidate_set
 from tests.helpers.search.line import brute_force
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import search
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -20,7 +21,6 @@ from tunesmith.metrics import wer as module
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.wer import CER, WER
 from tunesmith.parallel.local import threads
-from tunesmith.search.line.search import search
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 

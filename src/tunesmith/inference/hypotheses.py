@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import Scored
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,10 @@ class Point:
     cache: Any
 
 
+#: A line of weights: ``point.weights + γ · direction``.
+Line: TypeAlias = tuple[Point, Direction]
+
+
 @dataclass(frozen=True)
 class Expectation:
     """What the distribution exp(sharpness × w·h) over each group's candidates expects.
@@ -140,8 +146,18 @@ class Hypotheses(Protocol):
         """Evaluate weights times a power of two, which changes no choice."""
         ...
 
-    def envelope(self, point: Point, direction: Direction) -> Envelope:
-        """Follow the winners along a line through the point."""
+    def map_envelopes(
+        self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
+    ) -> list[R]:
+        """Return ``[work(point, direction, envelope)]``, one for each of many lines.
+
+        Envelopes are large and what is made of them is small, so ``work`` is called as soon as an
+        envelope is there, and no more of them are held than are being worked on. ``work`` may run
+        in several threads at once, and is pickled where other processes work.
+
+        Lines do not depend on each other: what is made of one is the same in any batch. Climbs
+        that run side by side call this at the same time.
+        """
         ...
 
     def deviation(self, point: Point) -> float:

@@ -391,7 +391,7 @@ class Interrupting(PicklingEngine):
             ["--tuner", "batch-mira", "--c", "0.1,0.01,0.001", "--passes", 2],
             "2 of 3 settings",
         ),
-        ("climbed", ["--restarts", 4, "--walks", 0], "3 of 5 climbs"),
+        ("climb_and_walk", ["--restarts", 4, "--walks", 0], "3 of 5 climbs"),
     ],
 )
 def test_what_other_processes_have_done_counts(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import Mean, candidate_set
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import search, surface
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import hypotheses as lists
 from tunesmith.inference.lists.envelope import BLOCK
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.search.line.search import search, surface
 from tunesmith.tasks.lists import TuningSet
 
 #: Small whole numbers, so that scores tie and slopes are equal; most are 0.

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.helpers.search.line import random_task
+from tests.helpers.search.single import search
 from tunesmith.errors import UnknownNameError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb
-from tunesmith.search.line.search import search
 
 
 @pytest.mark.parametrize("name", ["coordinate", "powell", "random"])

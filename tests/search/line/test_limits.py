@@ -11,10 +11,10 @@ from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.line import best_within, drawn_task, random_task
 from tests.helpers.search.restrictions import one_factor
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import search
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb
-from tunesmith.search.line.search import search
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 

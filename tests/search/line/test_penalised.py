@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.penalties import KINDS, Task, make_penalty, plain_penalty
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import penalised_search, search
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb
-from tunesmith.search.line.penalised import bounded, intervals_of, penalised_search
+from tunesmith.search.line.penalised import bounded, intervals_of
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
-from tunesmith.search.line.search import search
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.line import random_task
 from tests.helpers.tiers import examples
+from tests.helpers.search.single import smoothed_search, surface
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.search.directions.base import DIRECTIONS, MOST_STEPS, Climb
-from tunesmith.search.line.search import surface
-from tunesmith.search.line.smooth import Smoothing, smooth, smoothed_search
+from tunesmith.search.directions.base import DIRECTIONS, Climb
+from tunesmith.search.directions.stopping import MOST_STEPS
+from tunesmith.search.line.smooth import Smoothing, smooth
 
 
 @given(

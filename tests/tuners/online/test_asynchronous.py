@@ -111,8 +111,8 @@ def test_free_learners_see_each_sentence_once(seed, learners, inbox, losses):
     tuner = replace(MARGINS[0], learners=learners, clock="free", inbox=inbox)
     engine = Fragile(seed, losses)
     with working_on(engine):
-        learning = random_training(tuner, seed)
-        groups = learning._course.tuning.groups
+        training = random_training(tuner, seed)
+        groups = training.setup.tuning.groups
         for epoch in range(EPOCHS):
             before = len(engine.calls)
             entry = training.epoch(epoch).entry

@@ -8,10 +8,10 @@ itself, and only what is on it is spelled and scored, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -30,15 +30,17 @@ from tunesmith.inference.forests.expectation import (
 from tunesmith.inference.forests.lists import kbest_lists, merged, sampled_lists
 from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
-from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.inference.sharing import share_out
+from tunesmith.inference.sharing import share_out, share_out_lines
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.scored_forests import ForestOptions, ScoredForests
 
 if TYPE_CHECKING:
     from tunesmith.inference.hypotheses import TuningHypotheses
+
+R = TypeVar("R")
 
 #: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
 #: forests fewer will do, and what they take in memory must not grow with the set.
@@ -133,11 +135,17 @@ class ForestHypotheses:
         """Evaluate weights times a power of two, which changes no choice."""
         return Point(factor * point.weights, point.total, point.gain, point.cache)
 
+    def map_envelopes(
+        self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
+    ) -> list[R]:
+        """Follow the winners along many lines; a single one is shared out among all workers."""
+        return share_out_lines(self, work, lines)
+
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
         line = (point.weights, direction.vector(len(self.names)))
         parts = share_out(self, _followed, self.forests.pieces(), *line)
-        forest, at, stats = (np.concatenate(own) for own in zip(*parts, strict=True))
+        forest, at, stats = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         is_first = np.diff(forest, prepend=-1) > 0
         later = np.flatnonzero(~is_first)
         change = stats[later] - stats[later - 1]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
-from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Point
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.distribution import Distribution, covariance
 from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.lists.expectation import (
@@ -24,12 +24,15 @@ from tunesmith.inference.lists.expectation import (
     squares_within,
 )
 from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_envelope
+from tunesmith.inference.sharing import share_out_lines
 from tunesmith.kernels import kernel
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.parallel.local import map_pieces
 
 if TYPE_CHECKING:
     from tunesmith.inference.hypotheses import TuningHypotheses
+
+R = TypeVar("R")
 
 #: A variance below this share of the mean square is rounding.
 ROUNDING = 1e-13
@@ -193,6 +196,12 @@ class ListHypotheses:
             new = winners != before
             total = point.total + self.tuning.total(winners[new]) - self.tuning.total(before[new])
         return Point(weights, total, float(self.metric.gain(total)), _Choice(scores, winners))
+
+    def map_envelopes(
+        self, work: Callable[[Point, Direction, Envelope], R], lines: Sequence[Line]
+    ) -> list[R]:
+        """Follow the winners along many lines; each is one worker's."""
+        return share_out_lines(self, work, lines)
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners along a line through the point."""

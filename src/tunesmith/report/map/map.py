@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,16 @@ from tunesmith.arrays import Floats
 from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.hypotheses import Direction
+from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.kernels.compiling import working_seconds
-from tunesmith.parallel.local import map_pieces
+from tunesmith.metrics.base import Metric
+from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
 from tunesmith.report.surface.along import along_feature
-from tunesmith.report.surface.curves import Span, curve_along
+from tunesmith.report.surface.curves import Span, curves_along, not_finite, scores_along
 from tunesmith.report.surface.panels import whole_window
 from tunesmith.report.surface.surface import Line, label_of
-from tunesmith.search.line.search import surface
 from tunesmith.search.plane.search import PlaneFound, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
 
@@ -32,8 +33,9 @@ SCHEMA = "tunesmith.map/1"
 
 #: Pixels of a map: rows, each an exact line, and columns.
 ROWS, COLUMNS = 240, 320
-#: Rows between two reports of how far it is.
-ROUND = 24
+#: Rows that are followed at once, and the most numbers that their points may hold beyond one
+#: row for each thread.
+BATCH, NUMBERS = 24, 1 << 24
 #: The optimum is on the map if it is not farther than so many times the map's width away.
 REACH = 1.0
 #: Room around the current weights and the optimum, relative to the window.
@@ -182,7 +184,7 @@ def draw_map(
     axes = _axes(hypotheses.names, features)
     if window is not None:
         _check(window)
-    found, best = _best(hypotheses, current, axes, time_limit)
+    optimum, best = _best(hypotheses, current, axes, time_limit)
     now = _mark(hypotheses, current, axes)
     if window is None:
         window = _window(hypotheses, current, axes, best, label)
@@ -208,9 +210,9 @@ def draw_map(
         high=high,
         current=now,
         best=best,
-        proven=found.complete,
+        proven=optimum.complete,
         best_row=top,
-        regions=found.stretches,
+        regions=optimum.stretches,
         files=tuning.candidates.files,
     )
 
@@ -247,17 +249,17 @@ def _best(
     others = current.copy()
     others[list(axes)] = 0.0
     where = Slice.plane(spread, others, first, second)
-    found = search_slice(hypotheses, where, until=until)
-    if found.point is None:
-        return found, None
-    weights = found.point.weights
-    if found.point.gain <= hypotheses.point(current).gain:
+    optimum = search_slice(hypotheses, where, until=until)
+    if optimum.point is None:
+        return optimum, None
+    weights = optimum.point.weights
+    if optimum.point.gain <= hypotheses.point(current).gain:
         weights = current
     elif not where.half.any():
         # Only the direction counts: as far from 0 as the current weights.
         size = float(np.linalg.norm(current * spread)) or 1.0
         weights = weights * (size / float(np.linalg.norm(weights * spread)))
-    return found, _mark(hypotheses, weights, axes)
+    return optimum, _mark(hypotheses, weights, axes)
 
 
 def _window(
@@ -269,12 +271,15 @@ def _window(
 ) -> Window:
     """Return ranges in which most winners change, with the current and the best weights."""
     spans = []
-    for k, axis in enumerate(axes):
-        along = along_feature(hypotheses.names, current, hypotheses.names[axis])
-        count, curve = curve_along(hypotheses, current, along, None, label)
-        low, high = whole_window(Line(along, along.origin, count, None, (curve,)))
+    names = hypotheses.names
+    lines = [along_feature(names, current, names[axis]) for axis in axes]
+    curves = curves_along(hypotheses, current, lines, None, label)
+    for k, (along, curve) in enumerate(zip(lines, curves, strict=True)):
+        if curve is None:
+            raise not_finite(label)
+        low, high = whole_window(Line(along, along.origin, curve[0], None, (curve[1],)))
         width = high - low
-        other = current[axis] if best is None else (best.x, best.y)[k]
+        other = current[axes[k]] if best is None else (best.x, best.y)[k]
         if low - REACH * width <= other <= high + REACH * width:
             margin = MARGIN * max(width, high - other, other - low)
             low, high = min(low, other - margin), max(high, other + margin)
@@ -288,21 +293,40 @@ def _rows(
     """Follow the exact line of each row."""
     direction = Direction.along(axes[0], hypotheses.names[axes[0]])
 
-    def follow(y: float) -> tuple[Floats, Floats, Floats, Mark]:
+    def point_of(y: float) -> Point:
         weights = current.copy()
         weights[axes[1]] = y
-        found = surface(hypotheses, hypotheses.point(weights), direction)
-        scores = np.asarray(hypotheses.metric.score(found.totals), np.float64)
-        edges = found.edges + weights[axes[0]]
-        mean, low, high = pixels(edges, scores, ends)
-        x, score = _top(edges, scores, ends, hypotheses.metric.higher_is_better)
-        return mean, low, high, Mark(x, y, score)
+        return hypotheses.point(weights)
 
+    work = partial(_row, hypotheses.metric, axes, ends)
     done: list[tuple[Floats, Floats, Floats, Mark]] = []
-    for k in range(0, len(rows), ROUND):
-        done += map_pieces(follow, rows[k : k + ROUND].tolist())
+    size = rows_at_once(hypotheses)
+    for k in range(0, len(rows), size):
+        points = map_pieces(point_of, rows[k : k + size].tolist())
+        done += hypotheses.map_envelopes(work, [(point, direction) for point in points])
         progress("map", len(done), len(rows))
     return done
+
+
+def rows_at_once(hypotheses: ListHypotheses) -> int:
+    """Return how many rows of a map to follow at once: a point has all candidates' scores."""
+    return max(thread_count(), min(BATCH, NUMBERS // max(1, hypotheses.features.candidates)))
+
+
+def _row(
+    metric: Metric,
+    axes: tuple[int, int],
+    ends: Floats,
+    point: Point,
+    direction: Direction,
+    envelope: Envelope,
+) -> tuple[Floats, Floats, Floats, Mark]:
+    """Return the pixels of a row, and the best weights in it."""
+    edges, scores = scores_along(metric, point, direction, envelope)
+    edges = edges + point.weights[axes[0]]
+    mean, low, high = pixels(edges, scores, ends)
+    x, score = _top(edges, scores, ends, metric.higher_is_better)
+    return mean, low, high, Mark(x, float(point.weights[axes[1]]), score)
 
 
 def pixels(edges: Floats, scores: Floats, ends: Floats) -> tuple[Floats, Floats, Floats]:
@@ -319,8 +343,8 @@ def pixels(edges: Floats, scores: Floats, ends: Floats) -> tuple[Floats, Floats,
     last = np.searchsorted(edges, ends[1:], side="left")
     # Slices first:last + 1, one after the other; one more score so that the last may end there.
     slices = np.column_stack([first, last + 1]).ravel()
-    held = np.append(scores, scores[-1])
-    low, high = (ufunc.reduceat(held, slices)[::2] for ufunc in (np.minimum, np.maximum))
+    padded = np.append(scores, scores[-1])
+    low, high = (ufunc.reduceat(padded, slices)[::2] for ufunc in (np.minimum, np.maximum))
     inner = edges[(edges > ends[0]) & (edges < ends[-1])]
     corners = np.sort(np.concatenate([ends, inner]))
     middles = 0.5 * (corners[1:] + corners[:-1])
@@ -335,6 +359,6 @@ def _top(edges: Floats, scores: Floats, ends: Floats, higher: bool) -> tuple[flo
     first = int(np.searchsorted(edges, ends[0], side="right"))
     last = int(np.searchsorted(edges, ends[-1], side="left"))
     corners = np.concatenate([ends[:1], edges[first:last], ends[-1:]])
-    held = scores[first : last + 1] if higher else -scores[first : last + 1]
-    k = int(np.lexsort((-np.diff(corners), -held))[0])
+    gains = scores[first : last + 1] if higher else -scores[first : last + 1]
+    k = int(np.lexsort((-np.diff(corners), -gains))[0])
     return 0.5 * float(corners[k] + corners[k + 1]), float(scores[first + k])

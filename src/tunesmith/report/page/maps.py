@@ -5,22 +5,23 @@ from __future__ import annotations
 import base64
 import itertools
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.inference.hypotheses import Direction, Point
+from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
+from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
-from tunesmith.report.map.map import pixels
+from tunesmith.report.map.map import pixels, rows_at_once
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.surfaces import by_importance, curve_of, line_along
+from tunesmith.report.page.surfaces import by_importance, curve_of, lines_along
 from tunesmith.report.page.view import Map, Maps, SurfaceCurve, Surfaces
 from tunesmith.report.page.weight_table import spreads
-from tunesmith.report.surface.curves import Span
-from tunesmith.search.line.search import surface
+from tunesmith.report.surface.curves import Span, scores_along
 
 #: Pixels of a map: rows, each an exact line, and columns.
 ROWS, COLUMNS = 60, 80
@@ -107,20 +108,24 @@ class _Drawing:
     def draw(self, x: str, y: str) -> Map | None:
         """Return a map; None if the metric is not a finite number everywhere."""
         hypotheses, axes = self.hypotheses, (self.names.index(x), self.names.index(y))
-        try:
-            window = self._window(x), self._window(y)
-        except TunesmithError:
+        window = self._window(x), self._window(y)
+        if window[0] is None or window[1] is None:
             return None
         along, across = (Direction.along(d, self.names[d]) for d in axes)
         ends, edges = np.linspace(*window[0], COLUMNS + 1), np.linspace(*window[1], ROWS + 1)
         now = self.weights[list(axes)]
 
-        def follow(at: float) -> Floats:
-            point = hypotheses.move(self.here, across, at - now[1])
-            return _row(hypotheses, point, along, ends - now[0])
+        def point_of(y: float) -> Point:
+            return hypotheses.move(self.here, across, y - now[1])
 
         middles = 0.5 * (edges[1:] + edges[:-1])
-        means = np.array(map_pieces(follow, middles.tolist()))
+        work = partial(_row, hypotheses.metric, ends - now[0])
+        rows: list[Floats] = []
+        size = rows_at_once(hypotheses)
+        for k in range(0, ROWS, size):
+            points = map_pieces(point_of, middles[k : k + size].tolist())
+            rows += hypotheses.map_envelopes(work, [(point, along) for point in points])
+        means = np.array(rows)
         if not np.isfinite(means).all():
             return None
         sign = 1.0 if hypotheses.metric.higher_is_better else -1.0
@@ -141,9 +146,12 @@ class _Drawing:
             best=(float(best[0]), float(best[1]), float(best[2])),
         )
 
-    def _window(self, name: str) -> Span:
+    def _window(self, name: str) -> Span | None:
+        """Return the range of an axis; None if the metric is not a number everywhere on it."""
         if name not in self.curves:
-            line = line_along(self.hypotheses, self.weights, self.names.index(name))
+            (line,) = lines_along(self.hypotheses, self.weights, [self.names.index(name)])
+            if line is None:
+                return None
             self.curves[name] = curve_of(line, float(np.abs(self.weights).max()))
         return window_of(self.curves[name], self.hypotheses.metric.higher_is_better)
 
@@ -170,11 +178,11 @@ def window_of(curve: SurfaceCurve, higher: bool) -> Span:
     return max(low, first - room), min(high, last + room)
 
 
-def _row(hypotheses: ListHypotheses, point: Point, along: Direction, ends: Floats) -> Floats:
+def _row(
+    metric: Metric, ends: Floats, point: Point, direction: Direction, envelope: Envelope
+) -> Floats:
     """Return the means along an exact line, from each end of a column to the next."""
-    found = surface(hypotheses, point, along)
-    scores = np.asarray(hypotheses.metric.score(found.totals), np.float64)
-    mean, _, _ = pixels(found.edges, scores, ends)
+    mean, _, _ = pixels(*scores_along(metric, point, direction, envelope), ends)
     return mean
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
-from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import map_pieces
 from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.view import Range, SurfaceCurve, Surfaces
 from tunesmith.report.page.weight_table import spreads
 from tunesmith.report.surface.along import along_feature
-from tunesmith.report.surface.curves import Curve, Span, curve_along
+from tunesmith.report.surface.curves import Curve, Span, curves_along
 from tunesmith.report.surface.panels import Band, close_window, shape_within, whole_window
 from tunesmith.report.surface.surface import Line, label_of
 
@@ -24,6 +25,8 @@ STEPS, FEWEST, MOST = 40_000, 800, 3000
 COLUMNS = 640
 #: Steps around the weight, at most.
 CLOSE_MOST = 400
+#: Lines that are followed at once: their curves may have as many steps as there are candidates.
+BATCH = 16
 #: A score that is worse by more than this share of it is another one: a tenth of a point at 50.
 DROP = 0.002
 
@@ -36,15 +39,11 @@ def surfaces_of(record: RunRecord, most: int = 40) -> Surfaces | None:
     weights = record.weights.aligned(hypotheses.names)
     order = by_importance(hypotheses, weights)[:most].tolist()
     steps = min(max(STEPS // max(len(order), 1), FEWEST), MOST)
-
-    def follow(feature: int) -> SurfaceCurve | None:
-        try:
-            line = line_along(hypotheses, weights, feature)
-        except TunesmithError:  # the metric is not a number everywhere
-            return None
-        return curve_of(line, float(np.abs(weights).max()), steps)
-
-    curves = [curve for curve in map_pieces(follow, order) if curve is not None]
+    describe = partial(curve_of, largest=float(np.abs(weights).max()), most=steps)
+    curves: list[SurfaceCurve] = []
+    for k in range(0, len(order), BATCH):
+        lines = lines_along(hypotheses, weights, order[k : k + BATCH])
+        curves += map_pieces(describe, [line for line in lines if line is not None])
     left_out = len(hypotheses.names) - len(curves)
     return Surfaces("tune", tuple(curves), left_out, _note(record, len(order) - len(curves)))
 
@@ -56,12 +55,17 @@ def by_importance(hypotheses: ListHypotheses, weights: Floats) -> Ints:
     return order
 
 
-def line_along(hypotheses: ListHypotheses, weights: Floats, feature: int) -> Line:
-    """Follow the weight of one feature."""
-    along = along_feature(hypotheses.names, weights, hypotheses.names[feature])
-    label = label_of(hypotheses.metric)
-    count, curve = curve_along(hypotheses, weights, along, None, label)
-    return Line(along, along.origin, count, None, (curve,))
+def lines_along(
+    hypotheses: ListHypotheses, weights: Floats, features: Sequence[int]
+) -> list[Line | None]:
+    """Follow the weight of each feature; None if the metric is not a number everywhere."""
+    names = hypotheses.names
+    lines = [along_feature(names, weights, names[feature]) for feature in features]
+    curves = curves_along(hypotheses, weights, lines, None, label_of(hypotheses.metric))
+    return [
+        None if curve is None else Line(along, along.origin, curve[0], None, (curve[1],))
+        for along, curve in zip(lines, curves, strict=True)
+    ]
 
 
 def _note(record: RunRecord, failed: int) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.hypotheses import Direction
+from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.kernels import kernel
+from tunesmith.metrics.base import Metric
+from tunesmith.parallel.local import map_pieces
 from tunesmith.report.surface.along import Along
-from tunesmith.search.line.search import FARTHEST, NARROW, bounds, surface
+from tunesmith.search.line.search import FARTHEST, NARROW, bounds, totals_along
 
 #: Scores that differ by less than this, relative to the largest on the line, are equal: sums of
 #: floating-point statistics depend on the order in which they are added up.
@@ -109,21 +113,61 @@ class Curve:
         }
 
 
-def curve_along(
-    hypotheses: ListHypotheses, weights: Floats, along: Along, span: Span | None, label: str
-) -> tuple[int, Curve]:
-    """Return the number of breakpoints of a line, and a metric along it."""
-    metric = hypotheses.metric
+def curves_along(
+    hypotheses: ListHypotheses,
+    weights: Floats,
+    lines: Sequence[Along],
+    span: Span | None,
+    label: str,
+) -> list[tuple[int, Curve] | None]:
+    """Return the number of breakpoints of each line, and a metric along it.
+
+    None stands for a line on which the metric is not a finite number everywhere.
+    """
     point = hypotheses.point(weights)
+    scores = hypotheses.map_envelopes(
+        partial(scores_along, hypotheses.metric), [(point, along.direction) for along in lines]
+    )
+
+    def describe(line: tuple[Along, tuple[Floats, Floats]]) -> tuple[int, Curve] | None:
+        along, steps = line
+        return _curve(hypotheses, point, along, *steps, span, label)
+
+    return map_pieces(describe, list(zip(lines, scores, strict=True)))
+
+
+def not_finite(label: str) -> TunesmithError:
+    """Return the error of a metric that is not a number everywhere on a line."""
+    return TunesmithError(
+        f"{label} is not a finite number everywhere on this line; check the references"
+    )
+
+
+def scores_along(
+    metric: Metric, point: Point, direction: Direction, envelope: Envelope
+) -> tuple[Floats, Floats]:
+    """Return where winners change along a line [T], sorted, and the scores between [T + 1]."""
+    del point, direction
+    edges, totals = totals_along(envelope)
+    return edges, np.asarray(metric.score(totals), np.float64)
+
+
+def _curve(
+    hypotheses: ListHypotheses,
+    point: Point,
+    along: Along,
+    edges: Floats,
+    scores: Floats,
+    span: Span | None,
+    label: str,
+) -> tuple[int, Curve] | None:
+    metric = hypotheses.metric
     current = float(metric.score(point.total))
-    found = surface(hypotheses, point, along.direction)
-    scale = _scale(hypotheses, weights, along.direction)
-    first, last = np.searchsorted(found.edges, [-FARTHEST * scale, FARTHEST * scale])
-    breakpoints, scores = found.edges[first:last], metric.score(found.totals[first : last + 1])
+    scale = _scale(hypotheses, point.weights, along.direction)
+    first, last = np.searchsorted(edges, [-FARTHEST * scale, FARTHEST * scale])
+    breakpoints, scores = edges[first:last], scores[first : last + 1]
     if not np.isfinite(scores).all():
-        raise TunesmithError(
-            f"{label} is not a finite number everywhere on this line; check the references"
-        )
+        return None
     same = SAME_SCORE * float(np.abs(scores).max())
     steps = merged(breakpoints, scores, scale, same)
     tied = bool((np.abs(breakpoints) <= NARROW * scale).any())
@@ -248,14 +292,14 @@ def _best(
         first = int(np.searchsorted(edges, span[0], side="right"))
         last = int(np.searchsorted(edges, span[1], side="left"))
     ends = np.concatenate([far[:1], edges[first:last], far[1:]])
-    held = scores[first : last + 1]
-    good = held >= held.max() - same if higher else held <= held.min() + same
+    inside = scores[first : last + 1]
+    good = inside >= inside.max() - same if higher else inside <= inside.min() + same
     k = int(np.argmax(np.where(good, np.diff(ends), -1.0)))
     low, high = float(ends[k]), float(ends[k + 1])
     at = _middle(breakpoints, low, high)
     if span is None:
         low, high = (-np.inf if k == 0 else low), (np.inf if k == last else high)
-    return Best(float(held[k]), low, high, at)
+    return Best(float(inside[k]), low, high, at)
 
 
 def _middle(breakpoints: Floats, low: float, high: float) -> float:

@@ -19,7 +19,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.metrics.base import Metric
 from tunesmith.report.surface.along import Along, along_direction, along_feature, along_to
-from tunesmith.report.surface.curves import Curve, Span, curve_along
+from tunesmith.report.surface.curves import Curve, Span, curves_along, not_finite
 from tunesmith.tasks.lists import TuningSet
 
 SCHEMA = "tunesmith.surface/1"
@@ -152,18 +152,20 @@ def trace(
     breakpoints = [0] * len(lines)
     # A metric at a time: its answers about all candidates are kept no longer than needed.
     for tuning, label in zip(tunings, labels, strict=True):
-        hypotheses = tuning.hypotheses()
-        for k, along in enumerate(lines):
-            breakpoints[k], curve = curve_along(hypotheses, weights, along, span, label)
-            curves[k].append(curve)
-    found = [
-        Line(along, along.origin, count, span, tuple(held))
-        for along, count, held in zip(lines, breakpoints, curves, strict=True)
+        of_metric = curves_along(tuning.hypotheses(), weights, lines, span, label)
+        for k, curve in enumerate(of_metric):
+            if curve is None:
+                raise not_finite(label)
+            breakpoints[k] = curve[0]
+            curves[k].append(curve[1])
+    traced = [
+        Line(along, along.origin, count, span, tuple(of_line))
+        for along, count, of_line in zip(lines, breakpoints, curves, strict=True)
     ]
     shown = "" if span is None else f"|range:{span[0]!r}:{span[1]!r}"
     names = ",".join(f"{along.kind}:{along.name}" for along in lines)
     signature = f"surface|along:{names}{shown}|" + "+".join(t.signature() for t in tunings)
-    return ErrorSurface(tuple(found), signature, tunings[0].candidates.files)
+    return ErrorSurface(tuple(traced), signature, tunings[0].candidates.files)
 
 
 def label_of(metric: Metric) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,25 +11,15 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
-from tunesmith.inference.sharing import share_out
 from tunesmith.metrics.base import Metric
-from tunesmith.parallel.engine import current_engine
-from tunesmith.parallel.local import end_if_unwanted, pieces_of
+from tunesmith.parallel.local import end_if_unwanted
 from tunesmith.registry import Registry
-from tunesmith.search.line.penalised import Penalty, penalised_search
-from tunesmith.search.line.search import Step, search
-from tunesmith.search.line.smooth import Smoothing, smoothed_search
+from tunesmith.search.directions.stopping import MOST_STEPS, TOLERANCE, StoppingRule
+from tunesmith.search.line.batch import LineSearch
+from tunesmith.search.line.penalised import Penalty
+from tunesmith.search.line.search import LineStep
+from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
-
-#: A step that gains less (in natural units: BLEU from 0 to 1) is not worth a further round.
-TOLERANCE = 1e-9
-#: A round under a penalty that gains less than so many times that is the last one.
-WORTH_A_ROUND = 1000.0
-#: Steps of one way up on a smoothed objective, for each variable: it ends after so many even
-#: if a direction finder does not ask whether a round was worth it.
-MOST_STEPS = 20
-#: Lines that are searched at once go to a worker in so many runs.
-RUNS = 16
 
 
 @dataclass
@@ -60,6 +50,8 @@ class Climb:
         Steps taken since the last beginning.
     space
         What the weights may be: what was given as ``within``, anything without it.
+    stopping
+        When a step is taken, and when the climb ends.
     """
 
     hypotheses: Hypotheses
@@ -74,10 +66,18 @@ class Climb:
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
     space: Space = field(init=False)
+    stopping: StoppingRule = field(init=False)
     _valued: tuple[Point, float] | None = field(init=False, default=None)
 
     def __post_init__(self, within: Space | None) -> None:
         self.space = Space.free(self.hypotheses.names) if within is None else within
+        self.stopping = StoppingRule(
+            self.tolerance,
+            self.ceiling,
+            bool(self.smoothing),
+            self.penalty is not None,
+            MOST_STEPS * self.space.variables,
+        )
 
     def begin(self, weights: Floats) -> Point:
         """Evaluate where a way up begins."""
@@ -114,33 +114,29 @@ class Climb:
             drawn = self.space.inward(drawn, point.weights)
         return self.space.direction(drawn, "random")
 
-    def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
-        """Search several lines through a point, on all cores."""
+    def search(self, point: Point, directions: Sequence[Direction]) -> list[LineStep]:
+        """Search several lines through a point at once."""
         end_if_unwanted()
         self.searches += len(directions)
-        about = self.space, self.smoothing, self.penalty
-        if len(directions) == 1:  # forests share out the search itself
-            return _searched(self.hypotheses, directions, point, *about)
-        runs = pieces_of(len(directions), None, RUNS, current_engine().workers)
-        pieces = [directions[run] for run in runs]
-        parts = share_out(self.hypotheses, _searched, pieces, point, *about)
-        return [step for part in parts for step in part]
+        search = LineSearch(self.space, self.smoothing, self.penalty)
+        return search.steps(self.hypotheses, [(point, direction) for direction in directions])
 
-    def take(self, point: Point, direction: Direction, step: Step) -> Point:
+    def take(self, point: Point, direction: Direction, step: LineStep) -> Point:
         """Move, unless the gain was rounding alone; the objective never falls.
 
         A smoothed objective does not fall along the line of the step; the metric itself may.
         """
-        if step.value <= step.here + self.tolerance:
-            return point
-        if self.smoothing and self.steps >= MOST_STEPS * self.space.variables:
+        if not self.promises(step) or not self.stopping.has_steps_left(self.steps):
             return point
         moved = self.hypotheses.move(point, direction, step.size)
         weights = moved.weights
         if step.zeros is not None:
             weights[step.zeros] = 0.0
         moved = replace(moved, weights=self.space.exact(weights))
-        if not self.smoothing and self.value(moved) <= self.value(point) + self.tolerance:
+        # A smoothed objective is another one on every line.
+        if not self.smoothing and not self.stopping.takes_step(
+            self.value(point), self.value(moved)
+        ):
             return point
         self.steps += 1
         more = {"smoothed": step.value} if self.smoothing else {}
@@ -178,22 +174,23 @@ class Climb:
             return point
         return self.take(point, direction, self.search(point, [direction])[0])
 
+    def promises(self, step: LineStep) -> bool:
+        """Tell whether a step gains on its line, by more than rounding."""
+        return self.stopping.takes_step(step.here, step.value)
+
     def at_top(self, point: Point, least: float = 0.0) -> bool:
         """Tell whether no point can be better, by more than what is worth it."""
-        return self.penalty is None and point.gain >= self.ceiling - max(self.tolerance, least)
+        return self.stopping.at_top(point.gain, least)
 
     def gained(self, first: Point, point: Point) -> bool:
-        """Tell whether a round that led from one point to another was worth it.
+        """Tell whether a round that led from one point to another was worth it."""
+        return self.stopping.is_worth_a_round(first, point, self.value)
 
-        On a smoothed objective a step that gains along its own line may lose along others,
-        and rounds could go in circles for ever; so the whole round must have gained. Under a
-        penalty rounds could go on for ever with less and less.
-        """
-        if point is first or (not self.smoothing and self.penalty is None):
-            return point is not first
-        least = self.tolerance if self.penalty is None else WORTH_A_ROUND * self.tolerance
-        before = self.value(first)
-        return self.value(point) > before + least
+    def repeat(
+        self, point: Point, *rounds: Callable[[Point], Point], least: float | None = None
+    ) -> Point:
+        """Make rounds until one gains too little: see :meth:`StoppingRule.repeat`."""
+        return self.stopping.repeat(point, self.value, *rounds, least=least)
 
     def value(self, point: Point) -> float:
         """Return what climbs are compared by: the gain, one minus a penalty, or a smoothed one.
@@ -209,27 +206,6 @@ class Climb:
             here = [step.here for step in self.search(point, self.coordinates())]
             self._valued = point, float(np.mean(here))
         return self._valued[1]
-
-
-def _searched(
-    hypotheses: Hypotheses,
-    directions: Sequence[Direction],
-    point: Point,
-    space: Space,
-    smoothing: Smoothing,
-    penalty: Penalty | None,
-) -> list[Step]:
-    """Search some lines through a point."""
-    found = []
-    for direction in directions:
-        limits = space.limits(point.weights, direction)
-        if smoothing:
-            found.append(smoothed_search(hypotheses, point, direction, smoothing, limits))
-        elif penalty is not None:
-            found.append(penalised_search(hypotheses, point, direction, penalty, limits))
-        else:
-            found.append(search(hypotheses, point, direction, limits))
-    return found
 
 
 class Directions(ABC):

@@ -75,15 +75,15 @@ class Gradient(Directions):
         unit = flat.worth * climb.hypotheses.groups
         least = unit * WORTH_A_STEP
         fruitless: set[float] = set()
-        while not climb.at_top(point, least):
-            moved = self._pass(climb, point, unit, fruitless)
-            if not _gain(climb, point, moved) > least:
-                moved = coordinate_round(climb, point)
-                if not _gain(climb, point, moved) > least:
-                    break
-                fruitless.clear()
-            point = moved
-        return point
+
+        def make_pass(point: Point) -> Point:
+            return self._pass(climb, point, unit, fruitless)
+
+        def make_coordinate_round(point: Point) -> Point:
+            fruitless.clear()
+            return coordinate_round(climb, point)
+
+        return climb.repeat(point, make_pass, make_coordinate_round, least=least)
 
     def _pass(self, climb: Climb, point: Point, unit: float, fruitless: set[float]) -> Point:
         """Go from the flattest to the sharpest distribution.
@@ -148,23 +148,15 @@ class Gradient(Directions):
 
         def curved(vector: Floats) -> Floats:
             weights = climb.space.spread_out(vector / sizes)
-            found = scale * climb.hypotheses.covariance([expected], weights[None])[0]
-            image: Floats = moves * climb.space.gathered(found + bend * weights) / sizes
+            product = scale * climb.hypotheses.covariance([expected], weights[None])[0]
+            image: Floats = moves * climb.space.gathered(product + bend * weights) / sizes
             return image
 
         solution = _solved(curved, gradient, self.steps)
-        found = _unit(climb.space.feasible(solution, point.weights, sizes))
+        newton = _unit(climb.space.feasible(solution, point.weights, sizes))
         # Of the weights' size, so that steps are numbers one can read.
-        variables = (gradient if found is None else found) / sizes
+        variables = (gradient if newton is None else newton) / sizes
         return climb.space.direction(variables / np.abs(variables).max(), "gradient")
-
-
-def _gain(climb: Climb, first: Point, point: Point) -> float:
-    """Return what a way from one point to another gained."""
-    if point is first:
-        return 0.0
-    before = climb.value(first)
-    return climb.value(point) - before
 
 
 def _solved(curved: Callable[[Floats], Floats], wanted: Floats, steps: int) -> Floats:

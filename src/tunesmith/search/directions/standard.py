@@ -22,21 +22,22 @@ class Coordinate(Directions):
         Under a penalty, the way that was made in a round is searched too: features in turn
         follow a valley by small steps (the pattern move of Hooke and Jeeves 1961).
         """
-        while True:
-            first = point
-            point = coordinate_round(climb, point)
+
+        def make_round(first: Point) -> Point:
+            point = coordinate_round(climb, first)
             if climb.penalty is not None:
                 way = Direction.of(point.weights - first.weights, "way")
                 point = climb.eased(climb.along(point, way) if len(way.features) > 1 else point)
-            if not climb.gained(first, point):
-                return first if climb.smoothing else point
+            return point
+
+        return climb.repeat(point, make_round)
 
 
 def coordinate_round(climb: Climb, point: Point) -> Point:
     """Search along every variable once, and take the steps that gain, the best first."""
     directions = climb.coordinates()
     steps = climb.search(point, directions)
-    promising = [d for d, s in enumerate(steps) if s.value > s.here + climb.tolerance]
+    promising = [d for d, s in enumerate(steps) if climb.promises(s)]
     promising.sort(key=lambda d: -steps[d].value)
     for rank, d in enumerate(promising):
         step = steps[d] if rank == 0 else climb.search(point, [directions[d]])[0]
@@ -55,9 +56,9 @@ class Powell(Directions):
         the greatest part of it.
         """
         directions = climb.coordinates()
-        while True:
-            first = point
-            gains = []
+
+        def make_round(first: Point) -> Point:
+            point, gains = first, []
             for direction in directions:
                 step = climb.search(point, [direction])[0]
                 moved = climb.take(point, direction, step)
@@ -69,9 +70,9 @@ class Powell(Directions):
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
-            point = climb.eased(point)
-            if not climb.gained(first, point):
-                return first if climb.smoothing else point
+            return climb.eased(point)
+
+        return climb.repeat(point, make_round)
 
 
 @DIRECTIONS.register("random")
@@ -80,11 +81,11 @@ class Random(Directions):
 
     def climb(self, climb: Climb, point: Point) -> Point:
         """Try as many directions as there are variables; repeat until a round gains nothing."""
-        while True:
-            first = point
+
+        def make_round(point: Point) -> Point:
             directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
                 point = climb.along(point, direction)
-            point = climb.eased(point)
-            if not climb.gained(first, point):
-                return first if climb.smoothing else point
+            return climb.eased(point)
+
+        return climb.repeat(point, make_round)

@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
-from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.kernels import inlined, kernel
-from tunesmith.search.line.search import EVERYWHERE, FARTHEST, NARROW, Step, reach, surface
+from tunesmith.search.line.search import EVERYWHERE, FARTHEST, NARROW, LineStep, reach
 
 #: At a breakpoint winners tie, so the step is taken inside of the interval: by this share of
 #: the width (footnote 4 of the paper), or of the step or the weights if that is less.
@@ -111,43 +111,43 @@ class Penalty(ABC):
         """Return where on each interval of the line weights + γ × direction it is least."""
 
 
-def penalised_search(
-    hypotheses: Hypotheses,
+def best_penalised_step(
+    edges: Floats,
+    gains: Floats,
     point: Point,
     direction: Direction,
     penalty: Penalty,
     limits: tuple[float, float] = EVERYWHERE,
-) -> Step:
+) -> LineStep:
     """Return the step on a line with the most gain minus penalty, exactly.
 
     Among equals that of the widest interval is taken, as without a penalty. What lies outside
     of the limits is cut off first. Steps on a breakpoint are none of the choices but for γ = 0:
     the winners there are not those of any interval.
     """
-    along = surface(hypotheses, point, direction)
-    kept, intervals = intervals_of(along.edges, reach(point.weights, direction), limits)
+    kept, intervals = intervals_of(edges, reach(point.weights, direction), limits)
     here = point.gain - penalty.value(point.weights)
-    stay = Step(0.0, point.gain, 0.0, 0.0, here, here)
+    stay = LineStep(0.0, point.gain, 0.0, 0.0, here, here)
     if len(kept) == 0:
         return stay
-    found = penalty.choices(point.weights, direction, intervals)
-    gains = along.gains[kept]
-    values = gains - found.penalty
+    choices = penalty.choices(point.weights, direction, intervals)
+    gains = gains[kept]
+    values = gains - choices.penalty
     best = int(np.argmax(values))
     if not values[best] > here:
         return stay
     equal = np.flatnonzero(values == values[best])
     if len(equal) > 1:
         best = int(equal[np.argmax((intervals.high - intervals.low)[equal])])
-    size = float(found.at[best])
-    return Step(
+    size = float(choices.at[best])
+    return LineStep(
         size,
         float(gains[best]),
         float(intervals.low[best]),
         float(intervals.high[best]),
         float(values[best]),
         here,
-        zeros_at(point.weights, direction, size) if found.zero[best] else None,
+        zeros_at(point.weights, direction, size) if choices.zero[best] else None,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
-from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.hypotheses import Direction, Envelope, Point
 from tunesmith.kernels import kernel
 
 #: Steps of any size.
@@ -24,27 +24,7 @@ FARTHEST = 1e13
 
 
 @dataclass(frozen=True)
-class Surface:
-    """A piecewise constant objective.
-
-    Attributes
-    ----------
-    edges : float64[T]
-        Sorted steps γ at which it may change; edges may coincide.
-    totals : [T + 1, K]
-        Summed statistics from one edge to the next; the first and the last interval are
-        unbounded.
-    gains : float64[T + 1]
-        The metric's gain of each.
-    """
-
-    edges: Floats
-    totals: Stats
-    gains: Floats
-
-
-@dataclass(frozen=True)
-class Step:
+class LineStep:
     """A choice on a line.
 
     Attributes
@@ -71,35 +51,38 @@ class Step:
     zeros: Ints | None = None
 
 
-def surface(hypotheses: Hypotheses, point: Point, direction: Direction) -> Surface:
-    """Return the objective along a line, exactly."""
-    envelope = hypotheses.envelope(point, direction)
+def totals_along(envelope: Envelope) -> tuple[Floats, Stats]:
+    """Return where winners change, sorted [T], and their summed statistics between [T + 1, K].
+
+    Edges may coincide; the first and the last interval are unbounded.
+    """
     order = np.argsort(envelope.at, kind="stable")
     totals = np.empty((len(order) + 1, len(envelope.total)), envelope.total.dtype)
     _accumulate(envelope.total, envelope.change, order, totals)
-    return Surface(envelope.at[order], totals, hypotheses.metric.gain(totals))
+    return envelope.at[order], totals
 
 
-def search(
-    hypotheses: Hypotheses,
+def best_step(
+    edges: Floats,
+    gains: Floats,
     point: Point,
     direction: Direction,
     limits: tuple[float, float] = EVERYWHERE,
-) -> Step:
+) -> LineStep:
     """Return the best step on a line: the middle of the best interval, or none.
 
+    ``edges`` are those of :func:`totals_along`, ``gains`` the metric's gains between them.
     Among intervals of equal gain the widest is taken. An unbounded interval is entered by
     half the distance of its edge, or of the weights, whichever is more. What lies outside
     of the limits is cut off first, so the step is the best of those that they allow.
     """
-    along = surface(hypotheses, point, direction)
     far = reach(point.weights, direction)
-    found = _best_interval(along.edges, along.gains, far, *limits)
-    if found < 0 or along.gains[found] <= point.gain:
-        return Step(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
-    low, high = clipped(along.edges, found, far, *limits)
-    gain = float(along.gains[found])
-    return Step(0.5 * (low + high), gain, low, high, gain, point.gain)
+    best = _best_interval(edges, gains, far, *limits)
+    if best < 0 or gains[best] <= point.gain:
+        return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
+    low, high = clipped(edges, best, far, *limits)
+    gain = float(gains[best])
+    return LineStep(0.5 * (low + high), gain, low, high, gain, point.gain)
 
 
 def reach(weights: Floats, direction: Direction) -> float:
@@ -142,17 +125,17 @@ def counts(low: float, high: float, farthest: float) -> bool:
 def _best_interval(
     edges: Floats, gains: Floats, reach: float, least: float, greatest: float
 ) -> int:
-    found = -1
+    best = -1
     widest = 0.0
     for j in range(gains.shape[0]):
-        if found < 0 or gains[j] >= gains[found]:
+        if best < 0 or gains[j] >= gains[best]:
             low, high = clipped(edges, j, reach, least, greatest)
             width = high - low
             if counts(low, high, FARTHEST * reach) and (
-                found < 0 or gains[j] > gains[found] or width > widest
+                best < 0 or gains[j] > gains[best] or width > widest
             ):
-                found, widest = j, width
-    return found
+                best, widest = j, width
+    return best
 
 
 @kernel

@@ -14,9 +14,9 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.kernels import kernel
-from tunesmith.search.line.search import EVERYWHERE, Step, clipped, counts, reach, surface
+from tunesmith.search.line.search import EVERYWHERE, LineStep, clipped, counts, reach
 
 KINDS = ("none", "mean", "min")
 #: Intervals farther away than this, in units of the weights, do not count: there one feature
@@ -49,32 +49,32 @@ class Smoothing:
         return self.kind != "none"
 
 
-def smoothed_search(
-    hypotheses: Hypotheses,
+def best_smoothed_step(
+    edges: Floats,
+    gains: Floats,
     point: Point,
     direction: Direction,
     smoothing: Smoothing,
     limits: tuple[float, float] = EVERYWHERE,
-) -> Step:
+) -> LineStep:
     """Return the best step on a line by the smoothed objective: the middle of an interval.
 
     Intervals without a width (edges that coincide) are no neighbours, nor those that the
     limits forbid. Staying is judged by the smoothed objective of the interval around γ = 0
     on the same line; where two meet there, by the lower one.
     """
-    along = surface(hypotheses, point, direction)
     far = reach(point.weights, direction)
-    kept, low, high = _intervals(along.edges, far, *limits)
+    kept, low, high = _intervals(edges, far, *limits)
     if len(kept) == 0:
-        return Step(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
-    values = smooth(along.gains[kept], smoothing.window, smoothing.kind == "min")
+        return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
+    values = smooth(gains[kept], smoothing.window, smoothing.kind == "min")
     here = _here(values, low, high)
-    found = _widest_best(values, low, high)
-    value = float(values[found])
+    best = _widest_best(values, low, high)
+    value = float(values[best])
     if value <= here:
-        return Step(0.0, point.gain, 0.0, 0.0, here, here)
-    ends = float(low[found]), float(high[found])
-    return Step(0.5 * sum(ends), float(along.gains[kept[found]]), *ends, value, here)
+        return LineStep(0.0, point.gain, 0.0, 0.0, here, here)
+    ends = float(low[best]), float(high[best])
+    return LineStep(0.5 * sum(ends), float(gains[kept[best]]), *ends, value, here)
 
 
 @kernel
@@ -101,36 +101,36 @@ def _intervals(
 @kernel
 def smooth(gains: Floats, window: int, minimum: bool) -> Floats:
     """Return the mean, or the minimum, over each interval and its neighbours."""
-    found = np.empty(gains.shape[0])
+    smoothed = np.empty(gains.shape[0])
     for j in range(gains.shape[0]):
         part = gains[max(j - window, 0) : j + window + 1]
         total, worst = 0.0, part[0]
         for k in range(part.shape[0]):
             total += part[k]
             worst = min(worst, part[k])
-        found[j] = worst if minimum else total / part.shape[0]
-    return found
+        smoothed[j] = worst if minimum else total / part.shape[0]
+    return smoothed
 
 
 @kernel
 def _here(values: Floats, low: Floats, high: Floats) -> float:
     """Return the lowest value of the intervals that hold 0, or come nearest to it."""
-    nearest, found = np.inf, np.inf
+    nearest, lowest = np.inf, np.inf
     for j in range(values.shape[0]):
         distance = max(low[j], -high[j], 0.0)
         if distance < nearest:
-            nearest, found = distance, values[j]
+            nearest, lowest = distance, values[j]
         elif distance == nearest:
-            found = min(found, values[j])
-    return found
+            lowest = min(lowest, values[j])
+    return lowest
 
 
 @kernel
 def _widest_best(values: Floats, low: Floats, high: Floats) -> int:
-    found = 0
+    best = 0
     for j in range(1, values.shape[0]):
-        if values[j] > values[found] or (
-            values[j] == values[found] and high[j] - low[j] > high[found] - low[found]
+        if values[j] > values[best] or (
+            values[j] == values[best] and high[j] - low[j] > high[best] - low[best]
         ):
-            found = j
-    return found
+            best = j
+    return best

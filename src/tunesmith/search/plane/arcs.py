@@ -92,16 +92,18 @@ def divide(points: Floats, start: Ints, sizes: Floats, half: Floats, tolerance: 
         Radius of the smallest cell that matters.
     """
 
-    def one(g: int) -> tuple[Floats, Ints]:
+    def divide_one(g: int) -> tuple[Floats, Ints]:
         lo, hi = int(start[g]), int(start[g + 1])
         rounding = ROUNDING * float(sizes[g])
         arcs, corners = _divide_group(points[lo:hi], half, rounding, SHORT * tolerance)
         return arcs, lo + corners
 
-    found = map_pieces(one, list(range(len(start) - 1)))
-    rows = np.concatenate([np.empty((0, 10)), *(arcs for arcs, _ in found)])
-    corners = np.concatenate([np.empty(0, np.int64), *(held for _, held in found)])
-    counts = np.array([len(held) for _, held in found], np.int64)
+    groups = map_pieces(divide_one, list(range(len(start) - 1)))
+    rows = np.concatenate([np.empty((0, 10)), *(arcs for arcs, _ in groups)])
+    corners = np.concatenate(
+        [np.empty(0, np.int64), *(corners_of_group for _, corners_of_group in groups)]
+    )
+    counts = np.array([len(corners_of_group) for _, corners_of_group in groups], np.int64)
     # Walks begin a little before an arc and end a little after it.
     reach = np.tan(rows[:, 9]) + 4.0 * tolerance
     middle, along, normal = (np.ascontiguousarray(rows[:, k : k + 3]) for k in (0, 3, 6))
@@ -117,14 +119,14 @@ def _divide_group(
     kept = distinct(points, SAME * rounding)
     if len(kept) == 1:
         return np.empty((0, 10)), kept
-    held = np.ascontiguousarray(points[kept])
+    distinct_points = np.ascontiguousarray(points[kept])
     if len(kept) > FEW:
-        outside = _corners(held, rounding)
-        kept, held = kept[outside], np.ascontiguousarray(held[outside])
-    arcs, used = _all_arcs(held, half, rounding, short)
+        outside = _corners(distinct_points, rounding)
+        kept, distinct_points = kept[outside], np.ascontiguousarray(distinct_points[outside])
+    arcs, used = _all_arcs(distinct_points, half, rounding, short)
     if len(arcs) == 0:
         # Within the half nothing changes.
-        return arcs, kept[[int(np.argmax(held @ half))]]
+        return arcs, kept[[int(np.argmax(distinct_points @ half))]]
     return arcs, kept[used]
 
 
@@ -164,7 +166,7 @@ def _corners(points: Floats, rounding: float) -> Ints:
 @kernel
 def _farthest(points: Floats, chosen: Flags, directions: Floats) -> Ints:
     """Return the points that are farther in some direction than all that are chosen."""
-    found = np.zeros(points.shape[0], np.bool_)
+    is_farthest = np.zeros(points.shape[0], np.bool_)
     for r in range(directions.shape[0]):
         x, y, z = directions[r, 0], directions[r, 1], directions[r, 2]
         inner, best, top = -np.inf, -np.inf, -1
@@ -175,8 +177,8 @@ def _farthest(points: Floats, chosen: Flags, directions: Floats) -> Ints:
             elif score > best:
                 best, top = score, i
         if best > inner:
-            found[top] = True
-    return np.flatnonzero(found)
+            is_farthest[top] = True
+    return np.flatnonzero(is_farthest)
 
 
 @kernel
@@ -210,7 +212,7 @@ def _arcs(
     """
     count = points.shape[0]
     likely = argsort(-(points[:, 0] ** 2 + points[:, 1] ** 2 + points[:, 2] ** 2))
-    found = 0
+    filled = 0
     normal, first, second = np.empty(3), np.empty(3), np.empty(3)
     for i in range(count):
         for j in range(i + 1, count):
@@ -229,17 +231,17 @@ def _arcs(
             pieces = max(1, int(np.ceil((high - low) / (2.0 * HALF) - 1e-9)))
             extent = 0.5 * (high - low) / pieces
             for piece in range(pieces):
-                if found < arcs.shape[0]:
+                if filled < arcs.shape[0]:
                     angle = low + (2 * piece + 1) * extent
                     c, s = np.cos(angle), np.sin(angle)
-                    row = arcs[found]
+                    row = arcs[filled]
                     for d in range(3):
                         row[d] = c * first[d] + s * second[d]
                         row[3 + d] = c * second[d] - s * first[d]
                         row[6 + d] = normal[d]
                     row[9] = extent
-                found += 1
-    return found
+                filled += 1
+    return filled
 
 
 @kernel

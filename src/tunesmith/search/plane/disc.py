@@ -46,18 +46,18 @@ def disc(points: Floats, start: Ints, half: Floats, inside: Floats) -> tuple[Flo
     for _ in range(TURNS):
         frame(best, first, second)
         rows = np.column_stack([walls @ best, walls @ first, walls @ second])
-        step, held = _inscribed(np.ascontiguousarray(rows))
+        step, touched = _inscribed(np.ascontiguousarray(rows))
         way = step[0] * first + step[1] * second
         # Farther from the point of touch lengths grow. So if the disc touches two walls, or
         # one, the step is too long, and the centre is in the middle between these.
-        near = [walls[k] for k in held if k >= 0]
+        near = [walls[k] for k in touched if k >= 0]
         tried = [best + share * way for share in (1.0, 0.5, 0.25)]
         tried += near + [a + b for a, b in itertools.combinations(near, 2)]
         before = radius
         for vector in tried:
             size = float(np.linalg.norm(vector))
-            if size > 0.0 and (found := _least(walls, vector / size)) > radius:
-                best, radius = vector / size, found
+            if size > 0.0 and (distance := _least(walls, vector / size)) > radius:
+                best, radius = vector / size, distance
         if radius <= before + FINER * abs(before):
             break
     return best, radius
@@ -98,9 +98,9 @@ def _inscribed(rows: Floats) -> tuple[Floats, Ints]:
     """Return x, y in [-1, 1] with the greatest least a + b x + c y, and the rows that hold."""
     from scipy.optimize import linprog  # slow to import, and not always needed
 
-    found, held, solved = _exchange(rows)
+    exchanged, rows_held, solved = _exchange(rows)
     if solved:
-        return found[1:], held
+        return exchanged[1:], rows_held
     solution = linprog(
         [-1.0, 0.0, 0.0],
         A_ub=np.column_stack([np.ones(len(rows)), -rows[:, 1], -rows[:, 2]]),
@@ -109,8 +109,8 @@ def _inscribed(rows: Floats) -> tuple[Floats, Ints]:
         method="highs",
     )
     if solution.x is None:  # r = -2, x = y = 0 is a solution: rounding alone leads here
-        return np.zeros(2), held
-    return np.asarray(solution.x[1:]), held
+        return np.zeros(2), rows_held
+    return np.asarray(solution.x[1:]), rows_held
 
 
 @kernel
@@ -125,16 +125,16 @@ def _exchange(rows: Floats) -> tuple[Floats, Ints, bool]:
     for d in range(3):
         basis[d, d], bounds[d] = 1.0, 2.0 if d == 0 else 1.0
     prices = np.array([1.0, 0.0, 0.0])
-    found = np.zeros(3)
-    held = np.full(3, -1)
+    solution = np.zeros(3)
+    rows_held = np.full(3, -1)
     new, shares, inverse = np.empty(3), np.empty(3), np.empty((3, 3))
     for _ in range(MOST):
         _invert(basis, inverse)
         for d in range(3):
-            found[d] = (inverse[d] * bounds).sum()
-        which, bound, worst = _most_violated(rows, found, new)
+            solution[d] = (inverse[d] * bounds).sum()
+        which, bound, worst = _most_violated(rows, solution, new)
         if worst <= FEASIBLE:
-            return found, held, True
+            return solution, rows_held, True
         for d in range(3):
             shares[d] = (new * inverse[:, d]).sum()
         leaves, least = -1, np.inf
@@ -142,14 +142,14 @@ def _exchange(rows: Floats) -> tuple[Floats, Ints, bool]:
             if shares[d] > 1e-12 and prices[d] < least * shares[d]:
                 leaves, least = d, prices[d] / shares[d]
         if leaves < 0:
-            return found, held, False
+            return solution, rows_held, False
         for d in range(3):
             prices[d] = max(0.0, prices[d] - least * shares[d])
         prices[leaves] = least
         basis[leaves] = new
         bounds[leaves] = bound
-        held[leaves] = which
-    return found, held, False
+        rows_held[leaves] = which
+    return solution, rows_held, False
 
 
 @kernel
@@ -164,12 +164,12 @@ def _invert(basis: Floats, inverse: Floats) -> None:
 
 
 @kernel
-def _most_violated(rows: Floats, found: Floats, new: Floats) -> tuple[int, float, float]:
+def _most_violated(rows: Floats, solution: Floats, new: Floats) -> tuple[int, float, float]:
     """Fill the row that is violated most; return which it is, its bound and by how much.
 
     It is -1 for the limits of x and y.
     """
-    r, x, y = found[0], found[1], found[2]
+    r, x, y = solution[0], solution[1], solution[2]
     worst, at = 0.0, -1
     for k in range(rows.shape[0]):
         by = r - rows[k, 1] * x - rows[k, 2] * y - rows[k, 0]

@@ -117,8 +117,8 @@ class Slice:
     def steps(self, u: Floats) -> Floats:
         """Return x and y of a point of the sphere."""
         way = u * (self.places[2, 2] / u[2]) - self.places[2]
-        found: Floats = np.linalg.solve(self.places[:2, :2].T, way[:2])
-        return found
+        steps: Floats = np.linalg.solve(self.places[:2, :2].T, way[:2])
+        return steps
 
 
 @dataclass(frozen=True)
@@ -187,19 +187,19 @@ class _Search:
             inside = self.where.half if self.where.half.any() else np.eye(3)[0]
             only = self.hypotheses.point(self.where.weights(inside))
             return PlaneFound(only, 1.0, True, 0, 0, 0)
-        found: list[Stretches] = []
+        walked: list[Stretches] = []
         size = ROUND * thread_count()
-        while len(found) < len(self.pieces) and working_seconds() < until and not is_asked():
-            found += map_pieces(self._walk, self.pieces[len(found) : len(found) + size])
-            progress("regions", len(found), len(self.pieces))
-        point, radius = self._judge(found)
+        while len(walked) < len(self.pieces) and working_seconds() < until and not is_asked():
+            walked += map_pieces(self._walk, self.pieces[len(walked) : len(walked) + size])
+            progress("regions", len(walked), len(self.pieces))
+        point, radius = self._judge(walked)
         return PlaneFound(
             point,
             radius,
-            len(found) == len(self.pieces),
-            2 * sum(map(len, self.pieces[: len(found)])),
+            len(walked) == len(self.pieces),
+            2 * sum(map(len, self.pieces[: len(walked)])),
             2 * len(self.arcs),
-            sum(held.seen for held in found),
+            sum(stretches.seen for stretches in walked),
         )
 
     def _walk(self, chosen: Ints, most: int = MOST) -> Stretches:
@@ -209,25 +209,25 @@ class _Search:
     def _again(self, piece: int, most: int) -> Stretches:
         return self._walk(self.pieces[piece], most)
 
-    def _judge(self, found: list[Stretches]) -> tuple[Point | None, float]:
+    def _judge(self, walked: list[Stretches]) -> tuple[Point | None, float]:
         """Enter the best region that counts."""
         most = MOST
         while True:
-            point, radius, gain = self._first_that_counts(found)
+            point, radius, gain = self._first_that_counts(walked)
             # What was not remembered might have been better than what counts.
             same = SAME_GAIN * max(1.0, abs(gain)) if np.isfinite(gain) else 0.0
-            short = [k for k, held in enumerate(found) if held.rest > gain + same]
+            short = [k for k, stretches in enumerate(walked) if stretches.rest > gain + same]
             if not short:
                 return point, radius
             most *= 16
             again = map_pieces(partial(self._again, most=most), short)
-            for k, held in zip(short, again, strict=True):
-                found[k] = held
+            for k, stretches in zip(short, again, strict=True):
+                walked[k] = stretches
 
-    def _first_that_counts(self, found: list[Stretches]) -> tuple[Point | None, float, float]:
-        gains = np.concatenate([held.gains for held in found] or [np.empty(0)])
-        widths = np.concatenate([held.widths for held in found] or [np.empty(0)])
-        middles = np.concatenate([held.middles for held in found] or [np.empty((0, 3))])
+    def _first_that_counts(self, walked: list[Stretches]) -> tuple[Point | None, float, float]:
+        gains = np.concatenate([stretches.gains for stretches in walked] or [np.empty(0)])
+        widths = np.concatenate([stretches.widths for stretches in walked] or [np.empty(0)])
+        middles = np.concatenate([stretches.middles for stretches in walked] or [np.empty((0, 3))])
         order = np.lexsort((-widths, -gains))
         best: tuple[Point | None, float, float] = None, 0.0, -np.inf
         looked = 0
@@ -262,11 +262,11 @@ def _survey(hypotheses: ListHypotheses, where: Slice, tolerance: float) -> tuple
     several = np.repeat(counts > 1, counts)
     stats = hypotheses.tuning.stats
     wide = np.int64 if np.issubdtype(stats.dtype, np.integer) else np.float64
-    held = stats[division.corners].astype(wide)
+    corner_stats = stats[division.corners].astype(wide)
     ground = Ground(
         np.ascontiguousarray(points[division.corners[several]].T),
         np.concatenate([[0], np.cumsum(counts[counts > 1])]),
-        held[several],
-        held[~several].sum(axis=0),
+        corner_stats[several],
+        corner_stats[~several].sum(axis=0),
     )
     return ground, division.arcs

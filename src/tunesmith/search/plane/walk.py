@@ -77,7 +77,7 @@ def walk(
     ``radius`` is that of the smallest region that matters. What is shorter than that is no
     part of such a region, or a part of it that another walk comes through.
     """
-    found: list[tuple[Floats, Floats, Floats]] = []
+    best_so_far: list[tuple[Floats, Floats, Floats]] = []
     seen, rest, done = 0, -np.inf, 0
     room = max(ROOM, 4 * (ground.points.shape[1] + 1))
     totals = np.empty((room, len(ground.always)), ground.always.dtype)
@@ -91,20 +91,22 @@ def walk(
         done += ahead
         seen += count
         gains = np.asarray(metric.gain(totals[:count]), np.float64)
-        found.append((gains, widths[:count], middles[:count]))
-        best, left = _best(found, most)
+        best_so_far.append((gains, widths[:count], middles[:count]))
+        best, left = _best(best_so_far, most)
         rest = max(rest, left)
-        found = [best]
-    gains, held, where = found[0] if found else (np.empty(0), np.empty(0), np.empty((0, 3)))
-    return Stretches(gains, held, where, seen, rest)
+        best_so_far = [best]
+    gains, best_widths, where = (
+        best_so_far[0] if best_so_far else (np.empty(0), np.empty(0), np.empty((0, 3)))
+    )
+    return Stretches(gains, best_widths, where, seen, rest)
 
 
 def _best(
-    found: list[tuple[Floats, Floats, Floats]], most: int
+    lists: list[tuple[Floats, Floats, Floats]], most: int
 ) -> tuple[tuple[Floats, Floats, Floats], float]:
     """Return the best of several lists, the widest first among equals, and what is left over."""
-    gains, widths = (np.concatenate([held[k] for held in found]) for k in (0, 1))
-    middles = np.concatenate([held[2] for held in found])
+    gains, widths = (np.concatenate([stretches[k] for stretches in lists]) for k in (0, 1))
+    middles = np.concatenate([stretches[2] for stretches in lists])
     if len(gains) > most:
         # Equals of the last that is kept are sorted too, so that the widest of them stay.
         least = np.partition(gains, len(gains) - most)[len(gains) - most]

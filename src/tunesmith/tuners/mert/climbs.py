@@ -61,7 +61,7 @@ class Climbs:
         return max(ends, key=lambda end: end.value)
 
 
-def climbed(
+def climb_and_walk(
     hypotheses: Hypotheses, task: tuple[Floats, float, np.random.Generator], about: Climbs
 ) -> End:
     """Climb, and go on from the end of it by random walks (Moore and Quirk 2008)."""

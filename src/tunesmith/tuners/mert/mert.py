@@ -26,7 +26,8 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import Scored
 from tunesmith.progress import progress
 from tunesmith.registry import option
-from tunesmith.search.directions.base import DIRECTIONS, TOLERANCE, Climb, Directions
+from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
+from tunesmith.search.directions.stopping import tolerance_on
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
@@ -35,7 +36,7 @@ from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, score_of
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
 from tunesmith.tuners.fitting.stages import can_be_sent, settings_apart, timed
-from tunesmith.tuners.mert.climbs import Climbs, End, around, climbed, size_of
+from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk, size_of
 from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
 
@@ -253,7 +254,7 @@ class MERT(Constrained, Regularised, Remembering):
         """Return where rounds on lists of forests' best derivations end, the last first."""
         if not tuning.has_forests or not self.list_rounds:
             return []
-        (own,) = rng.spawn(1)
+        (generator,) = rng.spawn(1)
         ends = [begin]
         lists: TuningSet | None = None
         round_now = Keeping()
@@ -263,10 +264,10 @@ class MERT(Constrained, Regularised, Remembering):
             steps = f"{len(ends) - 1} of {self.list_rounds} rounds"
             if now is not None and len(ends) == 1:
                 steps = now.steps
-            found = ends[:-1] if now is None else [now.outcomes[0].weights, *ends[:-1]]
+            completed = ends[:-1] if now is None else [now.outcomes[0].weights, *ends[:-1]]
             # What counts is what the forests say.
-            gains = [float(tuning.metric.gain(tuning.total_at(end))) for end in found]
-            best = found[int(np.argmax(gains))] if found else None
+            gains = [float(tuning.metric.gain(tuning.total_at(end))) for end in completed]
+            best = completed[int(np.argmax(gains))] if completed else None
             return None if best is None else SoFar({0: Outcome(best)}, f"{steps} on lists")
 
         keep(so_far)
@@ -276,7 +277,7 @@ class MERT(Constrained, Regularised, Remembering):
             lists = more if lists is None else lists.merged(more)
             about = lists.hypotheses(), spread, space, ends[0], penalty
             with told_to(round_now):
-                ends.insert(0, self._search(*about, own).weights)
+                ends.insert(0, self._search(*about, generator).weights)
         return ends[:-1]
 
     def _search(
@@ -297,32 +298,34 @@ class MERT(Constrained, Regularised, Remembering):
             spread,
             space,
             self._smoothing(),
-            _tolerance(tuning),
+            tolerance_on(tuning),
             penalty,
             tuning.best_gain(),
         )
         restarts = self._times("restarts", hypotheses)
         ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
-        made = _Climbed(ways, begin, penalty)
-        keep(made.so_far)
+        done = _Ends(ways, begin, penalty)
+        keep(done.so_far)
         for together in ways:
             check()
-            best = made.best
+            best = done.best
             begins = [self._begin(way, best.weights) for way in together]
             # From where a far-off climb ended it is worth walking only if that is the best yet.
             floors = [best.value if way.is_far else -np.inf for way in together]
             randoms = [way.climb.rng for way in together]
             tasks = list(zip(begins, floors, randoms, strict=True))
-            ends = made.next()
+            ends = done.next()
             if len(tasks) == 1:  # its line searches are shared out
-                ends[0] = climbed(hypotheses, tasks[0], climbs)
+                ends[0] = climb_and_walk(hypotheses, tasks[0], climbs)
             else:
-                ends.update(enumerate(share_out(hypotheses, climbed, tasks, climbs, made=ends)))
-            remark = f"best {score_of(tuning.metric, made.best.value):.2f}"
-            progress("tuning", len(made.ends), made.count, remark)
-            if made.best.is_top:
+                ends.update(
+                    enumerate(share_out(hypotheses, climb_and_walk, tasks, climbs, made=ends))
+                )
+            remark = f"best {score_of(tuning.metric, done.best.value):.2f}"
+            progress("tuning", len(done.ends), done.count, remark)
+            if done.best.is_top:
                 break
-        return made.outcome()
+        return done.outcome()
 
     def _ways(
         self,
@@ -339,12 +342,14 @@ class MERT(Constrained, Regularised, Remembering):
         first, *generators = rng.spawn(restarts + 1)
         earlier = self._earlier_ones(begin, points, climb(first))
         second = [
-            _Way({"restart": 0, "earlier": k}, climb(own), point, is_far=True)
-            for k, (own, point) in enumerate(zip(rng.spawn(len(earlier)), earlier, strict=True))
+            _Way({"restart": 0, "earlier": k}, climb(generator), point, is_far=True)
+            for k, (generator, point) in enumerate(
+                zip(rng.spawn(len(earlier)), earlier, strict=True)
+            )
         ]
         third = [
-            _Way({"restart": k}, climb(own), None, self._is_far(k))
-            for k, own in enumerate(generators, 1)
+            _Way({"restart": k}, climb(generator), None, self._is_far(k))
+            for k, generator in enumerate(generators, 1)
         ]
         fours = [
             part[k : k + ROUND] for part in (second, third) for k in range(0, len(part), ROUND)
@@ -392,13 +397,7 @@ def _path_apart(
     return timed(tuner._path(tuning, tuning.hypotheses(), *task, *about))
 
 
-def _tolerance(tuning: Scored) -> float:
-    """Return what a step must gain: less where the metric itself is in a small unit."""
-    reach = tuning.gain_range() if tuning.metric.scale == 1.0 else None
-    return TOLERANCE if reach is None else TOLERANCE * min(1.0, reach) or TOLERANCE
-
-
-class _Climbed:
+class _Ends:
     """The climbs of a search that are complete: of those that set out together, some may be."""
 
     def __init__(

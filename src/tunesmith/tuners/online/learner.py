@@ -102,10 +102,7 @@ class Setup:
 
     def _split(self) -> tuple[Callable[[Any], Task] | None, Any]:
         """Return what makes the tuning set, and from what: forests, or a decoder's model."""
-        tuning = self.tuning
-        if isinstance(tuning, ForestTuning):
-            return partial(_forest_tuning, tuning.metric, tuning.options), tuning.forests
-        return tuning.parted() if isinstance(tuning, LiveTuning) else (None, None)
+        return self.tuning.split_for_workers()
 
     def __getstate__(self) -> dict[str, Any]:
         state = {key: value for key, value in vars(self).items() if key != "_list_examples"}
@@ -124,13 +121,9 @@ class Setup:
 
     def examples(self) -> Examples:
         """Return the sentences for one learner; all learners of a process share those of lists."""
-        if isinstance(self.tuning, TuningSet):
+        if self.tuning.lists is not None:
             return self._list_examples
         return self.tuning.examples()
-
-
-def _forest_tuning(metric: Metric, options: ForestOptions, forests: Forests) -> ForestTuning:
-    return ForestTuning(forests, metric, options)
 
 
 class Learner:

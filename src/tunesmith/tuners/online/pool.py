@@ -52,7 +52,7 @@ class LearnerPool:
         self.replaced = 0
         self._learners = learners
         self._epoch = epoch
-        self._is_live = isinstance(setup.tuning, LiveTuning)
+        self._is_live = setup.tuning.is_live
         self._times = np.zeros(len(order), np.int64)
         self._done = 0
         self._asked: list[tuple[list[int], Sequence[SharedSet]]] = [([], ())] * len(learners)
@@ -150,7 +150,7 @@ def _actors(setup: Setup, snapshots: Sequence[Snapshot]) -> Actors:
     take turns.
     """
     engine = current_engine()
-    if isinstance(setup.tuning, LiveTuning):
+    if setup.tuning.is_live:
         is_portable = getattr(setup.tuning.source, "is_portable", False)
         if engine.name == "threads" or not is_portable:
             return ThreadActors(_restore, setup.data(), snapshots, 1)

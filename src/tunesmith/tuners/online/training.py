@@ -193,7 +193,7 @@ class Training:
         if len(self.learners) == 1:
             (learner,) = self.learners
             # A sentence that is decoded now is not worth sending to others.
-            is_live = isinstance(self.setup.tuning, LiveTuning)
+            is_live = self.setup.tuning.is_live
             with working_on(None) if is_live else contextlib.nullcontext():
                 for group in order.tolist():
                     learner.apply(learner.step(group, epoch))

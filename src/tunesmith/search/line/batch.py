@@ -1,0 +1,49 @@
+"""Line searches, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from tunesmith.inference.hypotheses import Direction, Envelope, Hypotheses, Line, Point
+from tunesmith.metrics.base import Metric
+from tunesmith.search.line.penalised import Penalty, best_penalised_step
+from tunesmith.search.line.search import LineStep, best_step, totals_along
+from tunesmith.search.line.smooth import Smoothing, best_smoothed_step
+from tunesmith.search.space.space import Space
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """What steps on lines are judged by, and which of them are allowed.
+
+    Attributes
+    ----------
+    space
+        What the weights may be.
+    smoothing
+        How the objective along a line is smoothed; not at all by default.
+    penalty
+        What is taken off the gain; nothing without it. It does not go with smoothing.
+    """
+
+    space: Space
+    smoothing: Smoothing = field(default_factory=Smoothing)
+    penalty: Penalty | None = None
+
+    def steps(self, hypotheses: Hypotheses, lines: Sequence[Line]) -> list[LineStep]:
+        """Return the best step on each line."""
+        return hypotheses.map_envelopes(partial(self._step, hypotheses.metric), lines)
+
+    def _step(
+        self, metric: Metric, point: Point, direction: Direction, envelope: Envelope
+    ) -> LineStep:
+        edges, totals = totals_along(envelope)
+        line = edges, metric.gain(totals), point, direction
+        limits = self.space.limits(point.weights, direction)
+        if self.smoothing:
+            return best_smoothed_step(*line, self.smoothing, limits)
+        if self.penalty is not None:
+            return best_penalised_step(*line, self.penalty, limits)
+        return best_step(*line, limits)
