@@ -3,14 +3,14 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pytest
 
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
-from tunesmith.registry import Registry, option, options_of, parse_options
+from tunesmith.registry import Options, Registry, numbers, option, options_of, parse_options
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,47 @@ def test_texts_become_values():
 def test_wrong_texts(given, error, message):
     with pytest.raises(error, match=message):
         parse_options(Thing, given, "thing")
+
+
+@dataclass(frozen=True)
+class Bounded(Options):
+    """A thing whose options have ranges."""
+
+    name = "bounded"
+    _owner_is = "thing"
+
+    count: int | None = option(None, "how many", least=1, most=5)
+    share: float = option(0.5, "how much", above=0, below=1)
+    steps: tuple[float, ...] = option((1.0,), "how far", convert=numbers, least=0)
+    kind: Literal["red", "green"] | None = option(None, "which one")
+    state: int = field(default=0, compare=False, repr=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"count": 0}, "count of thing 'bounded' is 0; give 1 or more"),
+        ({"count": 6}, "count of thing 'bounded' is 6; give 5 or less"),
+        ({"share": 0.0}, "share of thing 'bounded' is 0; give a number above 0"),
+        ({"share": 1}, "share of thing 'bounded' is 1; give a number below 1"),
+        ({"share": float("nan")}, "share of thing 'bounded' is nan; give a number above 0"),
+        ({"steps": [1.0, -1]}, "steps of thing 'bounded' is -1; give 0 or more"),
+        ({"steps": (2, 2.0)}, "steps 2 is given twice; give each once"),
+        ({"steps": "far"}, "steps is 'far'; give numbers"),
+        ({"steps": ()}, "there is no steps; give one or more"),
+        ({"kind": "blue"}, "unknown kind of thing 'bounded' 'blue'; did you mean green or red?"),
+    ],
+)
+def test_values_out_of_range(given, message):
+    with pytest.raises(TunesmithError) as caught:
+        Bounded(**given)
+    assert str(caught.value) == message
+
+
+def test_values_in_range():
+    assert Bounded() == Bounded(None, 0.5, 1, None, state=3)
+    assert Bounded(count=5, steps=[0, 2]).steps == (0.0, 2.0)
+    assert "state" not in {o.field for o in options_of(Bounded)}
 
 
 @dataclass(frozen=True, kw_only=True)

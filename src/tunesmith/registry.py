@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import math
+import operator
 import os
 import pkgutil
 import re
@@ -14,10 +16,10 @@ import traceback
 import types
 import typing
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import metadata
 from importlib.machinery import ModuleSpec, SourceFileLoader
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from tunesmith.errors import UnknownNameError, UsageError
 
@@ -183,12 +185,22 @@ class Registry(Generic[T]):
         self._loaded = True
 
 
+#: Bounds of an option: what must hold, and what to give where it does not. NaN is in no range.
+BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "above": (operator.gt, "a number above {:g}"),
+    "least": (operator.ge, "{:g} or more"),
+    "below": (operator.lt, "a number below {:g}"),
+    "most": (operator.le, "{:g} or less"),
+}
+
+
 @dataclasses.dataclass(frozen=True)
 class Option:
     """One dataclass field as a user sets it.
 
     ``several``: the field is a tuple, and the option may be given again; ``type`` is that of
-    one value. ``metavar`` is how a help writes a value.
+    one value. ``metavar`` is how a help writes a value; for ``convert`` and ``bounds`` see
+    :func:`option`.
     """
 
     field: str
@@ -198,6 +210,8 @@ class Option:
     help: str
     several: bool = False
     metavar: str = ""
+    convert: Callable[[str, Any], Any] | None = None
+    bounds: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def flag(self) -> str:
@@ -233,17 +247,34 @@ class Option:
             raise UsageError(f"{self.flag} of {owner} is '{text}'; give a {kind}")
         return value
 
+    def checked(self, given: Any, owner: str) -> Any:
+        """Return the field's value for what is given in Python, if there is such a value."""
+        value = given if self.convert is None else self.convert(self.flag, given)
+        if self.convert and self.default and value == ():
+            raise UsageError(f"there is no {self.flag}; give one or more")
+        for one in value if isinstance(value, tuple) else (value,):
+            if self.choices and one not in (*self.choices, self.default):
+                raise UnknownNameError(f"{self.flag}{owner}", str(one), self.choices)
+            for name, bound in self.bounds.items():
+                holds, wanted = BOUNDS[name]
+                if one is not None and not holds(one, bound):
+                    what = f"{self.flag}{owner} is {_shown(one)}"
+                    raise UsageError(f"{what}; give {wanted.format(bound)}")
+        return value
+
 
 def options_of(cls: type[Any]) -> list[Option]:
     """List the fields of a dataclass as options; ``metadata["help"]`` documents each.
 
-    Fields that can be given by name alone come last: those that a class inherits.
+    Fields that can be given by name alone come last: those that a class inherits. Those that
+    make no difference to equality are no options, but state.
     """
     if not dataclasses.is_dataclass(cls):
         return []
     hints = typing.get_type_hints(cls)
     options = []
-    for field in sorted(dataclasses.fields(cls), key=lambda f: bool(f.kw_only)):
+    fields = [field for field in dataclasses.fields(cls) if field.compare]
+    for field in sorted(fields, key=lambda f: bool(f.kw_only)):
         hint = hints[field.name]
         choices: tuple[str, ...] = ()
         several = typing.get_origin(hint) is tuple
@@ -254,17 +285,96 @@ def options_of(cls: type[Any]) -> list[Option]:
             hint = typing.get_args(hint)[0]
         if typing.get_origin(hint) is typing.Literal:
             choices, hint = typing.get_args(hint), str
-        about = field.metadata.get("help", ""), several, field.metadata.get("metavar", "")
-        options.append(Option(field.name, hint, choices, field.default, *about))
+        names = ("metavar", "convert", "bounds")
+        about = {name: field.metadata[name] for name in names if name in field.metadata}
+        text = field.metadata.get("help", "")
+        options.append(Option(field.name, hint, choices, field.default, text, several, **about))
     return options
 
 
-def option(default: T, help: str, metavar: str = "") -> T:  # noqa: A002
+def option(
+    default: T,
+    help: str,  # noqa: A002
+    metavar: str = "",
+    *,
+    convert: Callable[[str, Any], T] | None = None,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> T:
     """Declare a dataclass field that is an option, a flag and its documentation at once.
 
     A field of type ``tuple[str, ...]`` is an option that may be given again.
+
+    Parameters
+    ----------
+    convert
+        Makes the field's value of its flag and of what is given in Python, as one text for
+        several.
+    above, least, below, most
+        Bounds of the value, or of each of several; ``least`` and ``most`` are within. None is
+        in every range.
     """
-    return dataclasses.field(default=default, metadata={"help": help, "metavar": metavar})
+    given = {"above": above, "least": least, "below": below, "most": most}
+    bounds = {name: bound for name, bound in given.items() if bound is not None}
+    about = {"help": help, "metavar": metavar, "convert": convert, "bounds": bounds}
+    return dataclasses.field(default=default, metadata=about)
+
+
+#: Types are slow to find.
+_options_of = functools.cache(options_of)
+
+
+class Options:
+    """A frozen dataclass of options, which are converted and checked when it is made.
+
+    A subclass with a ``__post_init__`` of its own calls this one first.
+    """
+
+    #: What an error calls it, before its name; nothing where its options are flags.
+    _owner_is: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        name = getattr(type(self), "name", type(self).__name__)
+        owner = f" of {self._owner_is} '{name}'" if self._owner_is else ""
+        for option in _options_of(type(self)):  # type: ignore[arg-type]
+            value = option.checked(getattr(self, option.field), owner)
+            if option.convert is not None:
+                vars(self)[option.field] = value  # nobody has seen another one
+
+
+def texts(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
+    """Convert one text, or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def distinct_texts(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
+    """Convert one text, or several of which none may be there twice."""
+    found = texts(flag, given)
+    _check_distinct(flag, found)
+    return found
+
+
+def numbers(flag: str, given: float | str | Iterable[float]) -> tuple[float, ...]:
+    """Convert one number, or several of which none may be there twice."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    try:
+        found = tuple(map(float, given if several else (given,)))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UsageError(f"{flag} is {given!r}; give numbers") from None
+    _check_distinct(flag, found)
+    return found
+
+
+def _check_distinct(flag: str, values: Sequence[str] | Sequence[float]) -> None:
+    twice = next((value for value in values if list(values).count(value) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{flag} {_shown(twice)} is given twice; give each once")
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def parse_options(

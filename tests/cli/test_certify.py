@@ -189,8 +189,9 @@ def test_tune_refuses(refused: Refused, real: list[object]) -> None:
     assert "bleu is not; use --metric sentence-bleu" in refused(*tune)
     said = refused(*tune, "--metric", "sentence-bleu")
     assert "200 groups may take for ever; set --time-limit" in said
-    for option, value in (("time-limit", "0"), ("test-limit", "0"), ("memory-limit", "-1")):
-        assert "give more than 0" in refused(*tune, f"--{option}", value)
+    for option, value in (("time-limit", "0"), ("memory-limit", "-1")):
+        assert "give a number above 0" in refused(*tune, f"--{option}", value)
+    assert "give 1 or more" in refused(*tune, "--test-limit", "0")
     assert "cosine is 2" in refused(*tune, "--cosine", "2")
     assert "tolerance is 5" in refused(*tune, "--tolerance", "5")
     assert "did you mean beam" in refused(*tune, "--search", "bean")

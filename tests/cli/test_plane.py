@@ -58,7 +58,7 @@ def test_tune_refuses(refused: Refused, real: list[object]) -> None:
     assert "--features A,B, --keep three, or use --tuner mert" in refused(*plane)
     assert "unknown feature 'LM1'" in refused(*plane, "--features", "LM1,WordPenalty0")
     assert "give two different ones" in refused(*plane, "--features", "LM0")
-    assert "time_limit is 0" in refused(*plane, "--keep", "LM0", "--time-limit", "0")
+    assert "time-limit is 0" in refused(*plane, "--keep", "LM0", "--time-limit", "0")
 
 
 @pytest.mark.long

@@ -142,7 +142,7 @@ def test_options_in_the_name():
         METRICS.create("bleu:order=x")
     for options, message in {
         "order=0": "1 or more",
-        "order=101": "at most 100",
+        "order=101": "100 or less",
         "smoothing-value=-7": "0 or more, or -1",
         "smoothing=floor,smoothing-value=-0.5": "0 or more, or -1",
         "reference-length-scale=0": "above 0",

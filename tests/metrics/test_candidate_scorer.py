@@ -407,8 +407,8 @@ def test_what_changes_by_round():
         ("sentence:smoothing=much", UnknownNameError, "smoothing"),
         ("sentence:brevity=none,scaled=inverse", UsageError, "scaled has no use without"),
         ("sentence:alpha=2", UsageError, "alpha"),
-        ("document:decay=1.1", UsageError, "decay is 1.1; give 0 to 1"),
-        ("document:decay=-0.1", UsageError, "decay is -0.1; give 0 to 1"),
+        ("document:decay=1.1", UsageError, "decay of objective 'document' is 1.1; give 1 or less"),
+        ("document:decay=-0.1", UsageError, "'document' is -0.1; give 0 or more"),
     ],
 )
 def test_wrong_objectives(spec, error, message):

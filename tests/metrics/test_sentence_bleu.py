@@ -345,10 +345,10 @@ def test_names_options_and_errors():
     assert "reflenscale" not in SentenceBLEU().signature()
     for options, message in {
         "order=0": "1 or more",
-        "order=101": "at most 100",
+        "order=101": "100 or less",
         "reference-length-scale=0": "above 0",
         "reference-length-scale=-1": "above 0",
-        "smoothing=add-alpha,alpha=0": "above 0, or smoothing=none",
+        "smoothing=add-alpha,alpha=0": "above 0",
         "alpha=2": "needs smoothing=add-alpha",
         "brevity=none,unclipped=true": "no use for unclipped",
         "brevity=none,reference-length-scale=2": "no use for unclipped",

@@ -427,7 +427,7 @@ def test_a_held_out_set_chooses_the_strength(bundled):
         ({"steps": 0}, "steps is 0; give 1 or more"),
         ({"temperature": 0.0}, "temperature is 0; give a number above 0"),
         ({"temperature": math.inf}, "temperature is inf; give"),
-        ({"cooling": 1.5}, "cooling is 1.5; give more than 0 and at most 1"),
+        ({"cooling": 1.5}, "cooling is 1.5; give 1 or less"),
         ({"cooling": 0.0}, "cooling is 0; give"),
         ({"rate": -1.0, "method": "online"}, "rate is -1; give a number above 0"),
         ({"strength": (-1.0,)}, "strength is -1; give 0 or more"),

@@ -141,7 +141,7 @@ def test_what_is_refused(lists):
         with pytest.raises(UsageError, match="give two different ones"):
             Plane(features=names)
     for options in ({"time_limit": 0.0}, {"tolerance": 0.0}, {"tolerance": 1.0}):
-        with pytest.raises(UsageError, match=f"{next(iter(options))} is"):
+        with pytest.raises(UsageError, match=r"(time-limit|tolerance) is"):
             Plane(**options)
     with pytest.raises(TunesmithError, match="no features"):
         Plane().fit(tuning_set([[[], []]], [[1.0, 2.0]]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -255,31 +255,24 @@ class ForestSet(Forests):
         return chosen
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class SelectedForests(Forests):
     """Forests with some of their features alone."""
 
-    whole: Forests
-    names: tuple[str, ...]
-    _number: Ids = field(init=False)
-
-    def __post_init__(self) -> None:
-        number = {name: k for k, name in enumerate(self.names)}
-        own = np.array([number.get(name, -1) for name in self.whole.names], np.int32)
-        object.__setattr__(self, "_number", own)
-        for name in ("ids", "edges", "vocabulary", "references", "sources", "files"):
-            object.__setattr__(self, name, getattr(self.whole, name))
-        if self.whole.bytes_per_edge == 0.0:
-            everything = self.whole.block(0, self.whole.groups)
-            object.__setattr__(self, "_held", self._selected(everything))
+    def __init__(self, whole: Forests, names: tuple[str, ...]) -> None:
+        self.whole, self.names = whole, names
+        self.ids, self.edges, self.vocabulary = whole.ids, whole.edges, whole.vocabulary
+        self.references, self.sources, self.files = whole.references, whole.sources, whole.files
+        number = {name: k for k, name in enumerate(names)}
+        self._number = np.array([number.get(name, -1) for name in whole.names], np.int32)
+        is_loaded = whole.bytes_per_edge == 0.0
+        self._selection = self._selected(whole.block(0, whole.groups)) if is_loaded else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Have the other features left out where the forests are in memory."""
-        held: Block | None = getattr(self, "_held", None)
-        if held is None:
+        if self._selection is None:
             return type(self), (self.whole, self.names)
         about = self.names, self.vocabulary, self.references, self.sources, self.files
-        return ForestSet, (self.ids, held.arrays, *about)
+        return ForestSet, (self.ids, self._selection.arrays, *about)
 
     @property
     def bytes_per_edge(self) -> float:
@@ -288,9 +281,8 @@ class SelectedForests(Forests):
 
     def block(self, first: int, last: int) -> Block:
         """Return some of the forests without the other features."""
-        held: Block | None = getattr(self, "_held", None)
-        if held is not None:
-            return Block(held.arrays, first, last)
+        if self._selection is not None:
+            return Block(self._selection.arrays, first, last)
         return self._selected(self.whole.block(first, last))
 
     def _selected(self, block: Block) -> Block:

@@ -20,7 +20,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
-from tunesmith.registry import Registry, options_of
+from tunesmith.registry import Options, Registry, options_of
 
 #: Sentences that are decoded at once: so many, or some for each worker, and at most the last.
 BLOCK, PER_WORKER, LARGEST_BLOCK = 64, 16, 1024
@@ -48,7 +48,7 @@ class Sentence:
     text: str
 
 
-class Decoder(ABC):
+class Decoder(Options, ABC):
     """Produces candidates; a subclass is a frozen dataclass whose fields are its options.
 
     On the command line a field is the flag ``--decoder-FIELD``; ``nbest_size`` and ``jobs``
@@ -93,7 +93,7 @@ class Decoder(ABC):
         """
         raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
-    def meet(self, sentences: Sequence[Sentence]) -> None:  # noqa: B027
+    def meet(self, sentences: Sequence[Sentence]) -> None:
         """Learn of sentences whatever has to be known before any is decoded, as new features.
 
         A loop calls it first, with the sentences of all sets.
@@ -130,7 +130,7 @@ class Decoder(ABC):
         """Return what it said last and where its logs are, for an error in what it returned."""
         return ""
 
-    def accepted(self) -> None:  # noqa: B027
+    def accepted(self) -> None:
         """Let go of what it kept for such an error: what it returned last was right."""
 
     def files(self) -> dict[str, str]:
@@ -153,7 +153,7 @@ class Decoder(ABC):
         """Return its own configuration file with other weights, where it has one."""
         return None
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Let go of whatever it holds."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, digest_of
@@ -44,33 +45,44 @@ class CommandDecoder(ExternalDecoder):
         "FILE",
     )
 
-    # Made of the options; they are not options themselves.
-    _template: ClassVar[Template]
-    _format: ClassVar[str]
-    _file: ClassVar[WeightsFile | None] = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.command.strip():
             raise UsageError("the decoder 'command' needs a command; give --decoder-command")
-        template = Template.parse(self.command, PLACEHOLDERS)
-        file = None if self.weights_template is None else read_weights(self.weights_template)
-        chosen = self.weights_format or ("json" if file is None else file.format)
-        suffixes = getattr(WEIGHTS_FORMATS.get(chosen), "suffixes", ())
-        if file is not None and chosen != file.format:
+        _ = self._template, self.weights_name  # whatever is wrong with them is told now
+        if self._file is not None and self._format != self._file.format:
             raise UsageError(
-                f"{self.weights_template} is in the format {file.format} and not {chosen}; leave "
-                "out the weights format"
+                f"{self.weights_template} is in the format {self._file.format} and not "
+                f"{self._format}; leave out the weights format"
             )
-        for name, value in (
-            ("_template", template),
-            ("_file", file),
-            ("_format", chosen),
-            ("weights_name", "weights" + (suffixes[0] if suffixes else ".txt")),
-            ("reads_stdin", "input" not in template.placeholders),
-            ("writes_stdout", "output" not in template.placeholders),
-        ):
-            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _template(self) -> Template:
+        return Template.parse(self.command, PLACEHOLDERS)
+
+    @cached_property
+    def _file(self) -> WeightsFile | None:
+        return None if self.weights_template is None else read_weights(self.weights_template)
+
+    @property
+    def _format(self) -> str:
+        return self.weights_format or ("json" if self._file is None else self._file.format)
+
+    @property
+    def weights_name(self) -> str:  # type: ignore[override]
+        """The weights file has the ending of its format."""
+        suffixes = getattr(WEIGHTS_FORMATS.get(self._format), "suffixes", ())
+        return "weights" + (suffixes[0] if suffixes else ".txt")
+
+    @property
+    def reads_stdin(self) -> bool:  # type: ignore[override]
+        """Whether no file takes the sentences."""
+        return "input" not in self._template.placeholders
+
+    @property
+    def writes_stdout(self) -> bool:  # type: ignore[override]
+        """Whether no file takes the n-best list."""
+        return "output" not in self._template.placeholders
 
     def arguments(self, shard: Shard) -> list[str]:
         """Fill in the template."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import errno
 import itertools
 import json
@@ -15,7 +14,7 @@ import tempfile
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -87,13 +86,17 @@ class ExternalDecoder(Decoder):
     :meth:`weights_bytes`.
     """
 
-    nbest_size: int = option(100, "candidates of a sentence")
-    jobs: int = option(1, "processes side by side, each with a part of the sentences")
-    time_limit: float | None = option(None, "seconds that one process may take")
-    retries: int = option(1, "how often a process that failed is started again")
+    nbest_size: int = option(100, "candidates of a sentence", least=1)
+    jobs: int = option(1, "processes side by side, each with a part of the sentences", least=1)
+    time_limit: float | None = option(None, "seconds that one process may take", above=0)
+    retries: int = option(1, "how often a process that failed is started again", least=0)
     format: str | None = option(
         None, "format of the n-best list, one of 'tunesmith list formats'; default: recognised"
     )
+    #: Where it leaves what it leaves behind; None is a temporary folder.
+    folder: Path | None = field(default=None, compare=False, repr=False)
+    #: The last decoding, if there was one.
+    _last: list[_Decoding] = field(default_factory=list, init=False, compare=False, repr=False)
 
     free_options = ("jobs", "time_limit", "retries")
     #: What the weights file is called.
@@ -102,17 +105,9 @@ class ExternalDecoder(Decoder):
     reads_stdin: ClassVar[bool] = False
     #: Whether the n-best list comes from standard output.
     writes_stdout: ClassVar[bool] = False
-    #: Where it leaves what it leaves behind; None is a temporary folder.
-    folder: ClassVar[Path | None] = None
-    _last: ClassVar[_Decoding | None] = None
 
     def __post_init__(self) -> None:
-        for field, least in (("nbest_size", 1), ("jobs", 1), ("retries", 0)):
-            if getattr(self, field) < least:
-                flag = field.replace("_", "-")
-                raise UsageError(f"{flag} is {getattr(self, field)}; give {least} or more")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise UsageError(f"time-limit is {self.time_limit}; give more than 0 seconds")
+        super().__post_init__()
         if self.format is not None:
             FORMATS.create(self.format)
 
@@ -147,9 +142,7 @@ class ExternalDecoder(Decoder):
 
     def in_folder(self, folder: Path) -> Decoder:
         """Return the decoder that keeps logs, commands and weights in a folder."""
-        other = copy.copy(self)
-        object.__setattr__(other, "folder", Path(folder))
-        return other
+        return replace(self, folder=Path(folder))
 
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Decode with as many processes as there are jobs; their number changes no bit."""
@@ -164,17 +157,17 @@ class ExternalDecoder(Decoder):
                 for name, data in self.beside_weights(weights).items():
                     write_plain(folder / name, data)
             decoding = _Decoding(self, folder, file, sentences)
-            object.__setattr__(self, "_last", decoding)
+            self._last[:] = [decoding]
             return with_ids(decoding.run(), _ids(sentences))
 
     def last_words(self) -> str:
         """Return what the processes of the last decoding said, and where it is."""
-        return "" if self._last is None else self._last.words()
+        return "".join(decoding.words() for decoding in self._last)
 
     def accepted(self) -> None:
         """Remove what is large of the last decoding."""
-        if self._last is not None:
-            self._last.tidy()
+        for decoding in self._last:
+            decoding.tidy()
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:

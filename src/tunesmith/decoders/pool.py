@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.rerank import nbest
 from tunesmith.io.read import read
-from tunesmith.registry import option
+from tunesmith.registry import option, texts
 
 
 @DECODERS.register("pool")
@@ -30,27 +30,21 @@ class PoolDecoder(Decoder):
     references, inputs) they keep.
     """
 
-    candidates: tuple[str, ...] = option((), "file with all candidates", "FILE")
+    candidates: tuple[str, ...] = option((), "file with all candidates", "FILE", convert=texts)
     format: str | None = option(None, "its format [default: recognised from the content]", "NAME")
-    nbest_size: int = option(100, "candidates of a sentence")
-
-    def __post_init__(self) -> None:
-        given: str | Iterable[str] = self.candidates
-        names = (given,) if isinstance(given, str) else tuple(given)
-        object.__setattr__(self, "candidates", names)
-        if self.nbest_size < 1:
-            raise UsageError(f"nbest-size is {self.nbest_size}; give 1 or more")
+    nbest_size: int = option(100, "candidates of a sentence", least=1)
+    _given: CandidateSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, candidates: CandidateSet, nbest_size: int = 100) -> PoolDecoder:
         """Make a decoder of candidates that are there already."""
-        made = cls(nbest_size=nbest_size)
-        object.__setattr__(made, "pool", candidates)
-        return made
+        return cls(nbest_size=nbest_size, _given=candidates)
 
     @cached_property
     def pool(self) -> CandidateSet:
         """All candidates."""
+        if self._given is not None:
+            return self._given
         if not self.candidates:
             raise UsageError("the decoder 'pool' needs candidates; give --decoder-candidates FILE")
         return read(self.candidates, format=self.format)

@@ -86,6 +86,7 @@ class ThotDecoder(Decoder):
     heuristic: int | None = option(None, "estimate of what is left to translate: 0 none, 4 or 6")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.config:
             raise UsageError("decoder 'thot' needs a configuration; give --decoder-config FILE")
         for name in ("nbest_size", "norm", "w", "a", "s", "heuristic"):

@@ -121,8 +121,7 @@ class Portable:
         return {field.name: getattr(self, field.name) for field in fields}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, _frozen_again(value))
+        vars(self).update({name: _frozen_again(value) for name, value in state.items()})
 
 
 def _frozen_again(value: Any) -> Any:

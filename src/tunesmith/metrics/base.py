@@ -11,13 +11,13 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError, nearest
-from tunesmith.registry import Registry, options_of
+from tunesmith.registry import Options, Registry, options_of
 
 #: A sum of statistics that is not above it counts as 0 in a slope, which stays finite.
 NOTHING = 1e-100
 
 
-class Metric(ABC):
+class Metric(Options, ABC):
     """A corpus metric; a subclass is a frozen dataclass whose fields are its options.
 
     A metric needs :meth:`stats` and :meth:`score` alone. One that is used on large sets
@@ -25,6 +25,7 @@ class Metric(ABC):
     :meth:`slope`.
     """
 
+    _owner_is = "metric"
     # A subclass sets these for all its objects; a combination knows them of its parts alone.
     name: str
     #: False for error rates.

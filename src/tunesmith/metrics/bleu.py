@@ -15,7 +15,7 @@ from tunesmith.errors import UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows
 from tunesmith.metrics.ngrams.counts import (
-    check_options,
+    LONGEST,
     check_references,
     count_ngrams,
     ngram_names,
@@ -53,7 +53,7 @@ class BLEU(Metric):
     # The statistics of a lower order are among those of a higher one.
     scoring_options = frozenset({"order", "smoothing", "smoothing_value", "reference_length_scale"})
 
-    order: int = option(4, "longest n-gram")
+    order: int = option(4, "longest n-gram", least=1, most=LONGEST)
     smoothing: Literal["none", "floor", "add-k", "exp"] = option(
         "exp", "what stands for an order without a match, as in sacrebleu"
     )
@@ -64,14 +64,17 @@ class BLEU(Metric):
     tokenize: str = option("none", "one of sacrebleu's tokenizers: 13a, intl, char, zh ...")
     lowercase: bool = option(False, "ignore case")
     reference_length_scale: float = option(
-        1.0, "what the reference length is multiplied by in the brevity penalty"
+        1.0,
+        "what the reference length is multiplied by in the brevity penalty",
+        above=0,
+        below=np.inf,
     )
 
     def __post_init__(self) -> None:
-        check_options(self, self.order, self.reference_length_scale)
+        super().__post_init__()
         if self.smoothing_value != -1 and not 0 <= self.smoothing_value < np.inf:
             raise UsageError(
-                f"smoothing-value of bleu is {self.smoothing_value:g}; give 0 or more, "
+                f"smoothing-value of metric 'bleu' is {self.smoothing_value:g}; give 0 or more, "
                 "or -1 for sacrebleu's default"
             )
 

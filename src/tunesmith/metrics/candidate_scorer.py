@@ -25,7 +25,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
-from tunesmith.registry import Registry, option
+from tunesmith.registry import Options, Registry, option
 
 #: How a tuner learns: from pairs of candidates of all sentences, then again in the next round;
 #: or from one sentence after the other.
@@ -97,9 +97,10 @@ class Worth(ABC):
         """Go on from what another one, made in the same way, has returned as its memory."""
 
 
-class Objective(ABC):
+class Objective(Options, ABC):
     """What stands in for the metric; a subclass is a frozen dataclass of switches."""
 
+    _owner_is = "objective"
     name: str
 
     @abstractmethod
@@ -111,7 +112,7 @@ class Objective(ABC):
         """Whether values depend on what earlier rounds came to."""
         return False
 
-    def check(self, metric: Metric) -> None:  # noqa: B027
+    def check(self, metric: Metric) -> None:
         """Raise an error if it cannot stand in for a metric."""
 
 
@@ -155,6 +156,7 @@ class SentenceObjective(Objective):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._scorer(None)
         if self.scaled != "none" and self.brevity == "none":
             raise UsageError("scaled has no use without a brevity penalty; leave out one of them")
@@ -275,11 +277,9 @@ class DocumentObjective(Objective):
     words: thresholds for differences mean the same as for a sentence's own score.
     """
 
-    decay: float = option(0.9, "what is left of the document after each sentence, or round")
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.decay <= 1.0:
-            raise UsageError(f"decay is {self.decay:g}; give 0 to 1")
+    decay: float = option(
+        0.9, "what is left of the document after each sentence, or round", least=0, most=1
+    )
 
     @property
     def changes_by_round(self) -> bool:

@@ -16,7 +16,7 @@ from tunesmith.registry import option
 
 
 @METRICS.register("column")
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class Column(Metric):
     """The mean of a column of the candidates over sentences, in its own unit: column:NAME.
 
@@ -31,8 +31,9 @@ class Column(Metric):
     column: str = option("", "which column")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # Results name the column, not only the kind.
-        object.__setattr__(self, "name", f"{type(self).name}:{self.column}")
+        self.name = f"{type(self).name}:{self.column}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,7 +70,7 @@ class Column(Metric):
 
 
 @METRICS.register("cost")
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class Cost(Column):
     """The mean of a column of which less is better: cost:NAME."""
 

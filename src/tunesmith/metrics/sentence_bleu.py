@@ -36,7 +36,12 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows, ratio_slope
-from tunesmith.metrics.ngrams.counts import check_options, check_references, count_ngrams, times
+from tunesmith.metrics.ngrams.counts import (
+    LONGEST,
+    check_references,
+    count_ngrams,
+    times,
+)
 from tunesmith.metrics.preparation import Preparation
 from tunesmith.registry import option
 
@@ -62,18 +67,21 @@ class SentenceBLEU(Metric):
 
     is_sum = True
 
-    order: int = option(4, "longest n-gram")
+    order: int = option(4, "longest n-gram", least=1, most=LONGEST)
     smoothing: Literal["add-one", "none", "add-alpha", "lin-och"] = option(
         "add-one", "what is added to matches and totals; lin-och is add-one without unigrams"
     )
-    alpha: float = option(1.0, "what add-alpha adds")
+    alpha: float = option(1.0, "what add-alpha adds", above=0, below=math.inf)
     grounded: bool = option(False, "subtract the precision that no match at all would have")
     brevity: Literal["standard", "smoothed", "none"] = option(
         "standard", "the brevity penalty; smoothed: the reference has one word more"
     )
     unclipped: bool = option(False, "let the brevity penalty be above 1 for long hypotheses")
     reference_length_scale: float = option(
-        1.0, "what the reference length is multiplied by in the brevity penalty"
+        1.0,
+        "what the reference length is multiplied by in the brevity penalty",
+        above=0,
+        below=math.inf,
     )
     reference_length: Literal["closest", "shortest", "average"] = option(
         "closest", "which of several references' lengths counts"
@@ -82,11 +90,7 @@ class SentenceBLEU(Metric):
     lowercase: bool = option(False, "ignore case")
 
     def __post_init__(self) -> None:
-        check_options(self, self.order, self.reference_length_scale)
-        if not 0 < self.alpha < math.inf:
-            raise UsageError(
-                f"alpha of {self.name} is {self.alpha:g}; give a number above 0, or smoothing=none"
-            )
+        super().__post_init__()
         if self.alpha != 1 and self.smoothing != "add-alpha":
             raise UsageError(
                 f"alpha of {self.name} needs smoothing=add-alpha, it is {self.smoothing}; "

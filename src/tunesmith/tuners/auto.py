@@ -6,7 +6,7 @@ import contextlib
 import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.progress import progress
-from tunesmith.registry import option
+from tunesmith.registry import distinct_texts, option
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
@@ -66,15 +66,15 @@ class Auto(Remembering):
     """
 
     contender: tuple[str, ...] = option(
-        (), "algorithm to try, as pro:objective=scaled, instead of the usual ones", "NAME"
+        (),
+        "algorithm to try, as pro:objective=scaled, instead of the usual ones",
+        "NAME",
+        convert=distinct_texts,
     )
+    _race: _Race | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        given: str | Iterable[str] = self.contender
-        object.__setattr__(self, "contender", (given,) if isinstance(given, str) else tuple(given))
-        twice = next((name for name in self.contender if self.contender.count(name) > 1), None)
-        if twice is not None:
-            raise UsageError(f"contender {twice} is given twice; give each once")
+        super().__post_init__()
         for name in self.contender:
             _checked(name)
 
@@ -84,25 +84,8 @@ class Auto(Remembering):
 
     def settings(self) -> list[dict[str, Any]]:
         """Return the contenders; before there are data, what would be tried on many features."""
-        return [{"tuner": name} for name in self._ready or self._contenders(None, (), 0)]
-
-    @property
-    def _ready(self) -> dict[str, Tuner]:
-        """The contenders for some data, after they have been seen."""
-        found: dict[str, Tuner] = getattr(self, "_made", {})
-        return found
-
-    @property
-    def _race(self) -> _Race:
-        """What one run over the contenders is about."""
-        found: _Race = getattr(self, "_own_race", _Race())
-        return found
-
-    def _with(self, race: _Race, contenders: Mapping[str, Tuner]) -> Auto:
-        ready = self.changed()
-        object.__setattr__(ready, "_own_race", race)
-        object.__setattr__(ready, "_made", dict(contenders))
-        return ready
+        known = None if self._race is None else self._race.contenders
+        return [{"tuner": name} for name in known or self._contenders(None, (), 0)]
 
     def _contenders(
         self, start: Mapping[str, float] | None, dense: Sequence[str], width: int
@@ -151,7 +134,7 @@ class Auto(Remembering):
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> tuple[Auto, Outcome | None]:
         """Decide who is tried."""
-        race = self._race
+        race = self._race or _Race()
         features = tuning.candidates.features
         given = None if start is None else Weights(features.names, start)
         made = self._contenders(given, features.dense_names, len(features.names))
@@ -159,13 +142,14 @@ class Auto(Remembering):
         chosen = {name: able[name] for name in able if race.only in (None, name)}
         if self.earlier is not None:
             chosen = {name: one.after(self.earlier) for name, one in chosen.items()}
-        return self._with(race, chosen), None
+        return self.changed(_race=dataclasses.replace(race, contenders=chosen)), None
 
     def stages(
         self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Run each contender; one that fails stays at the start, an error if all do."""
-        contenders, failed = self._ready, self._race.failed
+        race = self._race or _Race()
+        contenders, failed = race.contenders, race.failed
         for k, (name, tuner) in enumerate(contenders.items()):
             progress("contenders", k, len(contenders), name)
             try:
@@ -193,7 +177,7 @@ class Auto(Remembering):
 
     def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
         """Return what is best, or about as good and nearer to the references in length."""
-        failed = self._race.failed
+        failed = self._race.failed if self._race else ()
         fine = [one for one in found if one.stage.setting["tuner"] not in failed]
         return fine[_choice([one.entry(False) for one in fine], metric)]
 
@@ -237,7 +221,7 @@ class Auto(Remembering):
 
         def run(part: Task, held: Task | None, only: str | None = None) -> TuneResult:
             race = _Race(only)
-            own = self._with(race, {})
+            own = self.changed(_race=race)
             # A generator goes on from run to run, a seed does not: with both, runs begin alike.
             numbers = rng if held is dev else copy.deepcopy(rng)
             # Parts of one set may share sentences that recur in it, which is nobody's mistake.
@@ -302,9 +286,13 @@ def _on_all(first: TuneResult, tuning: TuningSet, about: Mapping[str, Any]) -> T
 
 @dataclass(frozen=True)
 class _Race:
-    """One run over the contenders, or over one of them; and who could not be run."""
+    """One run over the contenders, or over one of them; and who could not be run.
+
+    Who they are is known when the data have been seen.
+    """
 
     only: str | None = None
+    contenders: Mapping[str, Tuner] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
     def explained(self, result: TuneResult, tuning: Task) -> TuneResult:

@@ -21,7 +21,7 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed, generator_of
-from tunesmith.registry import Registry, options_of
+from tunesmith.registry import Options, Registry, options_of
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
@@ -36,7 +36,7 @@ from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
 
-class Tuner(ABC):
+class Tuner(Options, ABC):
     """Finds weights; a subclass is a frozen dataclass whose fields are its options."""
 
     name: ClassVar[str]
@@ -116,7 +116,7 @@ class Tuner(ABC):
         """
         return self
 
-    def check_features(self, names: tuple[str, ...], strict: bool) -> None:  # noqa: B027
+    def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error, or warn, if options name features that the data do not have."""
 
     def fit(

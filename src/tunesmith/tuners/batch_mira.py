@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, Protocol, TypeGuard
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, inner
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.inference.lists.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
 from tunesmith.metrics.base import Metric
@@ -27,11 +27,11 @@ from tunesmith.metrics.candidate_scorer import (
     Objective,
     Worth,
 )
-from tunesmith.registry import option
+from tunesmith.registry import numbers, option
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
+from tunesmith.tuners.fitting.rounds import Round, Rounds
 
 #: The document's decay unless the user says otherwise: about the last 1000 sentences count.
 DECAY = 0.999
@@ -52,19 +52,29 @@ class BatchMIRA(Rounds):
     away.
     """
 
-    passes: int = option(60, "how often to go over all sentences")
+    passes: int = option(60, "how often to go over all sentences", least=1)
     c: tuple[float, ...] = option(
         (0.01,),
         "the greatest step: what a difference of features is multiplied by at most; of several a "
         "held-out set chooses",
+        convert=numbers,
+        above=0,
+        below=np.inf,
     )
     start_scale: tuple[float, ...] = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
+        convert=numbers,
+        above=0,
+        least=1e-100,
+        most=1e100,
     )
     decay: float = option(
-        DECAY, "what is left of the document after each sentence; for the usual objective"
+        DECAY,
+        "what is left of the document after each sentence; for the usual objective",
+        least=0,
+        most=1,
     )
     background: Literal["hope", "model"] = option(
         "hope", "which candidate goes into the document: hope, or the best by the model"
@@ -80,20 +90,11 @@ class BatchMIRA(Rounds):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.passes < 1:
-            raise UsageError(f"passes is {self.passes}; give 1 or more")
-        object.__setattr__(self, "c", above_zero("c", self.c))
-        scales = above_zero("start_scale", self.start_scale, most=1e100)
-        object.__setattr__(self, "start_scale", scales)
-        if not 0.0 <= self.decay <= 1.0:
-            raise UsageError(f"decay is {self.decay:g}; give 0 to 1")
         if self.objective and self.decay != DECAY:
             raise UsageError(
                 "decay belongs to the usual objective; with others write it there, as "
                 f"document:decay={self.decay:g}"
             )
-        if self.background not in ("hope", "model"):
-            raise UnknownNameError("background", self.background, ("hope", "model"))
 
     @property
     def round_count(self) -> int:

@@ -49,19 +49,35 @@ class LPMERT(Remembering):
         "cones", "how to search: cones, lazy (the paper's way) or beam (not exact)"
     )
     time_limit: float | None = option(
-        None, "seconds after which the best found so far is taken [default: none]"
+        None,
+        "seconds after which the best found so far is taken [default: none]",
+        above=0,
+        most=LARGEST,
     )
     test_limit: int | None = option(
-        None, "about so many tested choices of candidates after which it is taken [default: none]"
+        None,
+        "about so many tested choices of candidates after which it is taken [default: none]",
+        least=1,
+        most=LARGEST,
     )
     memory_limit: float = option(
-        1000.0, "megabytes for what is left to search; with more it goes depth first"
+        1000.0,
+        "megabytes for what is left to search; with more it goes depth first",
+        above=0,
+        most=LARGEST,
     )
     cosine: float | None = option(
         None,
         "only weights with at least this cosine to the starting weights, features being scaled",
+        least=-1,
+        below=1,
     )
-    beam: int = option(1000, "competitors that a combination of sentences keeps in search beam")
+    beam: int = option(
+        1000,
+        "competitors that a combination of sentences keeps in search beam",
+        least=1,
+        most=LARGEST,
+    )
     tolerance: float = option(
         TOLERANCE, "lead of a winner that counts, for scaled features and weights of length 1"
     )
@@ -69,17 +85,8 @@ class LPMERT(Remembering):
     needs_sum = True
 
     def __post_init__(self) -> None:
-        if self.search not in ("cones", "lazy", "beam"):
-            raise UsageError(f"search is '{self.search}'; give cones, lazy or beam")
-        for name in ("time_limit", "test_limit", "memory_limit", "beam"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"{name} is {value}; give more than 0")
-            if value is not None and value > LARGEST:
-                raise UsageError(f"{name} is {value}; give less, or leave it out")
+        super().__post_init__()
         check_tolerance(self.tolerance)
-        if self.cosine is not None and not -1.0 <= self.cosine < 1.0:
-            raise UsageError(f"cosine is {self.cosine:g}; give -1 to less than 1")
         if self.cosine is not None and self.search == "beam":
             raise UsageError("cosine goes with search cones and lazy; drop it, or change search")
 

@@ -9,7 +9,7 @@ it expects to the metric of the best candidates.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -17,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, inner
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UsageError
+
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Objective
-from tunesmith.registry import option
+from tunesmith.registry import numbers, option
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
@@ -68,23 +69,32 @@ class MinRisk(OnlineTuner):
     method: Literal["batch", "online"] = option(
         "batch", "the expected metric of the whole set, or the worth of one sentence after another"
     )
-    epochs: int = option(10, "rounds over the set, each at one temperature")
+    epochs: int = option(10, "rounds over the set, each at one temperature", least=1)
     temperature: float | None = option(
         None,
         "temperature of the first round, in units of the deviation of the scores at the start "
         "[default: batch 2, online 1]",
+        above=0,
+        below=np.inf,
     )
     cooling: float | None = option(
         None,
         "what the temperature is multiplied by after each round [default: batch 0.5, online 0.85]",
+        above=0,
+        most=1,
     )
     strength: tuple[float, ...] = option(
         (),
         "batch: how much squared distances from the starting weights count; of several a held-out "
         "set chooses [default: 0.1]",
+        convert=numbers,
+        least=0,
+        most=STRONGEST,
     )
-    steps: int = option(30, "batch: steps of L-BFGS at each temperature at most")
-    rate: float | None = option(None, "online: the learning rate [default: 0.01]")
+    steps: int = option(30, "batch: steps of L-BFGS at each temperature at most", least=1)
+    rate: float | None = option(
+        None, "online: the learning rate [default: 0.01]", above=0, below=np.inf
+    )
     average: bool = option(True, "online: return the average of the weights after each sentence")
 
     varied = ("objective", "strength")
@@ -92,18 +102,6 @@ class MinRisk(OnlineTuner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in METHODS:
-            raise UnknownNameError("method", self.method, METHODS)
-        object.__setattr__(self, "strength", _strengths(self.strength))
-        for name in ("epochs", "steps"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
-        for name in ("temperature", "rate"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0.0):
-                raise UsageError(f"{name} is {value:g}; give a number above 0")
-        if self.cooling is not None and not 0.0 < self.cooling <= 1.0:
-            raise UsageError(f"cooling is {self.cooling:g}; give more than 0 and at most 1")
         online = {"rate": self.rate is not None, "average": not self.average}
         online |= {"learners": self.learners != 1}
         batch = {"strength": self.strength, "steps": self.steps != 30}
@@ -330,16 +328,3 @@ class _TooFarError(Exception):
 def _deviation(hypotheses: TuningHypotheses, weights: Floats) -> float:
     """Return the deviation of scores; where all are equal any scale will do."""
     return hypotheses.deviation(hypotheses.point(weights)) or 1.0
-
-
-def _strengths(given: float | Iterable[float]) -> tuple[float, ...]:
-    try:
-        numbers = tuple(float(x) for x in (given if isinstance(given, Iterable) else (given,)))
-    except (TypeError, ValueError):
-        raise UsageError(f"strength is {given!r}; give numbers") from None
-    for number in numbers:
-        if not 0.0 <= number <= STRONGEST:
-            raise UsageError(f"strength is {number:g}; give 0 or more")
-        if numbers.count(number) > 1:
-            raise UsageError(f"strength {number:g} is given twice; give each once")
-    return numbers

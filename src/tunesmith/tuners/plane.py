@@ -14,7 +14,7 @@ from tunesmith.inference.hypotheses import Point
 from tunesmith.interruption import check, is_asked, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
-from tunesmith.registry import option
+from tunesmith.registry import option, texts
 from tunesmith.search.exact.extreme import check_tolerance
 from tunesmith.search.plane.search import TOLERANCE, PlaneFound, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
@@ -22,6 +22,11 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner, score_of
 
 #: As many features as one can see at once: their weights are a sphere.
 MOST_FEATURES = 3
+
+
+def _names(flag: str, given: str | Iterable[str]) -> tuple[str, ...]:
+    parts = (part.strip() for text in texts(flag, given) for part in text.split(","))
+    return tuple(part for part in parts if part)
 
 
 @TUNERS.register("plane")
@@ -35,10 +40,13 @@ class Plane(Tuner):
     """
 
     features: tuple[str, ...] = option(
-        (), "the two weights that vary; all of them, if there are at most three", "NAME,NAME"
+        (),
+        "the two weights that vary; all of them, if there are at most three",
+        "NAME,NAME",
+        convert=_names,
     )
     time_limit: float | None = option(
-        None, "seconds after which the best found so far is taken [default: none]"
+        None, "seconds after which the best found so far is taken [default: none]", above=0
     )
     tolerance: float = option(
         TOLERANCE,
@@ -46,13 +54,11 @@ class Plane(Tuner):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "features", _names(self.features))
+        super().__post_init__()
         if self.features and not len(self.features) == len({*self.features}) == 2:
             raise UsageError(
                 f"features names {', '.join(self.features)}; give two different ones, as A,B"
             )
-        if self.time_limit is not None and not self.time_limit > 0.0:
-            raise UsageError(f"time_limit is {self.time_limit:g}; give seconds above 0")
         check_tolerance(self.tolerance)
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
@@ -111,12 +117,6 @@ class Plane(Tuner):
             return ()
         order = np.argsort(-np.abs(sizes), kind="stable")[:2]
         return tuple(sorted(order.tolist()))
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    texts = (given,) if isinstance(given, str) else tuple(given)
-    parts = (part.strip() for text in texts for part in text.split(","))
-    return tuple(part for part in parts if part)
 
 
 def _slice(spread: Floats, begin: Floats, varied: tuple[int, ...]) -> Slice:

@@ -12,14 +12,13 @@ from typing import ClassVar
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids
-from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import DocumentWorth, Objective, Worth
-from tunesmith.registry import option
+from tunesmith.registry import numbers, option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
-from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
+from tunesmith.tuners.fitting.rounds import Round, Rounds
 
 #: How much a step changes the margin between hope and fear, in the unit of what candidates are
 #: worth (words, for BLEU), where their features differ as much as on average.
@@ -50,36 +49,37 @@ class Ramp(Rounds):
     lists with sparse features, where without it the result is worse than a good start.
     """
 
-    iterations: int = option(10, "how often hope candidates are chosen anew")
-    passes: int = option(5, "how often to go over all sentences for one choice of hope candidates")
+    iterations: int = option(10, "how often hope candidates are chosen anew", least=1)
+    passes: int = option(
+        5, "how often to go over all sentences for one choice of hope candidates", least=1
+    )
     rate: float | None = option(
-        None, "the learning rate [default: 0.1 over the mean squared distance of hope and fear]"
+        None,
+        "the learning rate [default: 0.1 over the mean squared distance of hope and fear]",
+        above=0,
+        below=np.inf,
     )
     strength: tuple[float, ...] = option(
         (1.0,),
         "strength of the penalty that draws towards the starting weights; of several a held-out "
         "set chooses",
+        convert=numbers,
+        above=0,
+        below=np.inf,
     )
     start_scale: tuple[float, ...] = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
+        convert=numbers,
+        above=0,
+        least=1e-100,
+        most=1e100,
     )
     average: bool = option(True, "take the average of the weights over the passes of a round")
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "start_scale")
     usual: ClassVar[tuple[str, str]] = ("document:decay=0.999", "document:decay=0.999")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("iterations", "passes"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
-        object.__setattr__(self, "strength", above_zero("strength", self.strength))
-        scales = above_zero("start_scale", self.start_scale, most=1e100)
-        object.__setattr__(self, "start_scale", scales)
-        if self.rate is not None and not 0.0 < self.rate < np.inf:
-            raise UsageError(f"rate is {self.rate:g}; give a number above 0")
 
     @property
     def round_count(self) -> int:

@@ -199,9 +199,9 @@ def test_options_in_the_name():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("chrf:char-order=-1", "orders of chrf are -1 and 0"),
-        ("chrf++:char-order=0,word-order=0", r"orders of chrf\+\+ are 0 and 0"),
-        ("chrf:beta=-1", "beta of chrf is -1"),
+        ("chrf:char-order=-1", "char-order of metric 'chrf' is -1; give 0 or more"),
+        ("chrf++:char-order=0,word-order=0", r"both orders of chrf\+\+ are 0"),
+        ("chrf:beta=-1", "beta of metric 'chrf' is -1"),
     ],
 )
 def test_wrong_options(spec, message):
@@ -220,5 +220,5 @@ def test_references_are_needed():
 
 @pytest.mark.parametrize("option", ["char-order=101", "word-order=1000000", "beta=1e200"])
 def test_orders_and_beta_have_a_limit(option):
-    with pytest.raises(TunesmithError, match=r"give a smaller one|up to 1e\+06"):
+    with pytest.raises(TunesmithError, match=r"give (100|1e\+06) or less"):
         METRICS.create(f"chrf:{option}")

@@ -137,7 +137,7 @@ def test_who_needs_lengths(selection, needs):
         ("difference:most=0", UsageError, "10 points are 0.1"),
         ("difference:least=0.2,most=0.1", UsageError, "10 points are 0.1"),
         ("length:most=-1", UsageError, "give 0 or more"),
-        ("outliers:deviations=0", UsageError, "give more than 0"),
+        ("outliers:deviations=0", UsageError, "give a number above 0"),
         ("outliers:of=words", UnknownNameError, "length or score"),
         ("stochastic:of=words", UnknownNameError, "length or score"),
         ("difference:most=nan", UsageError, "finite number"),

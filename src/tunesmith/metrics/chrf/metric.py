@@ -36,9 +36,11 @@ class CHRF(Metric):
     with the highest F-score counts, the first among equals.
     """
 
-    char_order: int = option(6, "longest n-gram of characters")
-    word_order: int = option(0, "longest n-gram of words")
-    beta: float = option(2.0, "how many times as much recall weighs as precision")
+    char_order: int = option(6, "longest n-gram of characters", least=0, most=LONGEST)
+    word_order: int = option(0, "longest n-gram of words", least=0, most=LONGEST)
+    beta: float = option(
+        2.0, "how many times as much recall weighs as precision", least=0, most=LARGEST_BETA
+    )
     lowercase: bool = option(False, "ignore case")
     whitespace: bool = option(False, "count spaces as characters")
     eps_smoothing: bool = option(
@@ -46,17 +48,9 @@ class CHRF(Metric):
     )
 
     def __post_init__(self) -> None:
-        if min(self.char_order, self.word_order) < 0 or self.char_order + self.word_order < 1:
-            raise UsageError(
-                f"the orders of {self.name} are {self.char_order} and {self.word_order}; "
-                "give 0 or more, and one of them 1 or more"
-            )
-        if max(self.char_order, self.word_order) > LONGEST:
-            raise UsageError(f"an order of {self.name} is above {LONGEST}; give a smaller one")
-        if not 0 <= self.beta <= LARGEST_BETA:
-            raise UsageError(
-                f"beta of {self.name} is {self.beta:g}; give 0 or more, up to {LARGEST_BETA:g}"
-            )
+        super().__post_init__()
+        if self.char_order + self.word_order < 1:
+            raise UsageError(f"both orders of {self.name} are 0; give 1 or more for one of them")
 
     @property
     def stat_names(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -10,11 +9,9 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Ints, Number, Stats
 from tunesmith.data.candidates import References, Texts
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError
 from tunesmith.kernels import inlined, kernel
-from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import map_pieces, pieces_of
-from tunesmith.registry import options_of
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 REFERENCE_LENGTHS = ("closest", "shortest", "average")
@@ -22,24 +19,6 @@ REFERENCE_LENGTHS = ("closest", "shortest", "average")
 LONGEST = 100
 #: Below it a product may soon be too small for a float, and logarithms are added instead.
 SMALL = 1e-150
-
-
-def check_options(metric: Metric, order: int, reference_length_scale: float) -> None:
-    """Refuse an order, a scale or a choice that makes no sense."""
-    for option in options_of(type(metric)):
-        value = getattr(metric, option.field)
-        if option.choices and value not in option.choices:
-            where = f"{option.flag} of metric '{metric.name}'"
-            raise UnknownNameError(where, str(value), option.choices)
-    if not 1 <= order <= LONGEST:
-        raise UsageError(
-            f"the order of {metric.name} is {order}; give 1 or more, at most {LONGEST}"
-        )
-    if not 0 < reference_length_scale < math.inf:
-        raise UsageError(
-            f"reference-length-scale of {metric.name} is {reference_length_scale:g}; "
-            "give a number above 0"
-        )
 
 
 def check_references(name: str, references: Sequence[str]) -> None:

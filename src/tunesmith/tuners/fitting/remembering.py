@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from tunesmith.arrays import Floats
@@ -11,18 +11,19 @@ from tunesmith.data.weights import Weights
 from tunesmith.tuners.base import Tuner
 
 
+@dataclass(frozen=True, kw_only=True)
 class Remembering(Tuner):
     """What a tuner inherits that wants to know the weights of earlier rounds.
 
-    They are no option: they are kept aside, and two tuners that differ in them are equal. The
-    subclass is a dataclass.
+    They are no option, and two tuners that differ in them are equal.
+
+    Attributes
+    ----------
+    earlier
+        The weights of earlier rounds, the first round first; None outside a loop.
     """
 
-    @property
-    def earlier(self) -> tuple[Weights, ...] | None:
-        """The weights of earlier rounds, the first round first; None outside a loop."""
-        found: tuple[Weights, ...] | None = getattr(self, "_earlier", None)
-        return found
+    earlier: tuple[Weights, ...] | None = field(default=None, compare=False, repr=False)
 
     @property
     def in_loop(self) -> bool:
@@ -31,7 +32,7 @@ class Remembering(Tuner):
 
     def after(self, rounds: Sequence[Weights]) -> Self:
         """Return the tuner for the next round of a loop, which knows the rounds before."""
-        return self._with_earlier(tuple(rounds), {})
+        return replace(self, earlier=tuple(rounds))
 
     def points(self, names: tuple[str, ...]) -> list[Floats]:
         """Return the weights of earlier rounds for some features, the last round first."""
@@ -39,12 +40,7 @@ class Remembering(Tuner):
 
     def changed(self, **options: Any) -> Self:
         """Return the tuner with other options, which knows the same rounds."""
-        return self._with_earlier(self.earlier, options)
-
-    def _with_earlier(self, rounds: tuple[Weights, ...] | None, options: dict[str, Any]) -> Self:
-        made: Self = dataclasses.replace(self, **options)  # type: ignore[type-var]
-        object.__setattr__(made, "_earlier", rounds)
-        return made
+        return replace(self, **options)
 
 
 def distinct(points: Iterable[Floats]) -> list[Floats]:

@@ -6,14 +6,14 @@ import copy
 import itertools
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.interruption import SoFar, check, keep
 from tunesmith.kernels.compiling import working_seconds
@@ -22,14 +22,14 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import Objective, Way, Worth, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
-from tunesmith.registry import option
+from tunesmith.registry import distinct_texts, option
 from tunesmith.tasks.base import Task
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.stages import Evaluated, can_be_sent, settings_apart
 
-PICKS = ("last", "best", "dev")
 #: An output that is so many times as long as the references is told of, for so many groups.
 LONG, ENOUGH = 1.5, 20
 
@@ -64,6 +64,7 @@ class Rounds(Remembering):
         "`tunesmith list objectives`; each tuner has its usual one); of several a held-out set "
         "chooses",
         "NAME",
+        convert=distinct_texts,
     )
     pick: Literal["last", "best", "dev"] = option(
         "last",
@@ -84,18 +85,9 @@ class Rounds(Remembering):
     usual: ClassVar[tuple[str, str]] = ("bleu+1", "metric")
 
     def __post_init__(self) -> None:
-        given: str | Iterable[str] = self.objective
-        names = (given,) if isinstance(given, str) else tuple(given)
-        object.__setattr__(self, "objective", names)
-        if self.pick not in PICKS:
-            raise UnknownNameError("pick", self.pick, PICKS)
-        if self.choose_by not in ("dev", "length"):
-            raise UnknownNameError("choose-by", self.choose_by, ("dev", "length"))
-        for name in names:
+        super().__post_init__()
+        for name in self.objective:
             objective_of(name)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise UsageError(f"objective {twice} is given twice; give each once")
         if self.choose_by == "length" and self.pick == "dev":
             raise UsageError("choose-by length and pick dev do not go together; drop one of them")
 
@@ -261,25 +253,6 @@ def length_ratio(tuning: Task, weights: Floats) -> float:
 
 #: What a history calls that from which something was learnt in a round.
 LESSONS = ("pairs", "changes")
-
-
-def above_zero(
-    name: str, given: float | Iterable[float], most: float = np.inf
-) -> tuple[float, ...]:
-    """Return the values of an option that takes several numbers above 0, within 1/most and most."""
-    name = name.replace("_", "-")
-    numbers = (given,) if isinstance(given, int | float) else tuple(given)
-    if not numbers:
-        raise UsageError(f"there is no {name}; give a number above 0")
-    for number in numbers:
-        if not 0.0 < number < np.inf:
-            raise UsageError(f"{name} is {number:g}; give a number above 0")
-        if not 1.0 / most <= number <= most:
-            limit = "less" if number > most else "more"
-            raise UsageError(f"{name} is {number:g}; give {limit}")
-        if numbers.count(number) > 1:
-            raise UsageError(f"{name} {number:g} is given twice; give each once")
-    return numbers
 
 
 def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -7,31 +7,55 @@ from dataclasses import dataclass
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
-from tunesmith.registry import option
+from tunesmith.registry import Options, option
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 
 
+def _texts(flag: str, given: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping):
+        return tuple(
+            f"{name}={value if isinstance(value, str) else repr(_number(flag, value))}"
+            for name, value in given.items()
+        )
+    texts = tuple(given)
+    wrong = next((text for text in texts if not isinstance(text, str)), None)
+    if wrong is not None:
+        raise UsageError(f"{flag} holds {wrong!r}; give texts, as on the command line")
+    return texts
+
+
+def _number(flag: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise UsageError(f"{flag} holds {value!r}; give a number") from None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Constrained:
+class Constrained(Options):
     """What a tuner inherits, before ``Tuner``, to take restrictions on weights.
 
     It uses :meth:`space` in ``tune``, and keeps its weights inside. Each field is a list of
     texts, one text, or a mapping from names to what stands behind the sign.
     """
 
-    fix: tuple[str, ...] = option((), "a weight that stays as given", "NAME=VALUE")
+    fix: tuple[str, ...] = option((), "a weight that stays as given", "NAME=VALUE", convert=_texts)
     bound: tuple[str, ...] = option(
-        (), "the range of a weight; a side may be left out", "NAME=LOW:HIGH"
+        (), "the range of a weight; a side may be left out", "NAME=LOW:HIGH", convert=_texts
     )
-    tie: tuple[str, ...] = option((), "weights that are equal", "NAME=NAME")
+    tie: tuple[str, ...] = option((), "weights that are equal", "NAME=NAME", convert=_texts)
     scale_together: tuple[str, ...] = option(
-        (), "weights that keep the ratios of their starting weights", "NAME,NAME"
+        (),
+        "weights that keep the ratios of their starting weights",
+        "NAME,NAME",
+        convert=_texts,
     )
 
     def __post_init__(self) -> None:
-        for field in ("fix", "bound", "tie", "scale_together"):
-            object.__setattr__(self, field, _texts(field, getattr(self, field)))
+        super().__post_init__()
         self.constraints()
 
     def constraints(self) -> Constraints:
@@ -41,25 +65,3 @@ class Constrained:
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights of some features may be."""
         return Space.of(names, start, self.constraints())
-
-
-def _texts(field: str, given: str | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return (given,)
-    if isinstance(given, Mapping):
-        return tuple(
-            f"{name}={value if isinstance(value, str) else repr(_number(field, value))}"
-            for name, value in given.items()
-        )
-    texts = tuple(given)
-    wrong = next((text for text in texts if not isinstance(text, str)), None)
-    if wrong is not None:
-        raise UsageError(f"{field} holds {wrong!r}; give texts, as on the command line")
-    return texts
-
-
-def _number(field: str, value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise UsageError(f"{field} holds {value!r}; give a number") from None

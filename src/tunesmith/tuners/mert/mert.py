@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -85,6 +85,7 @@ class MERT(Constrained, Regularised, Remembering):
         None,
         "climbs from other starting points beside the first "
         "[default: 20, on forests 4, gradient 0]",
+        least=0,
     )
     begin: Literal["near", "anywhere"] = option(
         "near", "where restarts begin: near the best weights so far, one in four anywhere; or all"
@@ -93,6 +94,7 @@ class MERT(Constrained, Regularised, Remembering):
         None,
         "random walks away from each climb's end, each followed by a climb "
         "[default: 2, on forests 0, gradient 0]",
+        least=0,
     )
     directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
     smoothing: Literal["none", "mean", "min"] = option(
@@ -101,16 +103,14 @@ class MERT(Constrained, Regularised, Remembering):
     )
     window: int = option(3, "neighbours on each side that smoothing takes in")
     list_rounds: int = option(
-        3, "on forests: rounds on lists of their best derivations, from whose ends it climbs too"
+        3,
+        "on forests: rounds on lists of their best derivations, from whose ends it climbs too",
+        least=0,
     )
+    _core_prior: Weights | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        Constrained.__post_init__(self)
-        Regularised.__post_init__(self)
-        for name in ("restarts", "walks", "list_rounds"):
-            count = getattr(self, name)
-            if count is not None and count < 0:
-                raise UsageError(f"{name.replace('_', '-')} is {count}; give 0 or more")
+        super().__post_init__()
         self._directions()
         if self._smoothing() and self.penalty != "none":
             raise UsageError("smoothing and a penalty do not go together; drop one of them")
@@ -158,8 +158,7 @@ class MERT(Constrained, Regularised, Remembering):
     @property
     def drawn_towards(self) -> Weights | None:
         """The prior that was given, or found on the core features."""
-        found: Weights | None = getattr(self, "_core_prior", self.given_prior)
-        return found
+        return self.given_prior if self._core_prior is None else self._core_prior
 
     def prepared(
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
@@ -180,10 +179,8 @@ class MERT(Constrained, Regularised, Remembering):
             about = hypotheses, hypotheses.spread(), space, begin, None
             with whole_or_nothing():  # weights of some features alone are no result
                 outcome = self._search(*about, rng.spawn(1)[0])
-        ready = self.changed()
         prior = Weights.from_dict(dict.fromkeys(names, 0.0)).updated(Weights(own, outcome.weights))
-        object.__setattr__(ready, "_core_prior", prior)
-        return ready, outcome
+        return self.changed(_core_prior=prior), outcome
 
     def _begins(
         self, names: tuple[str, ...], usual: Floats, start: Floats | None

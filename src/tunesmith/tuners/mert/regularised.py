@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -16,23 +16,30 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError, WeightNamesError
+from tunesmith.errors import TunesmithError, UsageError, WeightNamesError
 from tunesmith.io.weights.files import read_weights
 from tunesmith.metrics.base import Metric
-from tunesmith.registry import option
+from tunesmith.registry import Options, numbers, option, texts
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.search.space.constraints import unknown_feature
 
-PENALTIES = ("none", "l2-prior", "l2-fixed", "l2-normalized", "l0")
 #: What belongs to one penalty alone.
 OWN_OPTIONS = {"prior": "l2-prior", "core": "l2-prior", "fixed_feature": "l2-fixed"}
 #: More than any metric needs, and far from what a number can hold.
 STRONGEST = 1e100
 
 
+def _file_or_weights(flag: str, given: object) -> Any:
+    if isinstance(given, Mapping):
+        return Weights.from_dict(given)
+    if not isinstance(given, str | os.PathLike):
+        raise UsageError(f"{flag} is {given!r}; give a file, or weights by name")
+    return given
+
+
 @dataclass(frozen=True, kw_only=True)
-class Regularised:
+class Regularised(Options):
     """What a tuner inherits, before ``Tuner``, to take a penalty on weights.
 
     The objective is the metric in natural units (BLEU from 0 to 1) minus the strength times R:
@@ -44,51 +51,39 @@ class Regularised:
         "none", "what is taken off the metric for large, unusual or many weights"
     )
     strength: tuple[float, ...] = option(
-        (), "strength of the penalty; of several a held-out set chooses"
+        (),
+        "strength of the penalty; of several a held-out set chooses",
+        convert=numbers,
+        least=0,
+        most=STRONGEST,
     )
     prior: str | os.PathLike[str] | Mapping[str, float] = option(  # noqa: RUF009
-        "", "weights that l2-prior draws towards", "FILE"
+        "", "weights that l2-prior draws towards", "FILE", convert=_file_or_weights
     )
     core: tuple[str, ...] = option(
-        (), "features of a first run without penalty, whose weights are the prior", "PATTERN"
+        (),
+        "features of a first run without penalty, whose weights are the prior",
+        "PATTERN",
+        convert=texts,
     )
     fixed_feature: str = option("", "whose weight l2-fixed holds where it starts", "NAME")
     length_scale: tuple[float, ...] = option(
         (),
         "what the reference length of bleu is multiplied by while tuning; of several a held-out "
         "set chooses",
+        convert=numbers,
+        above=0,
+        below=np.inf,
     )
 
     def __post_init__(self) -> None:
-        for name in ("strength", "length_scale"):
-            object.__setattr__(self, name, _numbers(name, getattr(self, name)))
-        core: str | Sequence[str] = self.core
-        object.__setattr__(self, "core", Selection.of(core).keep)
-        if self.penalty not in PENALTIES:
-            raise UnknownNameError("penalty", self.penalty, PENALTIES)
-        for number in self.strength:
-            if not 0.0 <= number <= STRONGEST:
-                limit = f"{STRONGEST:g} or less" if number > STRONGEST else "0 or more"
-                raise UsageError(f"strength is {number:g}; give {limit}")
-        for number in self.length_scale:
-            if not 0.0 < number < math.inf:
-                raise UsageError(f"length-scale is {number:g}; give a number above 0")
+        super().__post_init__()
         if self.penalty == "none" and self.strength:
             raise UsageError("strength without a penalty; give --penalty, as l2-prior or l0")
         if self.penalty != "none" and not self.strength:
             raise UsageError(f"penalty {self.penalty} needs a strength; give --strength, as 1e-3")
         self._check_own_options()
-        object.__setattr__(self, "_prior", self._read_prior())
-
-    def _read_prior(self) -> Weights | None:
-        weights = self.prior
-        if isinstance(weights, Mapping):
-            found = Weights.from_dict(weights)
-            object.__setattr__(self, "prior", found)
-            return found
-        if not isinstance(weights, str | os.PathLike):
-            raise UsageError(f"prior is {weights!r}; give a file, or weights by name")
-        return read_weights(weights).weights if weights else None
+        _ = self.given_prior  # a file is read now
 
     def _check_own_options(self) -> None:
         for field, owner in OWN_OPTIONS.items():
@@ -101,11 +96,12 @@ class Regularised:
             what = "--prior or --core, not both" if self.core else "--prior FILE or --core PATTERN"
             raise UsageError(f"penalty l2-prior draws towards prior weights; give {what}")
 
-    @property
+    @cached_property
     def given_prior(self) -> Weights | None:
         """The prior weights that were given."""
-        found: Weights | None = getattr(self, "_prior", None)
-        return found
+        if isinstance(self.prior, Mapping):
+            return Weights.from_dict(self.prior)
+        return read_weights(self.prior).weights if self.prior else None
 
     def settings(self) -> list[dict[str, Any]]:
         """Return what is tried in turn: with each scale of the length each strength."""
@@ -179,18 +175,3 @@ def with_length_scale(metric: Metric, scale: float | None) -> Metric:
         own, reference_length_scale=scale * own.reference_length_scale
     )
     return changed
-
-
-def _numbers(field: str, given: float | str | Iterable[float]) -> tuple[float, ...]:
-    flag = field.replace("_", "-")
-    try:
-        if isinstance(given, Iterable) and not isinstance(given, str):
-            numbers = tuple(float(x) for x in given)
-        else:
-            numbers = (float(given),)
-    except (TypeError, ValueError):
-        raise UsageError(f"{flag} is {given!r}; give numbers") from None
-    twice = next((x for x in numbers if numbers.count(x) > 1), None)
-    if twice is not None:
-        raise UsageError(f"{flag} {twice:g} is given twice; give each once")
-    return numbers

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Ints
-from tunesmith.errors import UsageError
-from tunesmith.registry import Registry, option
+from tunesmith.registry import Options, Registry, option
 from tunesmith.tuners.pro.pairs import Pairs, Rivals
 
 
-class Acceptance(ABC):
+class Acceptance(Options, ABC):
     """The third step: a choice of pairs. A subclass is a frozen dataclass of options."""
 
+    _owner_is = "acceptance"
     name: str
 
     @abstractmethod
@@ -36,10 +36,7 @@ ACCEPTANCES: Registry[Acceptance] = Registry(
 class Greatest(Acceptance):
     """The pairs with the greatest differences in worth; among equals those sampled first."""
 
-    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)")
-
-    def __post_init__(self) -> None:
-        check_count(self.pairs, "greatest")
+    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)", least=1)
 
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
         """Sort by difference."""
@@ -52,10 +49,7 @@ class Greatest(Acceptance):
 class Random(Acceptance):
     """Any of the pairs, each being equally likely."""
 
-    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)")
-
-    def __post_init__(self) -> None:
-        check_count(self.pairs, "random")
+    pairs: int = option(50, "pairs of each group at most (the papers' Ξ)", least=1)
 
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
         """Draw without replacement."""
@@ -70,9 +64,3 @@ class Everything(Acceptance):
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:
         """Accept all."""
         return np.arange(len(pairs))
-
-
-def check_count(pairs: int, name: str) -> None:
-    """Raise an error unless something is accepted."""
-    if pairs < 1:
-        raise UsageError(f"pairs of acceptance '{name}' is {pairs}; give 1 or more")

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
-from tunesmith.errors import UsageError
-from tunesmith.registry import Registry, option
+from tunesmith.registry import Options, Registry, option
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,10 @@ class Pairs:
         return values[self.better] - values[self.worse]
 
 
-class Sampler(ABC):
+class Sampler(Options, ABC):
     """The first step: which pairs are looked at. A subclass is a frozen dataclass of options."""
 
+    _owner_is = "sampler"
     name: str
 
     @abstractmethod
@@ -101,11 +101,7 @@ class Uniform(Sampler):
     preferred for its place in the list.
     """
 
-    pairs: int = option(5000, "pairs to draw from each group at most (the papers' Γ)")
-
-    def __post_init__(self) -> None:
-        if self.pairs < 1:
-            raise UsageError(f"pairs of sampler 'uniform' is {self.pairs}; give 1 or more")
+    pairs: int = option(5000, "pairs to draw from each group at most (the papers' Γ)", least=1)
 
     def sample(self, rivals: Rivals, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Draw numbers of pairs."""

@@ -8,7 +8,7 @@ and monsters" (ACL 2013) describe it; with the fixes of both.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,10 +18,11 @@ from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Objective, objective_of
 from tunesmith.metrics.lengths import lengths_of
-from tunesmith.registry import option
+from tunesmith.registry import distinct_texts, numbers, option, texts
 from tunesmith.tasks.base import Task
+from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
-from tunesmith.tuners.fitting.rounds import Round, Rounds, above_zero
+from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
 from tunesmith.tuners.pro.gathering import Describer, Steps, gather, has_monsters
 from tunesmith.tuners.pro.pairs import SAMPLERS
@@ -61,6 +62,7 @@ class PRO(Rounds):
         "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document; of "
         "several a held-out set chooses [default: grounded for bleu, otherwise metric]",
         "NAME",
+        convert=distinct_texts,
     )
     sample: str = option("uniform:pairs=5000", "which pairs of a group are looked at", "NAME")
     select: tuple[str, ...] = option(
@@ -69,6 +71,7 @@ class PRO(Rounds):
         "outliers:of=,deviations=; stochastic:of=; all. Several are combined "
         f"[default: {DIFFERENCE}, and {LENGTH} where lengths are known]",
         "NAME",
+        convert=texts,
     )
     accept: str = option(
         "greatest:pairs=50", "which of those are learnt from: greatest, random, all", "NAME"
@@ -78,17 +81,23 @@ class PRO(Rounds):
         (100.0,),
         "what the square of the weights costs the ranker; of several a held-out set chooses",
         "X",
+        convert=numbers,
+        above=0,
+        below=np.inf,
     )
     iterations: int | None = option(
         None,
         "rounds of all four steps "
         f"[default: 1; {SEVERAL} on forests, of which each takes new lists, and on lists if the "
         "objective changes by rounds: scaled, document]",
+        least=1,
     )
     interpolation: float | None = option(
         None,
         "how much of the new weights is taken, the rest being the old ones: the papers' Ψ "
         f"[default: 1, {IN_LOOP} in a loop with a decoder]",
+        above=0,
+        most=1,
     )
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
@@ -98,17 +107,8 @@ class PRO(Rounds):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        given: str | Iterable[str] = self.select
-        object.__setattr__(self, "select", (given,) if isinstance(given, str) else tuple(given))
-        object.__setattr__(self, "strength", above_zero("strength", self.strength))
         self._steps(has_lengths=False)
         LEARNERS.create(self.learn)
-        if self.iterations is not None and self.iterations < 1:
-            raise UsageError(f"iterations is {self.iterations}; give 1 or more")
-        if self.interpolation is not None and not 0.0 < self.interpolation <= 1.0:
-            raise UsageError(
-                f"interpolation is {self.interpolation:g}; give a number above 0, 1 at most"
-            )
 
     @property
     def round_count(self) -> int:

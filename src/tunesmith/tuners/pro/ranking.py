@@ -19,7 +19,7 @@ from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.kernels import kernel
-from tunesmith.registry import Registry, option
+from tunesmith.registry import Options, Registry, option
 
 #: Values of all pairs together that a learner takes: some gigabytes.
 MOST_NUMBERS = 2**28
@@ -32,9 +32,10 @@ MEMORY = 20
 TINY = 1e-100
 
 
-class Learner(ABC):
+class Learner(Options, ABC):
     """The fourth step: a ranker. A subclass is a frozen dataclass of options."""
 
+    _owner_is = "learner"
     name: str
 
     @abstractmethod
@@ -180,16 +181,11 @@ class Sklearn(Learner):
     """Logistic regression by scikit-learn, the same problem; pip install 'tunesmith[sklearn]'."""
 
     solver: Literal["lbfgs", "liblinear", "newton-cg"] = option("lbfgs", "scikit-learn's solver")
-    tolerance: float = option(1e-6, "when the solver ends")
-    steps: int = option(10_000, "steps of the solver at most")
+    tolerance: float = option(1e-6, "when the solver ends", above=0)
+    steps: int = option(10_000, "steps of the solver at most", least=1)
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0.0:
-            raise UsageError(
-                f"tolerance of learner 'sklearn' is {self.tolerance:g}; give a number above 0"
-            )
-        if self.steps < 1:
-            raise UsageError(f"steps of learner 'sklearn' is {self.steps}; give 1 or more")
+        super().__post_init__()
         try:
             import sklearn  # noqa: F401
         except ImportError:

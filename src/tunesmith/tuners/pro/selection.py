@@ -13,17 +13,18 @@ from typing import Literal
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.registry import Registry, option
+from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.registry import Options, Registry, option
 from tunesmith.tuners.pro.pairs import Pairs, Rivals
 
 #: What candidates are compared by.
 Quantity = Literal["score", "length"]
 
 
-class Selection(ABC):
+class Selection(Options, ABC):
     """The second step: a filter of pairs. A subclass is a frozen dataclass of options."""
 
+    _owner_is = "selection"
     name: str
 
     @property
@@ -56,13 +57,12 @@ class Everything(Selection):
 class Difference(Selection):
     """Pairs whose members differ in worth by so much, in natural units: 5 points are 0.05."""
 
-    least: float = option(0.05, "the least difference (the papers' α)")
+    least: float = option(0.05, "the least difference (the papers' α)", least=0)
     most: float | None = option(None, "the greatest difference [default: any]")
 
     def __post_init__(self) -> None:
-        if self.least < 0:
-            raise UsageError(f"least of selection 'difference' is {self.least:g}; give 0 or more")
-        if self.most is not None and self.most <= max(self.least, 0.0):
+        super().__post_init__()
+        if self.most is not None and not self.most > self.least:
             raise UsageError(
                 f"most of selection 'difference' is {self.most:g} and least is {self.least:g}; "
                 "give a greater one, in natural units: 10 points are 0.1"
@@ -80,11 +80,7 @@ class Difference(Selection):
 class Length(Selection):
     """Pairs whose lengths differ by so many words at most; the paper advises it."""
 
-    most: float = option(10.0, "the greatest difference in words")
-
-    def __post_init__(self) -> None:
-        if self.most < 0:
-            raise UsageError(f"most of selection 'length' is {self.most:g}; give 0 or more")
+    most: float = option(10.0, "the greatest difference in words", least=0)
 
     @property
     def needs_lengths(self) -> bool:
@@ -107,14 +103,9 @@ class Outliers(Selection):
     """
 
     of: Literal["score", "length"] = option("score", "what candidates are compared by")
-    deviations: float = option(2.0, "standard deviations that are not far yet (the paper's λ)")
-
-    def __post_init__(self) -> None:
-        check_quantity(self.of, "outliers")
-        if self.deviations <= 0:
-            raise UsageError(
-                f"deviations of selection 'outliers' is {self.deviations:g}; give more than 0"
-            )
+    deviations: float = option(
+        2.0, "standard deviations that are not far yet (the paper's λ)", above=0
+    )
 
     @property
     def needs_lengths(self) -> bool:
@@ -140,9 +131,6 @@ class Stochastic(Selection):
     """
 
     of: Literal["score", "length"] = option("score", "what candidates are compared by")
-
-    def __post_init__(self) -> None:
-        check_quantity(self.of, "stochastic")
 
     @property
     def needs_lengths(self) -> bool:
@@ -171,9 +159,3 @@ def quantity_of(rivals: Rivals, of: Quantity) -> Floats:
     if rivals.lengths is None:
         raise TunesmithError("lengths are not known; select by score")
     return rivals.lengths
-
-
-def check_quantity(of: str, name: str) -> None:
-    """Raise an error if there is no such quantity."""
-    if of not in ("score", "length"):
-        raise UnknownNameError(f"quantity of selection '{name}'", of, ("score", "length"))
