@@ -16,8 +16,8 @@ from sacrebleu.metrics import BLEU as Sacre  # noqa: N811
 from tests.helpers.builders import candidate_set
 from tests.helpers.metrics.corpora import even_corpora, make
 from tests.helpers.search.line import brute_force
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import search
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import candidate_set
 from tests.helpers.search.line import brute_force
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import search
+from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

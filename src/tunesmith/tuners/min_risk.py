@@ -18,7 +18,6 @@ import numpy as np
 
 from tunesmith.arrays import Floats, inner
 from tunesmith.errors import TunesmithError, UsageError
-
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric

@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.helpers.builders import Mean, candidate_set
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import search, surface
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists import hypotheses as lists
 from tunesmith.inference.lists.envelope import BLOCK

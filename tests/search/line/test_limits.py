@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.line import best_within, drawn_task, random_task
 from tests.helpers.search.restrictions import one_factor
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import search
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb

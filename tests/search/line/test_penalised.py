@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.penalties import KINDS, Task, make_penalty, plain_penalty
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import penalised_search, search
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb

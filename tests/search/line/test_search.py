@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
 from tests.helpers.search.line import brute_force, random_task
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import search, surface
+from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.bleu import BLEU

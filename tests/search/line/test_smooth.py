@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.line import random_task
-from tests.helpers.tiers import examples
 from tests.helpers.search.single import smoothed_search, surface
+from tests.helpers.tiers import examples
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

@@ -20,8 +20,8 @@ from tests.helpers.tuners.online import (
     WIDTH,
     learn_epochs,
     many,
-    random_training,
     random_texts,
+    random_training,
 )
 from tests.helpers.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -17,8 +17,8 @@ from tests.helpers.tuners.online import (
     SEEDS,
     WIDTH,
     learn_epochs,
-    random_training,
     random_texts,
+    random_training,
 )
 from tests.helpers.tuners.plain_learners import PlainClass
 from tunesmith.metrics.candidate_scorer import objective_of

@@ -12,7 +12,6 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction, Envelope, Point
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress

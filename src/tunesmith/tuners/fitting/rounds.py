@@ -24,7 +24,6 @@ from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
 from tunesmith.registry import distinct_texts, option
 from tunesmith.tasks.base import Task
-from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
 from tunesmith.tuners.fitting.remembering import Remembering

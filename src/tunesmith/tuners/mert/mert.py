@@ -23,7 +23,6 @@ from tunesmith.inference.hypotheses import Hypotheses, TuningHypotheses
 from tunesmith.inference.sharing import share_out
 from tunesmith.interruption import Keeping, SoFar, check, keep, told_to, whole_or_nothing
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.scored import Scored
 from tunesmith.progress import progress
 from tunesmith.registry import option
 from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions

@@ -11,18 +11,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from tunesmith.arrays import Stats
-from tunesmith.data.forests import Forests
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Example, Examples
-from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Worth
-from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.progress import unseen
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
-from tunesmith.tasks.forests import ForestTuning
-from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.online.model import Model, Update
 
 #: After this time a learner reports the steps that it has taken.

@@ -14,7 +14,6 @@ from tunesmith.parallel.engine import Actors, Lost, current_engine
 from tunesmith.parallel.threads import ThreadActors
 from tunesmith.progress import progress
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.online.learner import Learner, Setup, Snapshot, Step
 
 #: A sentence over which this many learners were lost is given out while nobody else works; after

@@ -18,7 +18,6 @@ from tunesmith.metrics.candidate_scorer import Objective, Worth
 from tunesmith.parallel.engine import working_on
 from tunesmith.registry import option
 from tunesmith.tasks.base import Task
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.online.asynchronous import Exchange
 from tunesmith.tuners.online.learner import Learner, Setup, UpdateRule

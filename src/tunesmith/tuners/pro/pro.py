@@ -20,7 +20,6 @@ from tunesmith.metrics.candidate_scorer import Objective, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.registry import distinct_texts, numbers, option, texts
 from tunesmith.tasks.base import Task
-from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
