@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
