@@ -14,7 +14,7 @@ import tunesmith as ts
 from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb
-from tunesmith.search.line.search import Step
+from tunesmith.search.line.search import LineStep
 
 #: What finds directions, and how tables and pictures name it.
 FINDERS = {
@@ -60,17 +60,17 @@ class Timed(Climb):
         """Seconds since the climb was made."""
         return time.perf_counter() - self.begun
 
-    def search(self, point: Point, directions: Sequence[Direction]) -> list[Step]:
+    def search(self, point: Point, directions: Sequence[Direction]) -> list[LineStep]:
         """Search lines, a few at a time, while there is time."""
         self._keep(point)
-        found: list[Step] = []
+        found: list[LineStep] = []
         for first in range(0, len(directions), LINES):
             if self.seconds > self.limit:
                 raise OutOfTimeError
             found += super().search(point, directions[first : first + LINES])
         return found
 
-    def take(self, point: Point, direction: Direction, step: Step) -> Point:
+    def take(self, point: Point, direction: Direction, step: LineStep) -> Point:
         """Move, and keep what is better."""
         moved = super().take(point, direction, step)
         self._keep(moved)

@@ -31,7 +31,7 @@ LIST_TUNERS = (
     "mert --restarts 1 --directions powell --smoothing mean",
     "mert --restarts 1 --directions random",
     "mert --restarts 0 --directions gradient",
-    "mert --restarts 1 --penalty l2 --strength 1e-4,1e-3",
+    "mert --restarts 1 --penalty l2-normalized --strength 1e-3",
     "mert --restarts 1 --penalty l0 --strength 0.001",
     "mert --restarts 1 --metric ter",
     "pro",

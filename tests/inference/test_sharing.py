@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests.parallel.pickling import PicklingEngine
+from tests.helpers.parallel.pickling import PicklingEngine
 from tests.search.line.test_search import random_task
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses

@@ -32,6 +32,11 @@ class Task(Scored):
     is_live: ClassVar[bool] = False
 
     @property
+    def is_portable(self) -> bool:
+        """Whether it can be sent to other processes."""
+        return True
+
+    @property
     def lists(self) -> TuningSet | None:
         """The task itself where its candidates are listed once and for all."""
         return None

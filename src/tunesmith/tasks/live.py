@@ -106,6 +106,11 @@ class LiveTuning(Task):
         self.kept = kept
         self._outputs: dict[bytes, TuningSet] = {}
 
+    @property
+    def is_portable(self) -> bool:
+        """Whether the decoder can be sent to other processes."""
+        return bool(getattr(self.source, "is_portable", False))
+
     def hypotheses(self) -> TuningHypotheses:
         """Return what line searches and gradients ask, of the forests under the start."""
         return self.usual.hypotheses()

@@ -149,10 +149,8 @@ def _actors(setup: Setup, snapshots: Sequence[Snapshot]) -> Actors:
     take turns.
     """
     engine = current_engine()
-    if setup.tuning.is_live:
-        is_portable = getattr(setup.tuning.source, "is_portable", False)
-        if engine.name == "threads" or not is_portable:
-            return ThreadActors(_restore, setup.data(), snapshots, 1)
+    if setup.tuning.is_live and (engine.name == "threads" or not setup.tuning.is_portable):
+        return ThreadActors(_restore, setup.data(), snapshots, 1)
     return engine.actors(_restore, setup.data(), snapshots)
 
 
