@@ -157,7 +157,7 @@ INTERPRETED = """
 import random, warnings
 warnings.simplefilter("error")
 from sacrebleu.metrics import CHRF as Sacre
-from tests.metrics.corpora import WORDS
+from tests.helpers.metrics.corpora import WORDS
 from tunesmith.metrics.chrf.metric import CHRFPlusPlus
 
 rng = random.Random(1)
@@ -176,7 +176,7 @@ def test_interpreted():
     done = subprocess.run(
         [sys.executable, "-c", INTERPRETED],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,

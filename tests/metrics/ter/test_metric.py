@@ -162,7 +162,7 @@ def test_interpreted_with_narrow_limits():
     done = subprocess.run(
         [sys.executable, "-c", LIMITS, "1"],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,

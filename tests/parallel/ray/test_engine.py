@@ -265,7 +265,7 @@ def driven(program, *arguments, **environment):
 def test_a_ray_of_our_own_is_quiet_and_ends(tmp_path):
     program = """
     import os, signal, sys, tempfile
-    from tests.parallel import engine_work
+    from tests.helpers.parallel import engine_work
     from tunesmith.parallel.choice import engine_of
 
     before = signal.getsignal(signal.SIGTERM)
@@ -323,7 +323,7 @@ def head(tmp_path_factory):
 #: Join each address, work there, leave it; a busy machine may need longer than a user should wait.
 JOIN = """
 import sys
-from tests.parallel import engine_work
+from tests.helpers.parallel import engine_work
 from tunesmith.parallel.ray import cluster as ray_cluster
 from tunesmith.parallel.choice import engine_of
 import numpy as np

@@ -25,7 +25,7 @@ from tunesmith.parallel.remote.channel import MEMORY
 from tunesmith.parallel.remote.packing import mapped, packed, unpacked
 from tunesmith.parallel.remote.processes import ProcessEngine
 
-HERE = Path(__file__).parents[2]
+HERE = Path(__file__).parents[3]
 
 
 def is_alive(process):
@@ -129,7 +129,7 @@ def test_what_a_killed_worker_has_started_ends(engine):
 LONG = """
 import sys
 import numpy as np
-from tests.parallel import engine_work
+from tests.helpers.parallel import engine_work
 from tunesmith.parallel.remote.processes import ProcessEngine
 engine = ProcessEngine(2)
 print(*engine_work.everyone(engine, np.zeros(100_000)), flush=True)
@@ -165,7 +165,7 @@ def test_workers_end_with_a_driver_that_is_killed(way, tmp_path):
 
 SCRIPT = """
 from dataclasses import dataclass
-from tests.parallel import engine_work
+from tests.helpers.parallel import engine_work
 from tunesmith.parallel.remote.processes import ProcessEngine
 
 {definitions}
@@ -330,7 +330,7 @@ def test_a_fork_of_the_driver_leaves_workers_alone():
 import gc, os, warnings
 warnings.simplefilter("ignore")
 import numpy as np
-from tests.parallel import engine_work
+from tests.helpers.parallel import engine_work
 from tunesmith.errors import UsageError
 from tunesmith.parallel.engine import map_over, working_on
 from tunesmith.parallel.remote.processes import ProcessEngine
