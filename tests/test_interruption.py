@@ -94,10 +94,10 @@ def test_callbacks_hear_of_the_result(tuning: ts.TuningSet) -> None:
     class Listening(ts.Callback):
         heard: list = []  # noqa: RUF012
 
-        def ended(self, result):
+        def on_end(self, result):
             self.heard.append(result.interrupted)
 
-        def failed(self, error):
+        def on_failure(self, error):
             self.heard.append(type(error))
 
     with interruptible():

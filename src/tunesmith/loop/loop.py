@@ -21,18 +21,18 @@ from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.loop.about import keep_about
+from tunesmith.loop.callbacks import RoundNotifier, key_of, settings_of_loop
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
-from tunesmith.loop.telling import Telling, key_of, settings_of_loop
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tasks.forests import ForestOptions
 from tunesmith.tuners.base import Tuner, evaluated_here
-from tunesmith.tuners.fitting.callbacks import Callback, telling
+from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run
 from tunesmith.tuners.fitting.result import TuneResult, who_works
 from tunesmith.tuners.fitting.rounds import Rounds
 
@@ -177,11 +177,11 @@ class Loop:
         options = {f.name: getattr(limits, f.name) for f in dataclasses.fields(limits)}
         with (
             opened(work_dir, run.configuration(), run.files()) as state,
-            telling(
+            callbacks_of_run(
                 callbacks,
                 lambda: settings_of_loop(run, options, work_dir),
                 key_of(run, work_dir) if callbacks else None,
-            ) as audience,
+            ) as callback_list,
         ):
             keep_about(state, run, self.final, others)
             run.guard()
@@ -189,7 +189,9 @@ class Loop:
             rounds: list[LoopRound] = []
             is_interrupted = False
             try:
-                stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop), rounds)
+                stopped = run.rounds(
+                    state, limits.rounds, RoundNotifier(callback_list, why_stop), rounds
+                )
                 chosen = self._chosen(self.final, run, rounds, state)
             except Interruption:
                 if len(rounds) < 2 or not returns_so_far():  # nothing learnt has been decoded
@@ -212,7 +214,7 @@ class Loop:
             with uninterrupted():
                 if not is_interrupted:  # the run can go on from what is done
                     state.finish(result.to_dict())
-                audience.ended(result)
+                callback_list.on_end(result)
         return result
 
     def kind(self, decoder: Decoder, tuner: Tuner, columns: Sequence[str] = ()) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from tunesmith.tasks.base import Tunable
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.fitting.callbacks import Callback, settings_of, telling
+from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.guards import unguarded
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
@@ -218,10 +219,11 @@ class Auto(Remembering):
         test = about.get("test")
         seed = None if isinstance(rng, np.random.Generator) else (1 if rng is None else rng)
         own = {"seed": seed, **{k: v for k, v in about.items() if k in ("runs", "normalise")}}
-        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, own)) as audience:
+        settings = functools.partial(settings_of, self, tuning, dev, test, own)
+        with callbacks_of_run(callbacks, settings) as callback_list:
             result = self._raced(tuning, start, dev, rng, strict, **about)
             with uninterrupted():
-                audience.fitted(result)
+                callback_list.on_fit(result)
         return result
 
     def _raced(

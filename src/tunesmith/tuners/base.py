@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ from tunesmith.tasks.base import Tunable
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tasks.live import LiveTuning
-from tunesmith.tuners.fitting.callbacks import Audience, Callback, settings_of, telling
+from tunesmith.tuners.fitting.callbacks import Callback, CallbackList, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
@@ -189,12 +190,13 @@ class Tuner(ABC):
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         about = {"seed": seed, **own}
-        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, about)) as audience:
+        settings = functools.partial(settings_of, self, tuning, dev, test, about)
+        with callbacks_of_run(callbacks, settings) as callback_list:
             result = self._fitted(
-                tuning, start, held_out, beside, generator, selection, strict, about, audience
+                tuning, start, held_out, beside, generator, selection, strict, about, callback_list
             )
             with uninterrupted():
-                audience.fitted(result)
+                callback_list.on_fit(result)
         return result
 
     def _fitted(
@@ -207,7 +209,7 @@ class Tuner(ABC):
         selection: Selection,
         strict: bool,
         about: Mapping[str, Any],
-        audience: Audience,
+        callback_list: CallbackList,
     ) -> TuneResult:
         """Tune weights, and evaluate them; ``about`` are the seed and the options of ``fit``."""
         seed, runs, combine, normalise = (
@@ -222,7 +224,7 @@ class Tuner(ABC):
         with _recorded() as said_later:
             ready, first = self.prepared(task.tuning, task.first, generator)
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
-            with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
+            with callback_list.live_steps(is_live, lambda entry: shown(entry, tuning.metric)):
                 stages, stopped = run_all(ready, task, generator, runs)
         seconds = working_seconds() - begun
         has_several = len(ready.settings()) > 1
