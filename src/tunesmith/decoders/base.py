@@ -17,7 +17,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import Forests, ForestSet
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, honour_old_names
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.registry import Registry, options_of
@@ -64,6 +64,11 @@ class Decoder(ABC):
     is_portable: ClassVar[bool] = False
     #: Whether it has its sentences decoded by the engine in force itself.
     shares_out: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Honour deprecated names of methods."""
+        super().__init_subclass__(**options)
+        honour_old_names(cls, {"last_words": "last_output"})
 
     @abstractmethod
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
@@ -126,9 +131,11 @@ class Decoder(ABC):
         """
         return self
 
-    def last_words(self) -> str:
-        """Return what it said last and where its logs are, for an error in what it returned."""
+    def last_output(self) -> str:
+        """Return its last messages and where its logs are, for an error in what it returned."""
         return ""
+
+    last_words = last_output
 
     def accepted(self) -> None:  # noqa: B027
         """Let go of what it kept for such an error: what it returned last was right."""
@@ -275,7 +282,7 @@ class Expected:
         warnings.warn(text, stacklevel=2)
 
 
-def disobedient(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
+def count_misranked(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
     """Return in how many groups the first candidate is not the best, and of how many.
 
     Groups in which all candidates are worth the same do not count.

@@ -23,7 +23,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
 from tunesmith.decoders.outputs import check_ids, check_there, joined
-from tunesmith.decoders.processes import Processes, end_of, last_words
+from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
@@ -167,7 +167,7 @@ class ExternalDecoder(Decoder):
             object.__setattr__(self, "_last", decoding)
             return with_ids(decoding.run(), _ids(sentences))
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return what the processes of the last decoding said, and where it is."""
         return "" if self._last is None else self._last.words()
 
@@ -325,9 +325,9 @@ class _Decoding:
         """Return the last words of some processes: on standard error, or on standard output."""
         room = (2, 300) if self.decoder.folder is not None else (6, 1200)
         for shard in shards:
-            words = last_words(shard.stderr, *room)
+            words = log_tail(shard.stderr, *room)
             if not words and not self.decoder.writes_stdout:
-                words = last_words(shard.stdout, *room)
+                words = log_tail(shard.stdout, *room)
             if words:
                 return f"its last words: {words}"
         return "it said nothing"

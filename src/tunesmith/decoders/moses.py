@@ -17,7 +17,7 @@ from tunesmith.decoders.blank import add_blank, says_something
 from tunesmith.decoders.complete import completed
 from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writing_to
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
-from tunesmith.decoders.processes import Processes, end_of, last_words
+from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.decoders.words import check_extra, split
 from tunesmith.errors import FormatError, UsageError, one_line, shortened
@@ -269,7 +269,7 @@ def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
         said, complained = Path(name, "stdout"), Path(name, "stderr")
         code = _run(command, limit, said, complained)
         output = said.read_text(encoding="utf-8", errors="replace")
-        words = one_line(last_words(complained)) or "nothing"
+        words = one_line(log_tail(complained)) or "nothing"
     if code is None:
         raise DecoderError(
             f"{what} took longer than {limit:g} seconds and was ended; its last words: {words}; "

@@ -15,7 +15,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
 from tunesmith.inference.asking import oracle_at
 from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
@@ -330,23 +330,19 @@ class _Race:
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
     """Pass on warnings with the name of whom they are about."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield
-    for one in caught:
-        if issubclass(one.category, UserWarning):
-            warnings.warn(f"{name}: {one.message}", stacklevel=3)
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            warnings.warn(f"{name}: {warning.message}", stacklevel=3)
 
 
 @contextlib.contextmanager
 def _said_once(before: Sequence[str]) -> Iterator[None]:
     """Pass on warnings that have not been given before."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield
-    for one in caught:
-        if str(one.message) not in before:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    reissue(warning for warning in caught if str(warning.message) not in before)
 
 
 def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:

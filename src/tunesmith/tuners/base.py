@@ -14,7 +14,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
 from tunesmith.inference.asking import hypotheses_of, oracle_at
 from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
@@ -383,13 +383,10 @@ def evaluated_here(is_interrupted: bool) -> Iterator[None]:
 def _recorded() -> Iterator[list[str]]:
     """Keep what is warned of in a list, and warn of it again at the end."""
     said: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield said
-    for warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        if issubclass(warning.category, UserWarning):
-            said.append(str(warning.message))
+    reissue(caught)
+    said += [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
 
 
 def _within(certificate: dict[str, Any] | None, dropped: Weights) -> dict[str, Any] | None:

@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tunesmith._version import __version__
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
-from tunesmith.errors import UsageError, one_line, shortened
+from tunesmith.errors import UsageError, honour_old_names, one_line, shortened
 from tunesmith.registry import options_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Step:
     weights: Weights | None = None
 
 
+#: New names of methods of callbacks, by their deprecated ones.
+OLD_NAMES = {"begun": "on_start", "step": "on_step", "ended": "on_end", "failed": "on_failure"}
+
+
 class Callback:
     """Follows a run without changing it.
 
@@ -49,25 +53,10 @@ class Callback:
     the run goes on without the callback that raised it.
     """
 
-    #: Deprecated names of methods, which subclasses may still override and call.
-    _OLD_NAMES: ClassVar[Mapping[str, str]] = {
-        "begun": "on_start",
-        "step": "on_step",
-        "ended": "on_end",
-        "failed": "on_failure",
-    }
-
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give each method that a class overrides under one of its two names the other as well."""
+        """Honour deprecated names of methods."""
         super().__init_subclass__(**options)
-        for old, new in cls._OLD_NAMES.items():
-            owner = next(base for base in cls.__mro__ if old in vars(base) or new in vars(base))
-            if new not in vars(owner):
-                text = f"{cls.__name__}: the method {old} of callbacks is deprecated; name it {new}"
-                warnings.warn(text, DeprecationWarning, stacklevel=2)
-                setattr(cls, new, vars(owner)[old])
-            elif old not in vars(owner):
-                setattr(cls, old, vars(owner)[new])
+        honour_old_names(cls, OLD_NAMES)
 
     @property
     def label(self) -> str:

@@ -329,7 +329,7 @@ def _run_each(
     is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(task.tuning)
     if is_apart:
         progress("runs", 0, runs)
-        made_apart(task.tuning, _run_apart, generators, algorithm, task.first, made=made)
+        map_in_workers(task.tuning, _run_apart, generators, algorithm, task.first, made=made)
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
@@ -371,7 +371,7 @@ def can_be_sent(tuning: Tunable) -> bool:
     return works_elsewhere() and not isinstance(tuning, LiveTuning)
 
 
-def made_apart(
+def map_in_workers(
     tuning: Tunable,
     work: Callable[..., R],
     pieces: Sequence[Any],
@@ -416,7 +416,7 @@ def settings_apart(
         return SoFar(dict(sorted(found.items())), steps, unfinished=False) if found else None
 
     keep(so_far)
-    for outcomes in made_apart(tuning, work, pieces, *common, made=made):
+    for outcomes in map_in_workers(tuning, work, pieces, *common, made=made):
         yield from outcomes
 
 
