@@ -14,7 +14,7 @@ import typer
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import Strict, check_not_read, names_of, one_standard_input
 from tunesmith.cli.options.forests import Memory, Pruning, check_size, set_memory
-from tunesmith.cli.tune.options import Owned, files, files_of, made, with_options
+from tunesmith.cli.tune.options import Owned, construct, files, files_of, with_options
 from tunesmith.errors import FormatError, UsageError, WeightNamesError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def run(
 ) -> None:
     """Translate with a hierarchical model: texts, lists of the best translations, or forests.
 
-    The model is a folder that `tunesmith train` made (--model), or it is put together by hand
+    The model is a folder that `tunesmith train` construct (--model), or it is put together by hand
     (--grammar and --lm), or a joshua.config names it.
     """
     from tunesmith.decoders.base import DECODERS
@@ -134,7 +134,7 @@ def run(
     if forest is None:
         _check_writable(out)
     options = decoder_options if nbest is None else {**decoder_options, "nbest_size": str(nbest)}
-    decoder: HieroDecoder = made(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
+    decoder: HieroDecoder = construct(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
     if weights is None and not (decoder.model or decoder.joshua):
         raise UsageError("a grammar and a language model have no weights; give --weights")
     given = None if weights is None else read_weights(weights).weights
