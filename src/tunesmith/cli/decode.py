@@ -55,7 +55,7 @@ def run(
         str,
         typer.Option(
             "--input",
-            help="Sentences, one a line, split into words (- is standard input); "
+            help="Sentences, one per line, split into words (- is standard input); "
             '<seg id="7" grammar="FILE"> around them, as of cdec, gives a sentence its id and '
             "rules of its own.",
             metavar="FILE",
@@ -69,8 +69,8 @@ def run(
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Write the best so many translations of each sentence, with features and "
-            "scores; without, the best one alone, as text.",
+            help="Write the N best translations of each sentence, with features and "
+            "scores; without, only the best one, as text.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -88,7 +88,7 @@ def run(
         str | None,
         files(
             "Write all derivations that were searched, as forests: a file (.arrow, .jsonl.gz), or "
-            "a new folder with a file a sentence.",
+            "a new folder with one file per sentence.",
             "PATH",
         ),
     ] = None,
@@ -96,7 +96,7 @@ def run(
         str | None,
         typer.Option(
             help="Leave out hyperedges of the forests: posterior:P (less likely), beam:X (no "
-            "derivation within X of the best score), density:N (so many for each word at most).",
+            "derivation within X of the best score), density:N (at most N for each word).",
             show_default=False,
             metavar="KIND:VALUE",
         ),
@@ -222,7 +222,7 @@ def _list_writer(out: str, to: str | None) -> CandidateFormat:
 
 
 def _forest_writer(path: str, to: str | None) -> ForestFormat:
-    """Return who writes forests, if they can go where they shall."""
+    """Return the writer of forests; raise an error if they cannot be written."""
     from tunesmith.io.compression import without_suffix
     from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat
     from tunesmith.io.forests.folders import check_new_folder
@@ -309,7 +309,7 @@ def _names_of(path: str | None) -> Iterator[None]:
 def _blocks(path: str) -> Iterator[Block]:
     """Yield sentences, some at a time, with how many came before; blank lines are sentences.
 
-    From standard input those that have come are not kept waiting for others.
+    From standard input, those that have arrived do not wait for others.
     """
     from tunesmith.decoders.base import DecoderError, Sentence, block_size
     from tunesmith.hiero.grammar.text import segment

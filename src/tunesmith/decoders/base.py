@@ -143,7 +143,7 @@ class Decoder(ABC):
     def files(self) -> dict[str, str]:
         """Return files that it is made of, with digests: it is told if one has changed.
 
-        As a script, which may have been mended. Files that make another decoder of it, as a
+        As a script, which may have been fixed. Files that make another decoder of it, as a
         model, belong to :meth:`configuration`.
         """
         return {}
@@ -190,10 +190,10 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
         raise DecoderError("the decoder gave no features; have it write them with the candidates")
     for values in (decoded.features.dense, decoded.features.sparse.data):
         if not np.isfinite(values).all():
-            raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+            raise DecoderError("the decoder gave a feature that is not finite; fix its model")
     for name, values in decoded.columns.items():
         if not np.isfinite(values).all():
-            raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
+            raise DecoderError(f"the decoder gave a score '{name}' that is not finite; fix it")
 
 
 def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[str, ...]) -> None:
@@ -210,7 +210,7 @@ def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[
         )
     # Those on disk are looked at whenever they are read.
     if isinstance(decoded, ForestSet) and not np.isfinite(decoded.arrays.feature_values).all():
-        raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+        raise DecoderError("the decoder gave a feature that is not finite; fix its model")
 
 
 def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str) -> None:

@@ -291,9 +291,9 @@ class _Decoding:
         """Start a part again after a fault, or raise an error if that was done often enough."""
         message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
-            remedy = "mend it, and the same command goes on from there"
+            remedy = "fix it, and the same command goes on from there"
             kept = self.decoder.folder is not None
-            raise DecoderError(f"{message}; {remedy if kept else 'mend it and start again'}")
+            raise DecoderError(f"{message}; {remedy if kept else 'fix it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 

@@ -276,7 +276,7 @@ def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
             "give it more with --decoder-time-limit"
         )
     if code != 0:
-        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; mend it")
+        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; fix it")
     functions = shown_functions(output)
     if not functions:
         raise DecoderError(

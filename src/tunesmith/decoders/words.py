@@ -14,7 +14,7 @@ def split(arguments: str) -> list[str]:
         return shlex.split(arguments)
     except ValueError as error:
         problem = str(error).lower()
-        raise UsageError(f"the arguments '{shortened(arguments)}': {problem}; mend them") from None
+        raise UsageError(f"the arguments '{shortened(arguments)}': {problem}; fix them") from None
 
 
 def check_extra(

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 REFUSED = re.compile(r"[^\w.\- ]|^\.+$")
 #: Characters of a name at most, of MLflow's 250.
 LONGEST = 200
-#: Seconds between two writings, so that many short steps do not wait for each other; and so many
-#: numbers go at once, of MLflow's 1000.
+#: Seconds between two writings, so that many short steps do not wait for each other; and numbers in
+#: one request, of MLflow's 1000.
 PAUSE, BATCH = 2.0, 900
 #: The tag by which a run is found again.
 TAG = "tunesmith.run"

@@ -18,8 +18,8 @@ import pytest
 
 from tests.waiting import PATIENCE
 
-from .conftest import Run
-from .support import (
+from ..conftest import Run
+from ..support import (
     LISTS,
     REFERENCES,
     bleu,

@@ -18,10 +18,10 @@ from tunesmith.cli.options import engine as engine_options
 from tunesmith.interruption import whole_or_nothing
 from tunesmith.parallel.engine import working_on
 
-from .conftest import Run
-from .loop_support import Task
-from .support import Outcome, files_below, python, random_lists
-from .test_forests import few  # noqa: F401  (a fixture)
+from ..conftest import Run
+from ..loop_support import Task
+from ..support import Outcome, files_below, python, random_lists
+from ..test_forests import few  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.long
 

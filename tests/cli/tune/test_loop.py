@@ -21,9 +21,9 @@ from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.tuners.mert.mert import MERT
 
-from .conftest import Run
-from .loop_support import HELD, RANKER, REFERENCES, SENTENCES, START, Task, essence
-from .support import bleu, python
+from ..conftest import Run
+from ..loop_support import HELD, RANKER, REFERENCES, SENTENCES, START, Task, essence
+from ..support import bleu, python
 
 Make = Callable[[str, str | bytes], Path]
 

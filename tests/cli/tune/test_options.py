@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from .conftest import Run
-from .support import bleu, parse_weights
+from ..conftest import Run
+from ..support import bleu, parse_weights
 
 Make = Callable[[str, str | bytes], Path]
 Refused = Callable[..., str]

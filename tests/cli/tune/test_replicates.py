@@ -11,8 +11,8 @@ import pytest
 
 import tunesmith as ts
 
-from .conftest import Run
-from .support import LISTS, REFERENCES
+from ..conftest import Run
+from ..support import LISTS, REFERENCES
 
 BUNDLED = Path(ts.__file__).parent / "bundled"
 Make = Callable[[str, str | bytes], Path]

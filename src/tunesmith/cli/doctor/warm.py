@@ -185,13 +185,13 @@ def write_samples(folder: Path) -> None:
     """Write a few sentences of the bundled lists, and text to train a small model on."""
     bundled = resources.files("tunesmith") / "bundled"
     with gzip.open(io.BytesIO((bundled / "tune.nbest.gz").read_bytes()), "rt") as file:
-        kept: dict[str, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for line in file:
             number = line.split(" ", 1)[0]
             if int(number) >= SENTENCES:
                 break
-            kept.setdefault(number, []).append(line)
-    lines = [line for group in kept.values() for line in group[:CANDIDATES]]
+            groups.setdefault(number, []).append(line)
+    lines = [line for group in groups.values() for line in group[:CANDIDATES]]
     target = (bundled / "tune.ref").read_text("utf-8").splitlines()[:PAIRS]
     source = (bundled / "tune.src").read_text("utf-8").splitlines()[:PAIRS]
     links = [

@@ -40,8 +40,8 @@ Workers = Annotated[
 Address = Annotated[
     str | None,
     typer.Option(
-        help="The cluster that --engine ray joins, or auto; without it there is one on this "
-        "machine alone.",
+        help="The cluster that --engine ray joins, or auto; without it one is started on "
+        "this machine.",
         show_default=False,
         metavar="HOST:PORT",
         rich_help_panel=EXECUTION,

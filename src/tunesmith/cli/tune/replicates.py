@@ -52,7 +52,7 @@ def finish_replicates(
 ) -> TuneResult:
     """Write all runs, and the one in the middle as the result; print how they spread.
 
-    After an interruption there are fewer than ``count``, and the first alone may be unfinished.
+    After an interruption there are fewer than ``count``, and only the first may be unfinished.
     """
     from tunesmith.tuners.replicates import Replicates
 

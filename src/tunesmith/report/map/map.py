@@ -34,7 +34,7 @@ SCHEMA = "tunesmith.map/1"
 ROWS, COLUMNS = 240, 320
 #: Rows between two reports of how far it is.
 ROUND = 24
-#: The optimum is on the map if it is not farther than so many times the map's width away.
+#: The optimum is on the map if it is at most this multiple of the map's width away.
 REACH = 1.0
 #: Room around the current weights and the optimum, relative to the window.
 MARGIN = 0.08

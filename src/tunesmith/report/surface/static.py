@@ -40,7 +40,7 @@ MOST_ROWS = 60
 #: Close-ups narrower than this, relative to the weight, are labelled by the difference from it.
 DIFFERENCES = 1e-3
 
-#: A best interval narrower than this share of a panel is marked by the star alone.
+#: A best interval narrower than this share of a panel is marked by the star only.
 VISIBLE = 0.01
 
 PLATEAU_STYLE: dict[str, Any] = {"color": PLATEAU, "alpha": 0.35, "linewidth": 0}

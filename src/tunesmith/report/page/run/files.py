@@ -209,7 +209,7 @@ def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
     try:
         return PRUNINGS[kind](forests, start.aligned(forests.names), float(value))
     except (KeyError, ValueError):
-        raise TunesmithError(f"'{prune}' is no way to prune; mend the result") from None
+        raise TunesmithError(f"'{prune}' is no way to prune; fix the result") from None
 
 
 def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[str]:
