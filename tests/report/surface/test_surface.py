@@ -25,7 +25,7 @@ from tunesmith.report.surface.curves import merged
 from tunesmith.report.surface.surface import error_surface, label_of
 from tunesmith.tasks.lists import TuningSet
 
-from .scan import crossings, moved, scan, winners_at
+from ..scan import crossings, moved, scan, winners_at
 
 numbers = st.integers(-3, 3)
 quarters = st.integers(-8, 8).map(lambda n: n / 4)

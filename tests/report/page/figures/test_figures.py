@@ -26,7 +26,7 @@ from tunesmith.report.page.view import (
     WeightTable,
 )
 
-from .small_records import lists_of, record_of
+from ..small_records import lists_of, record_of
 
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-"}
 HOSTILE = [
