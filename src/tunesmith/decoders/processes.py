@@ -138,7 +138,7 @@ class Processes:
             _pause(self._running.values(), min(ends, default=None))
 
     def _stop(self, names: Sequence[int]) -> dict[int, int]:
-        """End some of them, first kindly; return their codes."""
+        """End some of them, by SIGTERM first; return their codes."""
         several = {name: self._running[name] for name in names}
         try:
             for running in several.values():

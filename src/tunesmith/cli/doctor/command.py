@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tunesmith.cli.app import OUR_FAULT, Session
+from tunesmith.cli.app import INTERNAL_ERROR, Session
 from tunesmith.cli.options.common import Json, print_json
 from tunesmith.errors import TunesmithError, UsageError
 
@@ -104,7 +104,7 @@ def run(
     for job in failed:
         session.say(f"warning: {job}")
     if not kernels or failed:
-        raise typer.Exit(OUR_FAULT)
+        raise typer.Exit(INTERNAL_ERROR)
 
 
 def _engines() -> dict[str, str | bool]:

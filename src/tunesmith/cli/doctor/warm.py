@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import resources
 from pathlib import Path
 
-from tunesmith.cli.app import DONE, INTERRUPTED, OUR_FAULT, main
+from tunesmith.cli.app import DONE, INTERNAL_ERROR, INTERRUPTED, main
 from tunesmith.kernels.cache import cache_folder
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import shown
@@ -130,7 +130,7 @@ def _outcome(future: Future[tuple[int, str]]) -> tuple[int, str]:
     try:
         return future.result()
     except BrokenProcessPool:
-        return OUR_FAULT, "the process that compiled it died"
+        return INTERNAL_ERROR, "the process that compiled it died"
 
 
 def _list_jobs() -> Iterator[str]:
