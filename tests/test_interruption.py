@@ -13,7 +13,7 @@ from tunesmith.interruption import (
     SoFar,
     check,
     interruptible,
-    is_asked,
+    is_interrupted,
     keep,
     keeping,
     told_to,
@@ -94,10 +94,10 @@ def test_callbacks_hear_of_the_result(tuning: ts.TuningSet) -> None:
     class Listening(ts.Callback):
         heard: list = []  # noqa: RUF012
 
-        def ended(self, result):
+        def on_end(self, result):
             self.heard.append(result.interrupted)
 
-        def failed(self, error):
+        def on_failure(self, error):
             self.heard.append(type(error))
 
     with interruptible():
@@ -109,12 +109,12 @@ def test_callbacks_hear_of_the_result(tuning: ts.TuningSet) -> None:
 
 def test_one_that_waits() -> None:
     with interruptible():
-        assert not is_asked()
+        assert not is_interrupted()
         check()
         with uninterrupted():
             with uninterrupted():
                 press()
-            assert is_asked()
+            assert is_interrupted()
         with pytest.raises(Interruption):
             check()
     check()
@@ -135,7 +135,7 @@ def test_what_is_ignored_stays_so() -> None:
     try:
         with interruptible():
             press()
-            assert not is_asked()
+            assert not is_interrupted()
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

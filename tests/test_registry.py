@@ -210,7 +210,7 @@ def test_an_object_of_a_file_s_class_can_be_sent_to_another_process(tmp_path):
     [
         (GOOD, "Word", "unknown class in .*bad.py 'Word'; did you mean Words"),
         (GOOD, "Other", "bad.py: Other is no Metric; derive it from that"),
-        ("x = 1\ny = 1 / 0\n", "Words", "bad.py:2: ZeroDivisionError: division by zero; mend"),
+        ("x = 1\ny = 1 / 0\n", "Words", "bad.py:2: ZeroDivisionError: division by zero; fix"),
         ("def f(:\n", "Words", "bad.py:1: SyntaxError"),
         ("import not_there_at_all\n", "Words", "bad.py:1: ModuleNotFoundError"),
         (None, "Words", "there is no such file"),

@@ -12,5 +12,5 @@ CHECKS = [*metric_checks(ExactMatch), *tuner_checks(RandomSearch), *format_check
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_plugin(check):
-    """Raise a ConformanceError that says what to mend."""
+    """Raise a ConformanceError that says what to fix."""
     check()

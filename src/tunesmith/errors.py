@@ -1,14 +1,16 @@
-"""Errors that a user can act on: one line each, with the place and the remedy."""
+"""Errors that a user can act on, one line each, with the place and the remedy; and warnings."""
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Characters of what a message shows of a file.
 LONGEST = 400
-#: Where no name is near, so many are listed at most; of more (there may be a million features)
+#: Without a near name, up to this many are listed; of more (there may be a million features) only
 #: the first few.
 MANY, FEW = 40, 3
 
@@ -85,3 +87,37 @@ def one_line(message: str) -> str:
     if line.isprintable():
         return line
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+
+
+@contextlib.contextmanager
+def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Record all warnings within the block, repeated ones too, instead of issuing them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield caught
+
+
+def reissue(caught: Iterable[warnings.WarningMessage]) -> None:
+    """Issue recorded warnings, as from where they came."""
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def honour_old_names(cls: type, new_names: Mapping[str, str]) -> None:
+    """Let a new subclass override and call methods by deprecated names, with a warning.
+
+    Parameters
+    ----------
+    cls
+        The class, within ``__init_subclass__`` of a base class that has both names of each method.
+    new_names
+        The new names by the old ones.
+    """
+    for old, new in new_names.items():
+        owner = next(base for base in cls.__mro__ if old in vars(base) or new in vars(base))
+        if new not in vars(owner):
+            text = f"{cls.__name__}: the method {old} is deprecated; name it {new}"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            setattr(cls, new, vars(owner)[old])
+        elif old not in vars(owner):
+            setattr(cls, old, vars(owner)[new])

@@ -1,11 +1,11 @@
-"""Ctrl-C as a wish to have what was found so far.
+"""Ctrl-C as a request for the best result so far.
 
 Within :func:`interruptible` the first Ctrl-C raises :class:`Interruption`, a ``KeyboardInterrupt``
-that goes up to whoever has something to return: :meth:`Tuner.fit`, or a loop. What a tuner could
-return at any moment it tells with :func:`keep`, before it begins; nobody asks unless an
-interruption comes. What must not be left half done, or ends by itself when it is asked to, is
-within :func:`uninterrupted`, where a Ctrl-C is noted and raises nothing; :func:`is_asked` and
-:func:`check` tell of it.
+that goes up to :meth:`Tuner.fit` or a loop, which return what they have. A tuner registers with
+:func:`keep`, before it starts, a function that returns its result so far; it is called only at an
+interruption. What must not be left half done, or polls and ends by itself, is within
+:func:`uninterrupted`, where a Ctrl-C is noted and raises nothing until :func:`check`;
+:func:`is_interrupted` polls for it.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from typing import Any
 
 
 class Interruption(KeyboardInterrupt):
-    """A Ctrl-C after which what was found so far is wanted."""
+    """A Ctrl-C that requests the best result so far."""
 
 
-class _Watch:
-    """One block in which Ctrl-C is a wish; ``held`` counts blocks in which it waits."""
+class _Handler:
+    """Handles SIGINT in a block; ``deferrals`` counts ``uninterrupted`` blocks within it."""
 
     def __init__(self, again: Callable[[], None] | None) -> None:
-        self.asked = False
-        self.held = 0
+        self.is_interrupted = False
+        self.deferrals = 0
         self._again = again
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Hear a signal."""
-        if self.asked:
+        """Handle a signal."""
+        if self.is_interrupted:
             if self._again is not None:
                 self._again()
             raise KeyboardInterrupt
-        self.asked = True
-        if not self.held:
+        self.is_interrupted = True
+        if not self.deferrals:
             raise Interruption
 
 
-#: The blocks in force, the innermost last. Signals are the process's, and so is what they mean.
-_watches: list[_Watch] = []
+#: Handlers of the blocks in force, the innermost last; of the whole process, as signals are.
+_handlers: list[_Handler] = []
 
 
 @contextlib.contextmanager
@@ -55,8 +55,8 @@ def interruptible(again: Callable[[], None] | None = None) -> Iterator[None]:
     weights so far, evaluated as ever, in a result that is ``interrupted``. If no step is complete
     yet, they raise ``KeyboardInterrupt``. So does everything at the second one.
 
-    It works in the main thread, where Python hears of signals, and unless Ctrl-C is ignored or
-    has another meaning already.
+    It has an effect in the main thread, where Python handles signals, and unless Ctrl-C is ignored
+    or has another handler already.
 
     Parameters
     ----------
@@ -67,39 +67,39 @@ def interruptible(again: Callable[[], None] | None = None) -> Iterator[None]:
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    watch = _Watch(again)
+    handler = _Handler(again)
     try:
-        _watches.append(watch)
-        signal.signal(signal.SIGINT, watch)
+        _handlers.append(handler)
+        signal.signal(signal.SIGINT, handler)
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        _watches[:] = [one for one in _watches if one is not watch]
+        _handlers[:] = [other for other in _handlers if other is not handler]
 
 
-def is_asked() -> bool:
-    """Tell whether somebody has asked for what was found so far; any thread may want to know."""
-    return any(watch.asked for watch in _watches[-1:])
+def is_interrupted() -> bool:
+    """Tell whether the best result so far was requested; any thread may call this."""
+    return any(handler.is_interrupted for handler in _handlers[-1:])
 
 
 def check() -> None:
     """Raise an interruption that was noted and not raised."""
-    if is_asked():
+    if is_interrupted():
         raise Interruption
 
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let a first Ctrl-C wait within the block, and beyond it for :func:`check`."""
-    if not _watches or threading.current_thread() is not threading.main_thread():
+    """Defer a first Ctrl-C within the block, and beyond it until :func:`check`."""
+    if not _handlers or threading.current_thread() is not threading.main_thread():
         yield
         return
-    watch = _watches[-1]
-    watch.held += 1
+    handler = _handlers[-1]
+    handler.deferrals += 1
     try:
         yield
     finally:
-        watch.held -= 1
+        handler.deferrals -= 1
 
 
 @dataclass(frozen=True)
@@ -124,62 +124,62 @@ class SoFar:
 
 @dataclass
 class Keeping:
-    """What there is to return of a run; the last that was told comes first.
+    """Sources of the result so far of a run, of which the last registered comes first.
 
     Attributes
     ----------
     is_wanted
-        Whether this is what is returned at an interruption. Within another run, or where only
-        whole results are of use, nothing is.
+        Whether they are used at an interruption. Within another run, or where only complete
+        results are of use, none is.
     """
 
     is_wanted: bool = True
-    _told: list[Callable[[], SoFar | None]] = field(default_factory=list)
+    _sources: list[Callable[[], SoFar | None]] = field(default_factory=list)
 
-    def tell(self, found: Callable[[], SoFar | None]) -> None:
-        """Take note of what can say what there is."""
-        self._told.append(found)
+    def register(self, source: Callable[[], SoFar | None]) -> None:
+        """Add a function that returns the result so far."""
+        self._sources.append(source)
 
     def forget(self) -> None:
-        """Let go of all that was told: it was returned."""
-        self._told.clear()
+        """Remove all sources: their results were returned."""
+        self._sources.clear()
 
     def so_far(self) -> SoFar | None:
-        """Return what there is; None if no step is complete."""
-        every = (found() for found in reversed(self._told))
-        return next((one for one in every if one is not None), None)
+        """Return the result so far; None if no step is complete."""
+        results = (source() for source in reversed(self._sources))
+        return next((result for result in results if result is not None), None)
 
 
 _keeping: ContextVar[Keeping | None] = ContextVar("keeping", default=None)
 
 
-def keep(found: Callable[[], SoFar | None]) -> None:
-    """Tell what an algorithm could return from now on.
+def keep(source: Callable[[], SoFar | None]) -> None:
+    """Register what an algorithm could return from now on.
 
     Parameters
     ----------
-    found
-        Asked at an interruption only. None says that there is nothing yet, and whatever was told
-        before counts.
+    source
+        Called at an interruption only. If it returns None, there is nothing yet, and the source
+        registered before counts.
     """
     keeping = _keeping.get()
     if keeping is not None and keeping.is_wanted:
-        keeping.tell(found)
+        keeping.register(source)
 
 
 @contextlib.contextmanager
 def keeping() -> Iterator[Keeping]:
-    """Collect what is told within the block, for whoever returns it at an interruption."""
-    own = Keeping(returns_so_far())
-    with told_to(own):
-        yield own
+    """Collect the sources registered within the block, for the caller to use at an interruption."""
+    collected = Keeping(returns_so_far())
+    with told_to(collected):
+        yield collected
 
 
 @contextlib.contextmanager
-def told_to(own: Keeping) -> Iterator[None]:
-    """Have what is told within the block told to somebody else, and forgotten before it."""
-    own.forget()
-    token = _keeping.set(own)
+def told_to(collected: Keeping) -> Iterator[None]:
+    """Collect the sources registered within the block here, after removing earlier ones."""
+    collected.forget()
+    token = _keeping.set(collected)
     try:
         yield
     finally:
@@ -187,12 +187,12 @@ def told_to(own: Keeping) -> Iterator[None]:
 
 
 def returns_so_far() -> bool:
-    """Tell whether what begins now may return less than the whole at an interruption."""
+    """Tell whether what starts now may return a partial result at an interruption."""
     return _keeping.get() is None
 
 
 @contextlib.contextmanager
 def whole_or_nothing() -> Iterator[None]:
-    """Have what runs within the block return whole results only."""
+    """Have what runs within the block return complete results only."""
     with told_to(Keeping(is_wanted=False)):
         yield

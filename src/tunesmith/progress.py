@@ -1,4 +1,4 @@
-"""How far a long step is and what it has come to, for whoever shows it."""
+"""Progress and messages of long steps, for the caller to show."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-#: Called with the step's name, what is done, what there is in all (None: unknown) and a remark.
+#: Called with the step's name, what is done, the total (None: unknown) and a remark.
 Show = Callable[[str, float, float | None, str], None]
 
-#: Called with a line, and whether it is a detail that only some want to know.
+#: Called with a line, and whether it is a detail for verbose output only.
 Tell = Callable[[str, bool], None]
 
-#: Called with how many kernels were compiled so far, and whether one is being compiled now.
+#: Called with the number of kernels compiled so far, and whether one is being compiled now.
 Compiling = Callable[[int, bool], None]
 
 _show: ContextVar[Show | None] = ContextVar("show", default=None)
@@ -22,43 +22,43 @@ _compiling: Compiling | None = None
 
 
 def show_with(show: Show | None) -> None:
-    """Have progress shown by a function from here on."""
+    """Set the function that shows progress."""
     _show.set(show)
 
 
 def progress(step: str, done: float, total: float | None, remark: str = "") -> None:
-    """Say how far a step is; costs nothing where nobody looks."""
+    """Report the progress of a step; costs nothing where it is not shown."""
     show = _show.get()
     if show is not None:
         show(step, done, total, remark)
 
 
 def is_shown() -> bool:
-    """Tell whether somebody looks."""
+    """Tell whether progress is shown."""
     return _show.get() is not None
 
 
 def shown() -> Show:
-    """Return :func:`progress` for the threads that a step works in, which know nobody who looks."""
-    return _show.get() or _to_nobody
+    """Return :func:`progress` for other threads, which do not inherit what shows it."""
+    return _show.get() or _show_nothing
 
 
-def _to_nobody(step: str, done: float, total: float | None, remark: str = "") -> None:
+def _show_nothing(step: str, done: float, total: float | None, remark: str = "") -> None:
     pass
 
 
 @contextmanager
 def part_of(before: float, total: float | None) -> Iterator[None]:
-    """Let steps within the block go on from what is done before, of so much in all."""
+    """Report steps within the block as parts of a larger one: ``before`` is done, of ``total``."""
     show = _show.get()
     if show is None:
         yield
         return
 
-    def go_on(step: str, done: float, _: float | None, remark: str = "") -> None:
+    def show_part(step: str, done: float, _: float | None, remark: str = "") -> None:
         show(step, before + done, total, remark)
 
-    token = _show.set(go_on)
+    token = _show.set(show_part)
     try:
         yield
     finally:
@@ -67,7 +67,7 @@ def part_of(before: float, total: float | None) -> Iterator[None]:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """Show nothing of steps within the block: whoever waits for them says how far they are."""
+    """Show no progress of steps within the block: the caller reports its own."""
     token = _show.set(None)
     try:
         yield
@@ -76,24 +76,24 @@ def unseen() -> Iterator[None]:
 
 
 def tell_with(tell: Tell | None) -> None:
-    """Have what is worth telling on the way told by a function from here on."""
+    """Set the function that shows messages."""
     _tell.set(tell)
 
 
 def tell(line: str, is_detail: bool = True) -> None:
-    """Tell what a long step has come to; nothing where nobody listens."""
+    """Show a message of a long step, if messages are shown."""
     listener = _tell.get()
     if listener is not None:
         listener(line, is_detail)
 
 
 def tell_of_compiling(listener: Compiling | None) -> None:
-    """Have a function told whenever the compiler begins or ends with a kernel."""
+    """Set the function that is called whenever the compilation of a kernel starts or ends."""
     global _compiling  # noqa: PLW0603
     _compiling = listener
 
 
 def compiling(compiled: int, is_busy: bool) -> None:
-    """Tell how many kernels were compiled so far, and whether one is being compiled now."""
+    """Report the number of kernels compiled so far, and whether one is being compiled now."""
     if _compiling is not None:
         _compiling(compiled, is_busy)

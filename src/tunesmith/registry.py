@@ -145,7 +145,7 @@ class Registry(Generic[T]):
             if cls.__module__.partition(".")[0] == __package__:
                 raise
             # Methods that it lacks, or arguments that it wants.
-            raise UsageError(f"{self.kind} '{name}' cannot be made: {error}; mend it") from error
+            raise UsageError(f"{self.kind} '{name}' cannot be made: {error}; fix it") from error
 
     def _from_file(self, path: str, name: str) -> type[T]:
         """Run a file and return a class of it."""
@@ -156,7 +156,7 @@ class Registry(Generic[T]):
         except (Exception, SystemExit) as error:
             where = f"{path}:{_line_in(error, path)}"
             problem = f"{type(error).__name__}: {error}"
-            raise UsageError(f"{where}: {problem}; mend the file") from error
+            raise UsageError(f"{where}: {problem}; fix the file") from error
         cls = getattr(module, name, None)
         if not isinstance(cls, type):
             classes = [n for n, c in vars(module).items() if isinstance(c, type)]

@@ -91,7 +91,7 @@ def test_the_help_has_sections(cli: Run) -> None:
     text = cli("tune", "--decoder", "hiero", "--tuner", "mira", "--help").out
     titles = [line for line in text.split("\n") if line.endswith(":") and line[:1] != " "]
     wanted = ["Options", *(f"Options of the {part}" for part in ("decoder", "loop", "tuner"))]
-    assert titles == [f"{title}:" for title in (*wanted, "Who works")]
+    assert titles == [f"{title}:" for title in (*wanted, "Execution")]
     sections = dict(zip(wanted, text.split("\n\nOptions")[1:], strict=True))
     of_section = {
         "Options": ("--source", "--json", "--help"),
@@ -102,7 +102,7 @@ def test_the_help_has_sections(cli: Run) -> None:
     for title, flags in of_section.items():
         assert all(f"  {flag} " in sections[title] for flag in flags)
     for flag in ("--engine", "--threads"):
-        assert f"  {flag} " in text.partition("\nWho works:\n")[2]
+        assert f"  {flag} " in text.partition("\nExecution:\n")[2]
 
 
 def test_an_option_of_the_same_name(refused, tune, tmp_path: Path) -> None:

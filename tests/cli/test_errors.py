@@ -677,7 +677,9 @@ def test_the_end_of_a_file_is_no_interruption(
     monkeypatch.setattr("tunesmith.cli.rerank.read_candidates", ended)
     found = cli("rerank", "--candidates", lists, "--weights", weights)
     assert found.code == 1
-    assert found.err.startswith(f"{PREFIX}EOFError: no data left; this is our fault")
+    assert found.err.startswith(
+        "tunesmith: internal error: EOFError: no data left; please report it"
+    )
 
 
 @pytest.mark.skipif(

@@ -138,7 +138,7 @@ def test_large_files_go_when_they_are_accepted(tmp_path):
     (tmp_path / "part-000-old" / "output").write_text("of an earlier run")
     stumbling.decode(WEIGHTS, SENTENCES)
     assert len(list(tmp_path.glob("part-*/output"))) == 3
-    assert str(tmp_path) in stumbling.last_words()
+    assert str(tmp_path) in stumbling.last_output()
     stumbling.accepted()
     assert {path.name for path in tmp_path.glob("part-*/*")} == {"command.json", "stderr"}
 

@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.decoders.processes import is_there, let_time_pass, number_in, wait_until_gone
 from tests.helpers.waiting import PATIENCE
 from tunesmith.decoders import processes as module
-from tunesmith.decoders.processes import Processes, end_of, last_words, tied
+from tunesmith.decoders.processes import Processes, end_of, log_tail, tied
 
 
 def shell(script: str) -> list[str]:
@@ -189,5 +189,5 @@ def test_how_a_process_has_ended():
 )
 def test_last_words(tmp_path, log, words):
     (tmp_path / "log").write_bytes(log)
-    assert last_words(tmp_path / "log") == words
-    assert last_words(tmp_path / "none") == ""
+    assert log_tail(tmp_path / "log") == words
+    assert log_tail(tmp_path / "none") == ""

@@ -1,4 +1,4 @@
-"""Trackers: what they log is read back with their own readers; what they refuse is mended."""
+"""Trackers: what they log is read back with their own readers; what they refuse is sanitized."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.integrations import mlflow as our_mlflow
 from tunesmith.integrations.mlflow import MLflowCallback
 from tunesmith.integrations.tensorboard import TensorBoardCallback
-from tunesmith.integrations.tracking import figure_name, largest, mended, tracker_of
+from tunesmith.integrations.tracking import figure_name, largest, sanitized, tracker_of
 from tunesmith.integrations.wandb import WandbCallback
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
@@ -215,10 +215,10 @@ class TestMLflow:
 
     def test_runs_that_fail_are_marked(self, folder, name):
         callback = MLflowCallback(folder, name)
-        callback.begun({"tuner": "mert"}, None)
-        callback.failed(KeyboardInterrupt())
-        callback.begun({"tuner": "mert"}, None)
-        callback.failed(ValueError("no"))
+        callback.on_start({"tuner": "mert"}, None)
+        callback.on_failure(KeyboardInterrupt())
+        callback.on_start({"tuner": "mert"}, None)
+        callback.on_failure(ValueError("no"))
         assert {run.info.status for run in self.runs(folder, name)} == {"KILLED", "FAILED"}
 
     def test_a_server_that_is_not_there_is_one_warning(self, monkeypatch):
@@ -238,7 +238,7 @@ class TestMLflow:
         seen = []
         tracker = MLflowCallback("http://127.0.0.1:9")
         tracker._open = lambda settings, key: seen.append(os.environ[variable])
-        tracker.begun({}, None)
+        tracker.on_start({}, None)
         assert (seen, os.environ.get(variable)) == ([held], own)
 
     @pytest.mark.parametrize(
@@ -337,8 +337,8 @@ class TestWandb:
 
     def test_a_key_makes_the_same_run(self, tmp_path):
         callback = WandbCallback("toys", dir=tmp_path)
-        callback.begun({"tuner": "mert"}, "0123456789abcdef")
-        callback.failed(KeyboardInterrupt())
+        callback.on_start({"tuner": "mert"}, "0123456789abcdef")
+        callback.on_failure(KeyboardInterrupt())
         (record,) = [r.run for r in self.records(tmp_path) if r.HasField("run")][:1]
         assert record.run_id == "0123456789abcdef"
 
@@ -347,8 +347,8 @@ class TestNames:
     @given(st.lists(st.text(max_size=8), unique=True, max_size=6))
     def test_no_two_become_one(self, names):
         refused = re.compile(r"[^a-c]")
-        found = [mended(name, refused, 12) for name in names]
-        again = [mended(name, refused, 12) for name in found]
+        found = [sanitized(name, refused, 12) for name in names]
+        again = [sanitized(name, refused, 12) for name in found]
         assert len(set(found)) == len(names)
         assert not set(found) & {new for old, new in zip(found, again, strict=True) if old != new}
         for name, new in zip(names, found, strict=True):

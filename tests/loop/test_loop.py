@@ -20,7 +20,7 @@ from tunesmith.decoders.base import (
     Expected,
     Sentence,
     check_decoded,
-    disobedient,
+    count_misranked,
 )
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
@@ -318,7 +318,7 @@ def test_a_decoder_is_heard_when_what_it_returns_is_wrong():
             found = super().decode(weights, sentences)
             return found if weights == self.start() else found.with_groups([0])
 
-        def last_words(self):
+        def last_output(self):
             return "its last words: good bye"
 
         def accepted(self):
@@ -413,9 +413,9 @@ def test_a_decoder_that_does_not_read_its_weights_is_told():
 
 def test_obedience_is_judged_where_candidates_differ():
     decoded = candidate_set([[[1.0], [2.0]], [[2.0], [1.0]], [[1.0], [1.0]], [[3.0]]])
-    assert disobedient(decoded, Weights.from_dict({"f0": 1.0})) == (1, 2)
-    assert disobedient(decoded, Weights.from_dict({"f0": -1.0})) == (1, 2)
-    assert disobedient(decoded, Weights.from_dict({"f0": 0.0})) == (0, 0)
+    assert count_misranked(decoded, Weights.from_dict({"f0": 1.0})) == (1, 2)
+    assert count_misranked(decoded, Weights.from_dict({"f0": -1.0})) == (1, 2)
+    assert count_misranked(decoded, Weights.from_dict({"f0": 0.0})) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_another_version_is_told(done, tmp_path):
     folder = shutil.copytree(done[0], tmp_path / "run")
     path = folder / "configuration.json"
     path.write_text(path.read_text().replace(__version__, "0.0.7", 1))
-    with pytest.warns(UserWarning, match=r"begun by version 0\.0\.7"):
+    with pytest.warns(UserWarning, match=r"started by version 0\.0\.7"):
         run(folder)
 
 
@@ -307,7 +307,7 @@ def test_it_is_told_if_the_code_of_a_decoder_has_changed(tmp_path):
     first = DECODERS.create(f"{file}:Own")
     result = run(tmp_path / "run", decoder=first)
     file.write_text("from tests.helpers.loop.toy import Toy\nclass Own(Toy):\n    ours = 1\n")
-    with pytest.warns(UserWarning, match="own.py has changed since the run in .* was begun"):
+    with pytest.warns(UserWarning, match="own.py has changed since the run in .* was started"):
         assert plain(run(tmp_path / "run", decoder=first)) == plain(result)
     run(tmp_path / "run", decoder=first)  # told once
 

@@ -107,12 +107,12 @@ def test_data_are_sent_once(engine):
 @pytest.mark.long
 def test_data_that_are_gone_are_let_go(remote):
     large = engine_work.Large(np.arange(50_000.0))
-    before = len(remote._shelf.blocks)
+    before = len(remote._broadcast.blocks)
     remote.map(engine_work.times_unpacked, large, range(2))
-    assert len(remote._shelf.blocks) == before + 1
+    assert len(remote._broadcast.blocks) == before + 1
     del large
     gc.collect()
-    assert len(remote._shelf.blocks) == before
+    assert len(remote._broadcast.blocks) == before
     # An object in the same place is another object.
     for k in range(5):
         fresh = engine_work.Large(np.full(10, float(k)))

@@ -237,7 +237,7 @@ BROKEN = [
     (LosesSparseFeatures, READ_BACK, set(), "is 'missing', was"),
     (RecognisesEverything, OTHERS, set(), "recognises(b'') is True"),
     (RecognisesNumbers, OTHERS, set(), "a file of the format cdec"),
-    (RecognisesNothing, OWN, set(), "mend recognises"),
+    (RecognisesNothing, OWN, set(), "fix recognises"),
     (StumblesOverHeads, OTHERS, set(), "IndexError"),
     (RaisesValueErrors, NUMBERS, {DAMAGED}, "raise FormatError(source.name"),
     (NamesNoFile, NUMBERS, {DAMAGED}, "not one line with the file's name"),

@@ -1,4 +1,4 @@
-"""The frame of all commands: options that they share, errors in one line, exit codes."""
+"""What all commands share: options, errors in one line, exit codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli.options import engine as engine_options
-from tunesmith.cli.options.sections import WHO_WORKS, Sectioned
+from tunesmith.cli.options.sections import EXECUTION, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
 #: Commands in the order of the help; each is a module here with a function ``run``.
@@ -43,7 +43,7 @@ COMMANDS = (
 )
 
 # Exit codes.
-DONE, OUR_FAULT, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 Threads = Annotated[
     int | None,
@@ -51,7 +51,7 @@ Threads = Annotated[
         help="Threads to use; all cores by default.",
         show_default=False,
         metavar="INTEGER",
-        rich_help_panel=WHO_WORKS,
+        rich_help_panel=EXECUTION,
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
@@ -60,7 +60,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 
 
 class _Interrupted(Exception):  # noqa: N818  (not an error)
-    """Carries Ctrl-C through typer, which would swallow it, and what was kept then, in words."""
+    """Carries Ctrl-C, with a message, through typer, which would swallow it."""
 
 
 class _OutputClosed(Exception):  # noqa: N818
@@ -68,7 +68,7 @@ class _OutputClosed(Exception):  # noqa: N818
 
 
 class _EndOfFileError(Exception):
-    """Carries an EOFError through typer, which would take it for Ctrl-D; it is a mistake."""
+    """Carries an EOFError through typer, which would take it for Ctrl-D."""
 
 
 class _OutputError(TunesmithError):
@@ -76,7 +76,7 @@ class _OutputError(TunesmithError):
 
 
 class _Output(io.FileIO):
-    """Standard output that says so itself if it cannot be written: the error names no file."""
+    """Standard output with its own error if it cannot be written: the usual one names no file."""
 
     def write(self, data: Any) -> int:
         try:
@@ -91,12 +91,12 @@ class _Output(io.FileIO):
 
 
 class Session:
-    """What a command has beside its own options.
+    """Messages of a command.
 
     Attributes
     ----------
     warnings
-        What was warned of so far; every warning also goes to standard error.
+        The warnings so far; each also goes to standard error.
     """
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
@@ -105,12 +105,12 @@ class Session:
         self.warnings: list[str] = []
 
     def say(self, text: str) -> None:
-        """Say something on standard error."""
+        """Write a line to standard error."""
         if not self.quiet:
             sys.stderr.write(f"tunesmith: {text}\n")
 
     def note(self, text: str) -> None:
-        """Say something that only those want to know who ask for more."""
+        """Write a line to standard error with --verbose only."""
         if self.verbose:
             self.say(text)
 
@@ -134,7 +134,7 @@ def _main(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
             stream.reconfigure(errors="backslashreplace")
-    # What all commands take may stand before the command too.
+    # Options of all commands may also precede the command.
     early = list(itertools.takewhile({"--quiet", "--verbose", "--debug"}.__contains__, arguments))
     arguments = arguments[len(early) :] + early
     try:
@@ -142,33 +142,33 @@ def _main(arguments: list[str]) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except (_Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        told = "; ".join(["interrupted", *map(str, error.args)])
-        sys.stderr.write(f"tunesmith: {one_line(told)}\n")
+        message = "; ".join(["interrupted", *map(str, error.args)])
+        sys.stderr.write(f"tunesmith: {one_line(message)}\n")
         return INTERRUPTED
     except (_OutputClosed, BrokenPipeError):
-        # Whoever read our output has seen enough; nothing more can be flushed.
+        # The reader of the output has closed it; nothing more can be flushed.
         _drop_output()
         return DONE
     except _OutputError as error:
         _drop_output()
-        return _failed(str(error), WRONG_INPUT, arguments)
+        return _fail(str(error), WRONG_INPUT, arguments)
     except TunesmithError as error:
-        return _failed(str(error), WRONG_INPUT, arguments)
+        return _fail(str(error), WRONG_INPUT, arguments)
     except MemoryError:
         message = "there is not enough memory; set TUNESMITH_MEMORY lower, so that more is on disk"
-        return _failed(message, WRONG_INPUT, arguments)
-    except Exception as error:  # noqa: BLE001  (the last line of defence)
+        return _fail(message, WRONG_INPUT, arguments)
+    except Exception as error:  # noqa: BLE001  (whatever is left)
         if hasattr(error, "format_message"):  # typer's own usage errors
             message = error.format_message().replace("\n", " ").rstrip(".")
-            return _failed(_usage(error, message, arguments), WRONG_INPUT, arguments)
+            return _fail(_usage(error, message, arguments), WRONG_INPUT, arguments)
         from tunesmith.registry import place_in_file
 
         if isinstance(error, _EndOfFileError) and isinstance(error.__cause__, EOFError):
             error = error.__cause__
         what = f"{type(error).__name__}: {error}"
         if (place := place_in_file(error)) is not None:
-            return _failed(f"{place}: {shortened(what)}; mend the file", WRONG_INPUT, arguments)
-        return _failed(f"{what}; this is our fault, please report it", OUR_FAULT, arguments)
+            return _fail(f"{place}: {shortened(what)}; fix the file", WRONG_INPUT, arguments)
+        return _fail(f"{what}; please report it", INTERNAL_ERROR, arguments)
 
 
 @contextlib.contextmanager
@@ -193,31 +193,32 @@ def _standard_output() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Let what is left to be written go nowhere: it would fail again."""
+    """Discard what is left to be written: it would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
-    """Return what is wrong with the arguments; those of `tune` know whose an option is."""
+    """Return what is wrong with the arguments; for `tune`, also to whom an option belongs."""
     option = getattr(error, "option_name", None)
     if option is not None and arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
 
-        told = why_not(option, arguments)
-        if told is not None:
-            return told
+        reason = why_not(option, arguments)
+        if reason is not None:
+            return reason
     return f"{message}; see --help"
 
 
-def _failed(message: str, code: int, arguments: Sequence[str]) -> int:
+def _fail(message: str, code: int, arguments: Sequence[str]) -> int:
     if "--debug" in arguments:
         traceback.print_exc()
-    sys.stderr.write(f"tunesmith: error: {one_line(message)}\n")
+    kind = "internal error" if code == INTERNAL_ERROR else "error"
+    sys.stderr.write(f"tunesmith: {kind}: {one_line(message)}\n")
     return code
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
-    """Make the application; only the command that is asked for is imported."""
+    """Build the application; only the requested command is imported."""
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -225,18 +226,18 @@ def build(arguments: Sequence[str]) -> typer.Typer:
         help="Tune the weights of a linear model over candidates straight for your metric.",
     )
     app.callback(invoke_without_command=True)(_root)
-    asked = next((a for a in arguments if not a.startswith("-")), None)
-    if asked is not None and asked not in COMMANDS:
-        raise UnknownNameError("command", asked, COMMANDS)
+    requested = next((a for a in arguments if not a.startswith("-")), None)
+    if requested is not None and requested not in COMMANDS:
+        raise UnknownNameError("command", requested, COMMANDS)
     for name in COMMANDS:
-        if name == asked:
+        if name == requested:
             module = importlib.import_module(f"tunesmith.cli.{MODULES.get(name, name)}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
             has_engine = name in engine_options.COMMANDS
             if has_engine:
                 function = engine_options.with_engine(function)
-            framed = _framed(function, arguments)
-            app.command(name, cls=Sectioned if has_engine else None)(framed)
+            wrapped = _with_session(function, arguments)
+            app.command(name, cls=Sectioned if has_engine else None)(wrapped)
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app
@@ -252,7 +253,7 @@ HELP = {
     "surface": "Show the metric along a weight, and how wide the plateau is.",
     "compare": "Tell whether systems differ by more than chance, over several runs.",
     "report": "Make one page of a run: scores, weights, surfaces, sentences, warnings.",
-    "watch": "Show the page of a run while it goes on, on this machine alone.",
+    "watch": "Show the page of a run while it goes on, on this machine only.",
     "certify": "Prove how much better than given weights any others can be.",
     "train": "Train a hierarchical model on parallel text, for the decoder 'hiero'.",
     "decode": "Translate with a hierarchical model: texts, lists or forests.",
@@ -277,13 +278,13 @@ def _root(
 
 
 def _placeholder() -> None:
-    """Stand in the help for a command that is not asked for."""
+    """Stand in the help for a command that is not requested."""
 
 
-def _framed(function: Callable[..., None], arguments: Sequence[str]) -> Callable[..., None]:
-    """Give a command the options that all share; ``session`` is passed to it."""
+def _with_session(function: Callable[..., None], arguments: Sequence[str]) -> Callable[..., None]:
+    """Add the options that all commands share, and pass the command its ``session``."""
 
-    def framed(
+    def wrapped(
         threads: Threads = None,
         quiet: Quiet = False,
         verbose: Verbose = False,
@@ -292,7 +293,7 @@ def _framed(function: Callable[..., None], arguments: Sequence[str]) -> Callable
     ) -> None:
         session = Session(quiet, verbose)
         try:
-            with _ended_kindly(), _session(session, threads, arguments):
+            with _graceful_shutdown(), _session(session, threads, arguments):
                 function(session=session, **options)
                 sys.stdout.flush()
         except KeyboardInterrupt as error:
@@ -304,22 +305,22 @@ def _framed(function: Callable[..., None], arguments: Sequence[str]) -> Callable
         except SystemExit as error:  # of a user's file
             raise TunesmithError("a class of yours ended the program; let it raise") from error
 
-    own = inspect.signature(function, eval_str=True).parameters.values()
-    shared = inspect.signature(framed, eval_str=True).parameters.values()
+    own_parameters = inspect.signature(function, eval_str=True).parameters.values()
+    shared_parameters = inspect.signature(wrapped, eval_str=True).parameters.values()
     parameters = [
         p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for p in (*own, *shared)
+        for p in (*own_parameters, *shared_parameters)
         if p.name not in {"session", "options"}
     ]
-    framed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    framed.__annotations__ = {p.name: p.annotation for p in parameters}
-    framed.__doc__ = function.__doc__
-    return framed
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
+    wrapped.__doc__ = function.__doc__
+    return wrapped
 
 
 @contextlib.contextmanager
-def _ended_kindly() -> Iterator[None]:
-    """Let an order to end, or a closed terminal, be as Ctrl-C: processes of ours end too."""
+def _graceful_shutdown() -> Iterator[None]:
+    """Treat SIGTERM, or a closed terminal, as Ctrl-C, so that worker processes end too."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -347,7 +348,7 @@ def _session(session: Session, threads: int | None, arguments: Sequence[str]) ->
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = session.warn
         show_with(show)
-        # Where nobody waits at a terminal, output does not depend on what is compiled already.
+        # Without a terminal, output must not depend on what is compiled already.
         say = session.note if show is None else session.say
         tell_of_compiling(CompilingBar(say, show, expected_kernels(arguments)))
         tell_with(lambda line, is_detail: session.note(line) if is_detail else session.say(line))

@@ -81,7 +81,7 @@ def run(
     ] = None,
     sentences: Annotated[
         int,
-        typer.Option(help="Show so many sentences that differ most.", metavar="INTEGER"),
+        typer.Option(help="Show this many sentences, those that differ most.", metavar="INTEGER"),
     ] = 0,
     sentences_out: Annotated[
         str | None,

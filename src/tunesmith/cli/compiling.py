@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-#: Kernels that a first run of a command compiles, as counted on small sets: for the bar alone.
+#: Kernels that a first run of a command compiles, as counted on small sets, for the progress bar.
 KERNELS = {"rerank": 20, "surface": 60, "compare": 40, "certify": 90, "train": 110, "decode": 130}
 LISTS, FORESTS, TUNING, EXACT = 25, 100, 40, 90
 EXACT_TUNERS = {"lp-mert", "plane", "auto"}

@@ -83,7 +83,7 @@ def run(
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Make lists of forests: the best distinct so many under the weights.",
+            help="Make lists of forests: the N best distinct ones under the weights.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -136,7 +136,7 @@ def _convert_forests(
     to: str | None,
     out: str,
 ) -> None:
-    """Write forests in another format, pruned if that is asked for, or as lists."""
+    """Write forests in another format, pruned if requested, or as lists."""
     from tunesmith.io.weights.files import read_weights
 
     pruning = None if prune is None else Pruning.of(prune)
@@ -163,7 +163,7 @@ def _convert_forests(
 
 
 def _forest_writer(to: str | None, out: str) -> ForestFormat:
-    """Return who writes forests, if the result can go where it shall."""
+    """Return the writer of forests; raise an error if the result cannot be written."""
     from tunesmith.io.forests.base import FOREST_FORMATS
     from tunesmith.io.forests.write import forest_format_of
     from tunesmith.io.streams import check_writable

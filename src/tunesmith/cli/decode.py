@@ -14,7 +14,7 @@ import typer
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import Strict, check_not_read, names_of, one_standard_input
 from tunesmith.cli.options.forests import Memory, Pruning, check_size, set_memory
-from tunesmith.cli.tune.options import Owned, files, files_of, made, with_options
+from tunesmith.cli.tune.options import Owned, construct, files, files_of, with_options
 from tunesmith.errors import FormatError, UsageError, WeightNamesError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(
         str,
         typer.Option(
             "--input",
-            help="Sentences, one a line, split into words (- is standard input); "
+            help="Sentences, one per line, split into words (- is standard input); "
             '<seg id="7" grammar="FILE"> around them, as of cdec, gives a sentence its id and '
             "rules of its own.",
             metavar="FILE",
@@ -69,8 +69,8 @@ def run(
     nbest: Annotated[
         int | None,
         typer.Option(
-            help="Write the best so many translations of each sentence, with features and "
-            "scores; without, the best one alone, as text.",
+            help="Write the N best translations of each sentence, with features and "
+            "scores; without, only the best one, as text.",
             metavar="INTEGER",
             show_default=False,
         ),
@@ -88,7 +88,7 @@ def run(
         str | None,
         files(
             "Write all derivations that were searched, as forests: a file (.arrow, .jsonl.gz), or "
-            "a new folder with a file a sentence.",
+            "a new folder with one file per sentence.",
             "PATH",
         ),
     ] = None,
@@ -96,7 +96,7 @@ def run(
         str | None,
         typer.Option(
             help="Leave out hyperedges of the forests: posterior:P (less likely), beam:X (no "
-            "derivation within X of the best score), density:N (so many for each word at most).",
+            "derivation within X of the best score), density:N (at most N for each word).",
             show_default=False,
             metavar="KIND:VALUE",
         ),
@@ -116,7 +116,7 @@ def run(
 ) -> None:
     """Translate with a hierarchical model: texts, lists of the best translations, or forests.
 
-    The model is a folder that `tunesmith train` made (--model), or it is put together by hand
+    The model is a folder that `tunesmith train` construct (--model), or it is put together by hand
     (--grammar and --lm), or a joshua.config names it.
     """
     from tunesmith.decoders.base import DECODERS
@@ -134,7 +134,7 @@ def run(
     if forest is None:
         _check_writable(out)
     options = decoder_options if nbest is None else {**decoder_options, "nbest_size": str(nbest)}
-    decoder: HieroDecoder = made(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
+    decoder: HieroDecoder = construct(DECODERS.get(DECODER), options, f"decoder '{DECODER}'")  # type: ignore[assignment]
     if weights is None and not (decoder.model or decoder.joshua):
         raise UsageError("a grammar and a language model have no weights; give --weights")
     given = None if weights is None else read_weights(weights).weights
@@ -222,7 +222,7 @@ def _list_writer(out: str, to: str | None) -> CandidateFormat:
 
 
 def _forest_writer(path: str, to: str | None) -> ForestFormat:
-    """Return who writes forests, if they can go where they shall."""
+    """Return the writer of forests; raise an error if they cannot be written."""
     from tunesmith.io.compression import without_suffix
     from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat
     from tunesmith.io.forests.folders import check_new_folder
@@ -309,7 +309,7 @@ def _names_of(path: str | None) -> Iterator[None]:
 def _blocks(path: str) -> Iterator[Block]:
     """Yield sentences, some at a time, with how many came before; blank lines are sentences.
 
-    From standard input those that have come are not kept waiting for others.
+    From standard input, those that have arrived do not wait for others.
     """
     from tunesmith.decoders.base import DecoderError, Sentence, block_size
     from tunesmith.hiero.grammar.text import segment

@@ -138,7 +138,7 @@ def _files_of(
 
 
 def parse_pair(text: str) -> tuple[str, str]:
-    """Turn NAME,NAME into two names; a name with a comma in it cannot be asked for."""
+    """Turn NAME,NAME into two names; names with a comma are not supported."""
     first, comma, second = (part.strip() for part in text.partition(","))
     if not comma or not first or not second or "," in second:
         raise UsageError(f"--map is '{text}'; give two features, as LM,WordPenalty")

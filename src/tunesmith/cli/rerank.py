@@ -52,7 +52,7 @@ def run(
     format_name: Format = None,
     strict: Strict = False,
 ) -> None:
-    """Write the best candidate of each group under given weights, one a line."""
+    """Write the best candidate of each group under given weights, one per line."""
     from tunesmith.inference.lists.hypotheses import best
     from tunesmith.inference.lists.rerank import ranking
     from tunesmith.io.lists.base import FORMATS
@@ -98,7 +98,7 @@ def _rerank_forests(
     format_name: str | None,
     strict: bool,
 ) -> None:
-    """Write the best derivation of each forest, or the best so many as a list."""
+    """Write the best derivation of each forest, or the N best as a list."""
     from tunesmith.inference.forests.lists import outputs
     from tunesmith.io.streams import writing
     from tunesmith.io.weights.files import read_weights

@@ -21,7 +21,7 @@ def run(
     *,
     session: Session,
     source: Annotated[
-        str, typer.Option(help="Source sentences, one a line, split into words.", metavar="FILE")
+        str, typer.Option(help="Source sentences, one per line, split into words.", metavar="FILE")
     ],
     target: Annotated[str, typer.Option(help="Their translations, line by line.", metavar="FILE")],
     out: Annotated[

@@ -53,7 +53,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Serve the page of a run to this machine alone, live while it goes on; Ctrl-C ends it."""
+    """Serve the page of a run to this machine only, live while it goes on; Ctrl-C ends it."""
     from tunesmith.report.page.html import require
     from tunesmith.report.page.serve import Follower, Server
 

@@ -17,7 +17,7 @@ import numpy as np
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import Forests, ForestSet
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, honour_old_names
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.registry import Options, Registry, options_of
@@ -64,6 +64,11 @@ class Decoder(Options, ABC):
     is_portable: ClassVar[bool] = False
     #: Whether it has its sentences decoded by the engine in force itself.
     shares_out: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Honour deprecated names of methods."""
+        super().__init_subclass__(**options)
+        honour_old_names(cls, {"last_words": "last_output"})
 
     @abstractmethod
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
@@ -126,9 +131,11 @@ class Decoder(Options, ABC):
         """
         return self
 
-    def last_words(self) -> str:
-        """Return what it said last and where its logs are, for an error in what it returned."""
+    def last_output(self) -> str:
+        """Return its last messages and where its logs are, for an error in what it returned."""
         return ""
+
+    last_words = last_output
 
     def accepted(self) -> None:
         """Let go of what it kept for such an error: what it returned last was right."""
@@ -136,7 +143,7 @@ class Decoder(Options, ABC):
     def files(self) -> dict[str, str]:
         """Return files that it is made of, with digests: it is told if one has changed.
 
-        As a script, which may have been mended. Files that make another decoder of it, as a
+        As a script, which may have been fixed. Files that make another decoder of it, as a
         model, belong to :meth:`configuration`.
         """
         return {}
@@ -183,10 +190,10 @@ def check_decoded(decoded: CandidateSet, sentences: Sequence[Sentence]) -> None:
         raise DecoderError("the decoder gave no features; have it write them with the candidates")
     for values in (decoded.features.dense, decoded.features.sparse.data):
         if not np.isfinite(values).all():
-            raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+            raise DecoderError("the decoder gave a feature that is not finite; fix its model")
     for name, values in decoded.columns.items():
         if not np.isfinite(values).all():
-            raise DecoderError(f"the decoder gave a score '{name}' that is not finite; mend it")
+            raise DecoderError(f"the decoder gave a score '{name}' that is not finite; fix it")
 
 
 def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[str, ...]) -> None:
@@ -203,7 +210,7 @@ def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[
         )
     # Those on disk are looked at whenever they are read.
     if isinstance(decoded, ForestSet) and not np.isfinite(decoded.arrays.feature_values).all():
-        raise DecoderError("the decoder gave a feature that is not finite; mend its model")
+        raise DecoderError("the decoder gave a feature that is not finite; fix its model")
 
 
 def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str) -> None:
@@ -275,7 +282,7 @@ class Expected:
         warnings.warn(text, stacklevel=2)
 
 
-def disobedient(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
+def count_misranked(decoded: CandidateSet, weights: Weights) -> tuple[int, int]:
     """Return in how many groups the first candidate is not the best, and of how many.
 
     Groups in which all candidates are worth the same do not count.

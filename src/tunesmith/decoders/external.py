@@ -22,7 +22,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
 from tunesmith.decoders.outputs import check_ids, check_there, joined
-from tunesmith.decoders.processes import Processes, end_of, last_words
+from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
@@ -160,7 +160,7 @@ class ExternalDecoder(Decoder):
             self._last[:] = [decoding]
             return with_ids(decoding.run(), _ids(sentences))
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """Return what the processes of the last decoding said, and where it is."""
         return "".join(decoding.words() for decoding in self._last)
 
@@ -284,9 +284,9 @@ class _Decoding:
         """Start a part again after a fault, or raise an error if that was done often enough."""
         message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
-            remedy = "mend it, and the same command goes on from there"
+            remedy = "fix it, and the same command goes on from there"
             kept = self.decoder.folder is not None
-            raise DecoderError(f"{message}; {remedy if kept else 'mend it and start again'}")
+            raise DecoderError(f"{message}; {remedy if kept else 'fix it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
@@ -318,9 +318,9 @@ class _Decoding:
         """Return the last words of some processes: on standard error, or on standard output."""
         room = (2, 300) if self.decoder.folder is not None else (6, 1200)
         for shard in shards:
-            words = last_words(shard.stderr, *room)
+            words = log_tail(shard.stderr, *room)
             if not words and not self.decoder.writes_stdout:
-                words = last_words(shard.stdout, *room)
+                words = log_tail(shard.stdout, *room)
             if words:
                 return f"its last words: {words}"
         return "it said nothing"

@@ -15,7 +15,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, digest_of
 from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writing_to
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
-from tunesmith.decoders.processes import Processes, end_of, last_words
+from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
 from tunesmith.errors import FormatError, UsageError, one_line, shortened
@@ -267,14 +267,14 @@ def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
         said, complained = Path(name, "stdout"), Path(name, "stderr")
         code = _run(command, limit, said, complained)
         output = said.read_text(encoding="utf-8", errors="replace")
-        words = one_line(last_words(complained)) or "nothing"
+        words = one_line(log_tail(complained)) or "nothing"
     if code is None:
         raise DecoderError(
             f"{what} took longer than {limit:g} seconds and was ended; its last words: {words}; "
             "give it more with --decoder-time-limit"
         )
     if code != 0:
-        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; mend it")
+        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; fix it")
     functions = shown_functions(output)
     if not functions:
         raise DecoderError(

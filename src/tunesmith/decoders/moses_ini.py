@@ -157,7 +157,7 @@ class MosesConfiguration:
             text = Path(self.weight_file).read_bytes()
         except OSError as error:
             problem = (error.strerror or "it cannot be read").lower()
-            remedy = f"mend [weight-file] in {self.path}"
+            remedy = f"fix [weight-file] in {self.path}"
             raise FormatError(self.weight_file, None, problem, remedy) from None
         check_utf8(text, self.weight_file, 1)
         return CdecWeights().read(text, self.weight_file)

@@ -74,7 +74,7 @@ def joined(parts: Sequence[Collector]) -> CandidateSet:
     found = whole.finish()
     for values in (found.features.dense, found.features.sparse.data):
         if not np.isfinite(values).all():
-            raise DecoderError("a feature is not finite; mend the decoder's model")
+            raise DecoderError("a feature is not finite; fix the decoder's model")
     words, texts = _in_order(found)
     # A table has gaps, where another one lacks the whole column: what was noted depends on parts.
     gaps = {

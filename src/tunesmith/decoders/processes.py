@@ -138,7 +138,7 @@ class Processes:
             _pause(self._running.values(), min(ends, default=None))
 
     def _stop(self, names: Sequence[int]) -> dict[int, int]:
-        """End some of them, first kindly; return their codes."""
+        """End some of them, by SIGTERM first; return their codes."""
         several = {name: self._running[name] for name in names}
         try:
             for running in several.values():
@@ -208,7 +208,7 @@ def end_of(code: int) -> str:
     return f"was killed by the signal {name}{hint}"
 
 
-def last_words(log: Path, lines: int = 2, longest: int = 300) -> str:
+def log_tail(log: Path, lines: int = 2, longest: int = 300) -> str:
     """Return the last lines of a log that are not empty, shortened; empty if there is none."""
     try:
         with open(log, "rb") as file:

@@ -67,7 +67,7 @@ def _check_interpreter(path: str, shown: str) -> None:
         words = head[2:].split(b"\n", 1)[0].split()
         if not words or not os.path.exists(words[0]):
             name = words[0].decode("utf-8", "backslashreplace") if words else ""
-            raise DecoderError(f"'{shown}' is a script for '{name}', which is not there; mend #!")
+            raise DecoderError(f"'{shown}' is a script for '{name}', which is not there; fix #!")
     elif b"\0" not in head:
         raise DecoderError(
             f"'{shown}' is no program: it is text without a first line such as #!/bin/sh; add one"

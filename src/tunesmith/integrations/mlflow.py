@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tunesmith.errors import shortened
-from tunesmith.integrations.tracking import Tracker, as_json, folder_of, mended, scores_of
+from tunesmith.integrations.tracking import Tracker, as_json, folder_of, sanitized, scores_of
 
 if TYPE_CHECKING:
     from tunesmith.tuners.fitting.result import TuneResult
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 REFUSED = re.compile(r"[^\w.\- ]|^\.+$")
 #: Characters of a name at most, of MLflow's 250.
 LONGEST = 200
-#: Seconds between two writings, so that many short steps do not wait for each other; and so many
-#: numbers go at once, of MLflow's 1000.
+#: Seconds between two writings, so that many short steps do not wait for each other; and numbers in
+#: one request, of MLflow's 1000.
 PAUSE, BATCH = 2.0, 900
 #: The tag by which a run is found again.
 TAG = "tunesmith.run"
@@ -115,8 +115,8 @@ class MLflowCallback(Tracker):
         tags = {} if key is None else {TAG: key}
         return str(client.create_run(number, tags=tags, run_name=self.run_name).info.run_id)
 
-    def _mended(self, name: str) -> str:
-        return mended(name, REFUSED, LONGEST)
+    def _sanitized(self, name: str) -> str:
+        return sanitized(name, REFUSED, LONGEST)
 
     def _log(self, number: int, figures: Mapping[str, float]) -> None:
         from mlflow.entities import Metric
@@ -159,7 +159,7 @@ class MLflowCallback(Tracker):
     def _final(self, name: str) -> str:
         """Return a name whose part behind the slash may be that of a metric with options."""
         group, _, rest = name.partition("/")
-        return f"{group}/{self._mended(rest)}"
+        return f"{group}/{self._sanitized(rest)}"
 
     def _abandon(self, error: BaseException) -> None:
         if self._run:

@@ -174,15 +174,15 @@ def use_tunesmith(trainer: ThotSmtModelTrainer, **options: Any) -> TunesmithPara
 def _inputs(source: Sequence[Sequence[str]], target: Sequence[Sequence[str]]) -> Inputs:
     """Return the pairs that Thot can translate; sil-machine's own tuner passes over others."""
     pairs = [(" ".join(words), " ".join(held)) for words, held in zip(source, target, strict=True)]
-    kept = [pair for pair in pairs if len(pair[0].split()) <= MOST_WORDS]
+    short = [pair for pair in pairs if len(pair[0].split()) <= MOST_WORDS]
     limit = f"more than {MOST_WORDS} words, which Thot does not translate"
-    if pairs and not kept:
+    if pairs and not short:
         raise TunesmithError(f"all sentences to tune on have {limit}; give shorter ones")
-    if (left := len(pairs) - len(kept)) > 0:
+    if (left := len(pairs) - len(short)) > 0:
         warnings.warn(
             f"{left} of {len(pairs)} sentences to tune on left out: {limit}", stacklevel=3
         )
-    return Inputs.of((one for one, _ in kept), (other for _, other in kept))
+    return Inputs.of((source for source, _ in short), (target for _, target in short))
 
 
 def _config(parameters: ThotSmtParameters) -> str:

@@ -1,4 +1,4 @@
-"""What the callbacks of all trackers share: names, which weights are logged, silence."""
+"""What the callbacks of all trackers share: names, the weights that are logged, silence."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 #: Sets whose figures stand side by side: ``dev_score`` becomes ``score/dev``.
 SETS = ("dev", "test")
 SPLIT = ("score", "length_ratio")
-#: How names end that were mended, so that no two become one.
-MENDED = re.compile(r"_[0-9a-f]{8}$")
+#: The end of sanitized names, which keeps them distinct.
+SANITIZED = re.compile(r"_[0-9a-f]{8}$")
 #: Where each kind of ``--log KIND:WHERE`` is.
 KINDS = {
     "mlflow": ("tunesmith.integrations.mlflow", "MLflowCallback"),
@@ -47,7 +47,7 @@ class Tracker(Callback):
     #: The tracker's name, which is its extra too, and the package that it needs.
     name: ClassVar[str]
     package: ClassVar[str]
-    #: Variables that hold while it is called, unless the user has set them.
+    #: Environment variables that are set while it is called, unless the user has set them.
     environment: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, weights: int = 100) -> None:
@@ -61,35 +61,35 @@ class Tracker(Callback):
 
     @property
     def label(self) -> str:
-        """What a warning calls it."""
+        """Its name in warnings."""
         return f"logging to {self.name}"
 
-    def begun(self, settings: Mapping[str, Any], key: str | None) -> None:
-        """Open a run, or go on with one."""
+    def on_start(self, settings: Mapping[str, Any], key: str | None) -> None:
+        """Open a run, or resume one."""
         with quiet(self.environment):
             texts = {name: as_text(value) for name, value in settings.items()}
             self._open({name: text for name, text in texts.items() if text}, key)
 
-    def step(self, step: Step) -> None:
+    def on_step(self, step: Step) -> None:
         """Log a step."""
         figures = {figure_name(name): value for name, value in step.figures.items()}
         if step.weights is not None:
             for name, value in largest(step.weights, self.weights).items():
-                figures[f"weights/{self._mended(name)}"] = value
+                figures[f"weights/{self._sanitized(name)}"] = value
         with quiet(self.environment):
             self._log(step.number, figures)
 
-    def ended(self, result: TuneResult) -> None:
+    def on_end(self, result: TuneResult) -> None:
         """Log the result, and close the run."""
         with quiet(self.environment):
             self._finish(result)
 
-    def failed(self, error: BaseException) -> None:
+    def on_failure(self, error: BaseException) -> None:
         """Close the run, which has no result."""
         with quiet(self.environment):
             self._abandon(error)
 
-    def _mended(self, name: str) -> str:
+    def _sanitized(self, name: str) -> str:
         """Return a feature's name as the tracker takes it."""
         return name
 
@@ -114,8 +114,8 @@ def tracker_of(text: str) -> Callback:
     if not where:
         raise UsageError(f"--log {kind} does not say where to; give {kind}:{USUAL[kind]}")
     module, name = KINDS[kind]
-    made: Callback = getattr(importlib.import_module(module), name)(where)
-    return made
+    callback: Callback = getattr(importlib.import_module(module), name)(where)
+    return callback
 
 
 #: What stands behind the colon, as messages call it.
@@ -127,15 +127,15 @@ def quiet(environment: Mapping[str, str]) -> Iterator[None]:
     """Keep a tracker's own warnings and notes from the user, who can do nothing about them."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
-    own = [name for name in environment if name not in os.environ]
-    os.environ.update({name: environment[name] for name in own})
+    unset = [name for name in environment if name not in os.environ]
+    os.environ.update({name: environment[name] for name in unset})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(before)
-        for name in own:
+        for name in unset:
             os.environ.pop(name, None)
 
 
@@ -148,7 +148,7 @@ def figure_name(name: str) -> str:
 
 
 def largest(weights: Weights, most: int) -> dict[str, float]:
-    """Return so many weights at most, the largest in size, in their order."""
+    """Return at most ``most`` weights, the largest in size, in their order."""
     names = list(weights)
     if len(names) > most:
         names = sorted(names, key=lambda name: -abs(weights[name]))[:most]
@@ -156,13 +156,13 @@ def largest(weights: Weights, most: int) -> dict[str, float]:
     return {name: float(value) for name, value in weights.items() if name in wanted}
 
 
-def mended(name: str, refused: re.Pattern[str], longest: int) -> str:
-    """Return a name without what a tracker refuses; no two names become one.
+def sanitized(name: str, refused: re.Pattern[str], longest: int) -> str:
+    """Return a name without the characters that a tracker refuses; distinct names stay distinct.
 
-    What had to be changed, or looks as if it had been, ends with a digest of the whole name.
+    A name that was changed, or looks like it, ends with a digest of the original.
     """
     clean = refused.sub("_", name)
-    if clean == name and 0 < len(name) <= longest and not MENDED.search(name):
+    if clean == name and 0 < len(name) <= longest and not SANITIZED.search(name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{clean[: longest - 9]}_{digest}"
@@ -181,8 +181,8 @@ def as_json(result: TuneResult) -> str:
 
 
 def scores_of(result: TuneResult) -> dict[str, float]:
-    """Return what a result reached, by what a tracker shows of it."""
-    found: dict[str, float | None] = {
+    """Return the final figures of a result, by the names that trackers show."""
+    figures: dict[str, float | None] = {
         "score": result.score,
         "initial_score": result.initial_score,
         "oracle_score": result.oracle_score,
@@ -192,12 +192,12 @@ def scores_of(result: TuneResult) -> dict[str, float]:
         "seconds": result.seconds,
     }
     for other in result.others:
-        found[other.metric] = other.score
-    return {f"final/{name}": value for name, value in found.items() if value is not None}
+        figures[other.metric] = other.score
+    return {f"final/{name}": value for name, value in figures.items() if value is not None}
 
 
 def folder_of(given: str | Path, tracker: str) -> Path:
-    """Make a folder; raise an error if that cannot be."""
+    """Create a folder; raise an error if that fails."""
     folder = Path(given)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class WandbCallback(Tracker):
     """Logs a run: settings as its configuration, figures and weights by step, the result.
 
-    A loop with a work directory that is taken up again goes on with its run. A run that is
-    already begun in this process is logged to, and stays open.
+    A loop with a work directory that is resumed continues its run. A run that is
+    already active in this process is logged to, and stays open.
 
     Parameters
     ----------
     project
-        The project; None for that of the run that is begun, or of the environment.
+        The project; None for that of the active run, or of the environment.
     mode
         ``online``, ``offline`` or ``disabled``; None is what ``WANDB_MODE`` says.
     weights
@@ -59,10 +59,10 @@ class WandbCallback(Tracker):
             self._run = wandb.run
         else:
             # Standard output is the result's: nothing is caught or added there.
-            own = {"settings": wandb.Settings(console="off"), **_mode(), **self.options}
+            options = {"settings": wandb.Settings(console="off"), **_mode(), **self.options}
             if key is not None:
-                own = {"id": key, "resume": "allow", **own}
-            self._run = wandb.init(project=self.project, **own)
+                options = {"id": key, "resume": "allow", **options}
+            self._run = wandb.init(project=self.project, **options)
         self._run.config.update(dict(settings), allow_val_change=True)
         # No step before its last is taken by a run that goes on, and has ours already, nor by one
         # that has steps of someone else, behind which ours come.
@@ -87,7 +87,7 @@ class WandbCallback(Tracker):
             self._close(1)
 
     def _close(self, code: int) -> None:
-        """End the run if it was begun here."""
+        """Finish the run if it was started here."""
         run, self._run = self._run, None
         if self._is_ours:
             run.finish(exit_code=code)

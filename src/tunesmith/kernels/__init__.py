@@ -53,7 +53,7 @@ def _compile(function: F, inline: str) -> F:
 
 
 def _with_plain_types(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Let calls from other kernels that differ in the types of numbers alone use one version.
+    """Let calls from other kernels that differ only in the types of numbers use one version.
 
     numba would compile a kernel once more for each constant that it is called with, and for
     numbers of 32 bits beside those of 64.

@@ -1,4 +1,4 @@
-"""Machine code of kernels, kept in the user's cache folder.
+"""Machine code of kernels, cached in the user's cache folder.
 
 In the place of numba's own cache, which writes into the installed package, knows nothing of
 changes in other files, and whose index two processes can damage. Here each kernel and signature
@@ -137,7 +137,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
 
 
 def cache_folder() -> Path:
-    """Return the folder in which everything is kept that can be made again."""
+    """Return the folder of everything that can be computed again."""
     return _folder(os.environ.get(VARIABLE))
 
 
@@ -182,7 +182,7 @@ def _folder_name() -> str:
 
 
 def is_writable() -> bool:
-    """Tell whether kernels can be kept: in a folder that is ours, and that only we can write.
+    """Tell whether kernels can be cached: in a folder of this user that nobody else can write.
 
     Whoever can write a file here has it run by us.
     """
@@ -201,7 +201,7 @@ def _is_writable(folder: Path) -> bool:
 
 @cache
 def _warn(folder: Path) -> None:
-    """Warn, once for a folder, that compiled kernels cannot be kept."""
+    """Warn, once for a folder, that compiled kernels cannot be cached."""
     message = (
         f"{folder}: compiled kernels cannot be kept there, so that every command compiles "
         f"them again; set {VARIABLE} to a folder of yours"

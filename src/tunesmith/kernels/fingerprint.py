@@ -4,7 +4,7 @@ The digest covers the bytecode of a kernel, that of all functions it calls, the 
 are compiled with, and the global constants that they use. Machine code in the cache is used for
 the same digest only: after an edit to a kernel, to one that it calls in another file or to a
 constant, it is compiled again. A kernel that uses anything whose value cannot be told has no
-digest, and is not kept.
+digest, and is not cached.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a loop keeps for those who look at it, before it has a result and afterwards."""
+"""What a loop stores for reports, before it has a result and afterwards."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SCHEMA = "tunesmith.loop-about/1"
 
 
 def keep_about(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
-    """Keep what a run does, and the sentences and references that no step keeps."""
+    """Store what a run does, and the sentences and references that no step stores."""
     state.keep(ABOUT, about(run, final, others))
     state.keep(TEXTS, {which: inputs.to_dict() for which, inputs in run.sets.items()})
 
 
 def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:
-    """Return what a run does.
+    """Describe a run.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any
     final
         Whose weights it returns; see ``Loop``.
     others
-        Metrics that are reported beside its own.
+        Secondary metrics.
     """
-    every = [run.metric, *others]
+    metrics = [run.metric, *others]
     tuner, decoder = run.tuner, run.decoder.name
     files = [file for inputs in run.sets.values() for file in inputs.files]
     return {
@@ -43,7 +43,7 @@ def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any
         "tune_on": run.tune_on,
         "final": final,
         "metric": run.metric.name,
-        "metrics": [one if isinstance(one, str) else asked_for(one) for one in every],
+        "metrics": [m if isinstance(m, str) else asked_for(m) for m in metrics],
         "seed": run.seed,
         "signature": f"decoder:{decoder}|{tuner.signature()}|seed:{run.seed}",
         "data": [dataclasses.asdict(file) for file in files],

@@ -1,4 +1,4 @@
-"""Loops that tune on forests: those of all rounds so far, or each when a learner comes to it."""
+"""Loops that tune on forests: of all rounds so far, or of each sentence as it is learnt from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_fores
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import Lists
 from tunesmith.loop.rounds import LoopRound
-from tunesmith.loop.running import Run, SoFar, Timed, whole
+from tunesmith.loop.running import Run, SoFar, Timed, whole, with_decoder_output
 from tunesmith.loop.state import State
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import thread_count
@@ -42,11 +42,11 @@ class ForestRun(Run):
     candidates = "hyperedges"
 
     def configuration(self) -> dict[str, Any]:
-        """Return all that decides what the rounds come to."""
-        found = super().configuration()
-        found["decoding"]["tune_on"] = self.tune_on
-        found["tuning"]["forests"] = self.forest_options.signature()
-        return found
+        """Return all that determines the rounds."""
+        configuration = super().configuration()
+        configuration["decoding"]["tune_on"] = self.tune_on
+        configuration["tuning"]["forests"] = self.forest_options.signature()
+        return configuration
 
     def _so_far(self, which: str, inputs: Inputs) -> SoFar:
         if self.grows(which):
@@ -54,60 +54,59 @@ class ForestRun(Run):
         return Lists(inputs, self.metric, self.columns, grows=False)
 
     def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
-        """Have the step done in which a set is decoded, and add what it came to."""
-        sentences, held = self.sets[which].sentences, self.lists[which]
-        if isinstance(held, ForestsSoFar):
+        """Run the step that decodes a set, unless it is done, and add its forests or candidates."""
+        sentences, so_far = self.sets[which].sentences, self.lists[which]
+        if isinstance(so_far, ForestsSoFar):
             forests = state.forests(
                 step,
-                timed(self._asking(lambda who: decoded_forests(who, weights, sentences))),
+                timed(self._decoding(lambda decoder: decoded_forests(decoder, weights, sentences))),
             )
             check_forests(forests, sentences, self.decoder.names)
             with uninterrupted():
-                held.add(forests, weights)
+                so_far.add(forests, weights)
             check()
             return
-        assert isinstance(held, Lists)
-        found = state.candidates(
-            step, timed(self._asking(lambda who: who.outputs(weights, sentences)))
+        assert isinstance(so_far, Lists)
+        decoded = state.candidates(
+            step, timed(self._decoding(lambda decoder: decoder.outputs(weights, sentences)))
         )
-        check_decoded(found, sentences)
+        check_decoded(decoded, sentences)
         with uninterrupted():
-            held.add(found)
+            so_far.add(decoded)
         check()
 
-    def _asking(self, ask: Callable[[Decoder], T]) -> Callable[[Path | None], T]:
-        """Return what asks the decoder, which leaves what it leaves in a folder."""
+    def _decoding(self, call: Callable[[Decoder], T]) -> Callable[[Path | None], T]:
+        """Return a function that calls the decoder, which puts its files in a folder."""
 
-        def asked(folder: Path | None) -> T:
+        def decode(folder: Path | None) -> T:
             decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
             try:
-                found = ask(decoder)
+                decoded = call(decoder)
             except DecoderError as error:
-                words = decoder.last_words()
-                raise DecoderError(f"{error}; {words}" if words else str(error)) from None
+                raise with_decoder_output(error, decoder) from None
             decoder.accepted()
-            return found
+            return decoded
 
-        return asked
+        return decode
 
 
 class LiveRun(ForestRun):
     """Each round is an epoch of an online tuner, which decodes every sentence when it comes to it.
 
-    All sets are then decoded under what would be returned after the epoch, the average of the
-    weights as a rule (Chiang 2012, section 7). What the learner has in its memory after an epoch
-    is kept with the round, so that a run can go on from there.
+    All sets are then decoded with the weights that would be returned after the epoch, by default
+    their average (Chiang 2012, section 7). The learner's state after an epoch is stored with the
+    round, so that a run can be resumed there.
     """
 
     tune_on = "live"
     tuner: OnlineTuner
 
     def grows(self, which: str) -> bool:
-        """Tell that nothing is kept from round to round."""
+        """Tell that nothing is merged from round to round."""
         return False
 
     def tuner_signature(self) -> str:
-        """Return what decides how an epoch learns: not how many there are."""
+        """Return what determines how an epoch learns, which is not the number of epochs."""
         return self.tuner.changed(epochs=1).signature()
 
     def signature(self) -> str:
@@ -117,13 +116,13 @@ class LiveRun(ForestRun):
     @cached_property
     def _tuning(self) -> LiveTuning:
         source = DecodedSentences(self.decoder, self.sets["tune"])
-        return LiveTuning(source, self.begin, self.metric, self.forest_options)
+        return LiveTuning(source, self.start_weights, self.metric, self.forest_options)
 
     @cached_property
     def _task(self) -> Setup:
         options = self.fit_options
         selection = Selection.of(options["keep"], options["drop"])
-        start = self.begin if any(self.begin.values()) else None
+        start = self.start_weights if any(self.start_weights.values()) else None
         setup = self.tuner.setup(self._tuning, start, HeldOut(), selection, options["strict"])
         check_normalise(options["normalise"], setup.space)
         return setup
@@ -149,11 +148,11 @@ class LiveRun(ForestRun):
             cast(LiveTuning, held).forget()
         return training
 
-    def _learnt(
-        self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
+    def _learn(
+        self, rounds: Sequence[LoopRound], caught: Sequence[warnings.WarningMessage]
     ) -> dict[str, Any]:
-        """Go over all sentences once."""
-        begun = working_seconds()
+        """Learn from all sentences once."""
+        start_seconds = working_seconds()
         number = len(rounds) - 1
         training = self._training_after(rounds)
         try:
@@ -171,11 +170,11 @@ class LiveRun(ForestRun):
         return {
             "weights": dict(weights),
             "score": None,
-            "warnings": [str(one.message) for one in said],
+            "warnings": [str(warning.message) for warning in caught],
             "history": [{**score, "round": number + 1, **done.entry}],
             "certificate": None,
             "line_searches": 0,
-            "loop_seconds": working_seconds() - begun,
+            "loop_seconds": working_seconds() - start_seconds,
             "memory": training.memory(),
         }
 
@@ -193,12 +192,12 @@ class LiveRun(ForestRun):
         return self._training
 
     def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:
-        """Return the best score that a choice of derivations of the chosen round's forests has."""
+        """Return the oracle score of the chosen round's forests, and whether it is exact."""
 
-        def found() -> dict[str, Any]:
+        def compute() -> dict[str, Any]:
             weights = chosen.weights.aligned(self._tuning.names)
             score, exact = self._tuning.oracle_at(weights)
             return {"score": score, "exact": exact}
 
-        kept = state.record(f"{name}/oracle", found)
-        return float(kept["score"]), bool(kept["exact"])
+        oracle = state.record(f"{name}/oracle", compute)
+        return float(oracle["score"]), bool(oracle["exact"])

@@ -17,12 +17,12 @@ from tunesmith.tasks.lists import TuningSet
 
 
 class Lists:
-    """Grows by a decoding a round; nothing is counted twice.
+    """Grows by one decoding per round; each candidate is scored once.
 
     Attributes
     ----------
     columns
-        What metrics take as their columns, which is no feature.
+        Columns of metrics, which are no features.
     output
         The first candidates of the last decoding, which are the decoder's output.
     merged
@@ -47,9 +47,9 @@ class Lists:
 
     def add(self, decoded: CandidateSet) -> None:
         """Add what a decoder returned."""
-        # What is not there a metric misses itself.
-        there = set(decoded.features.names)
-        decoded = with_columns(decoded, [name for name in self.columns if name in there])
+        # A metric reports its missing columns itself.
+        names = set(decoded.features.names)
+        decoded = with_columns(decoded, [name for name in self.columns if name in names])
         output = decoded.chosen(decoded.start[:-1])
         self.output = TuningSet(self.inputs.with_references(output), self.metric)
         if not self.grows:
@@ -69,14 +69,14 @@ class Lists:
         return len(self.merged.candidates) if self.grows else None
 
     def oracle(self, weights: Weights) -> tuple[float, bool]:
-        """Return the best score that a choice has, and whether it is certain."""
-        found = self.merged.oracle()
-        return found.score, found.exact
+        """Return the oracle score, and whether it is exact."""
+        oracle = self.merged.oracle()
+        return oracle.score, oracle.exact
 
     def _counted(self, every: CandidateSet, rows: Ints) -> Stats:
         """Return the statistics of some candidates, which are all at first and few later."""
         some = every.with_candidates(rows)
         if some.has_texts or not every.has_texts:
             return TuningSet(some, self.metric).stats
-        # Empty texts alone look as if there were none.
+        # A set with only empty texts seems to have none.
         return TuningSet(every, self.metric).stats[rows]

@@ -21,25 +21,25 @@ from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.loop.about import keep_about
+from tunesmith.loop.callbacks import RoundNotifier, key_of, settings_of_loop
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State, opened
-from tunesmith.loop.telling import Telling, key_of, settings_of_loop
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner, evaluated_here
-from tunesmith.tuners.fitting.callbacks import Callback, telling
+from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run
 from tunesmith.tuners.fitting.result import TuneResult, who_works
 from tunesmith.tuners.fitting.rounds import Rounds
 
 NEEDED = ("decoder", "tuner", "tune")
 FINALS = ("auto", "last", "tune", "dev", "average")
 KINDS = ("auto", "lists", "forests", "live")
-#: Who runs, by what is tuned on.
+#: Classes of runs, by what is tuned on.
 RUNS: dict[str, type[Run]] = {"lists": Run, "forests": ForestRun, "live": LiveRun}
 
 
@@ -104,9 +104,9 @@ class Loop:
         Parameters
         ----------
         decoder
-            Who produces candidates.
+            Produces the candidates.
         tuner
-            Who tunes on those of all rounds; see :meth:`Tuner.after`.
+            Tunes on those of all rounds; see :meth:`Tuner.after`.
         tune
             What is decoded and tuned on.
         metric
@@ -119,45 +119,44 @@ class Loop:
         seed
             Of all randomness.
         work_dir
-            A folder for everything that is done. The same call with the same folder goes on
-            where an earlier one ended, however it ended, and comes to the same bits. Rounds,
-            tolerances and ``final`` may be others: a run can be prolonged.
+            A folder for every step. The same call with the same folder resumes where an earlier
+            one ended, however it ended, and returns the same bits. Rounds, tolerances and
+            ``final`` may change: a run can be prolonged.
         others
-            Metrics to report beside the one that is tuned for.
+            Secondary metrics, which are only reported.
         strict, keep, drop, normalise
             As :meth:`Tuner.fit` has them, in each round.
         forest_options
             How forests are searched, where they are tuned on.
         callbacks
-            Who is told how it goes, round by round.
+            Called after each round.
 
         Returns
         -------
         TuneResult
-            Its scores are those of the decoder's own output; ``rounds`` says what each round
-            came to.
+            Its scores are those of the decoder's own output; ``rounds`` has an entry per round.
         """
-        for name, given, kind in (
+        for name, value, kind in (
             ("decoder", decoder, Decoder),
             ("tuner", tuner, Tuner),
             ("tune", tune, Inputs),
             ("dev", dev, Inputs),
             ("test", test, Inputs),
         ):
-            if not isinstance(given, kind) and (given is not None or name in NEEDED):
-                raise UsageError(f"{name} is {given!r:.60}; give an object of {kind.__name__}")
+            if not isinstance(value, kind) and (value is not None or name in NEEDED):
+                raise UsageError(f"{name} is {value!r:.60}; give an object of {kind.__name__}")
         measure = METRICS.create(metric) if isinstance(metric, str) else metric
         seed = checked_seed(seed)
         if self.final == "dev" and dev is None:
             raise UsageError("final dev needs a held-out set; give one, or another final")
         tuner.check_choice(dev is not None, "give a held-out set")
         tuner.check_metric(measure)
-        begin = decoder.start() if start is None else Weights.from_dict(start)
-        if begin is None:
+        start_weights = decoder.start() if start is None else Weights.from_dict(start)
+        if start_weights is None:
             raise UsageError(f"decoder '{decoder.name}' has no weights of its own; give start")
-        # What a metric takes as its column would tune itself, were it a feature.
-        beside = [METRICS.create(one) if isinstance(one, str) else one for one in others]
-        columns = {name for one in (measure, *beside) for name in one.columns}
+        # A metric's column must not be a feature, which would be tuned for itself.
+        secondary = [METRICS.create(m) if isinstance(m, str) else m for m in others]
+        columns = {name for m in (measure, *secondary) for name in m.columns}
         sets = {"tune": tune, "dev": dev, "test": test}
         tuned_on = self.kind(decoder, tuner, sorted(columns))
         if tuned_on == "lists" and forest_options is not None:
@@ -167,7 +166,7 @@ class Loop:
             tuner,
             measure,
             {name: inputs for name, inputs in sets.items() if inputs is not None},
-            begin,
+            start_weights,
             seed,
             {"strict": strict, "keep": keep, "drop": drop, "normalise": normalise},
             sorted(columns),
@@ -177,11 +176,11 @@ class Loop:
         options = {f.name: getattr(limits, f.name) for f in dataclasses.fields(limits)}
         with (
             opened(work_dir, run.configuration(), run.files()) as state,
-            telling(
+            callbacks_of_run(
                 callbacks,
                 lambda: settings_of_loop(run, options, work_dir),
                 key_of(run, work_dir) if callbacks else None,
-            ) as audience,
+            ) as callback_list,
         ):
             keep_about(state, run, self.final, others)
             run.guard()
@@ -189,15 +188,17 @@ class Loop:
             rounds: list[LoopRound] = []
             is_interrupted = False
             try:
-                stopped = run.rounds(state, limits.rounds, Telling(audience, why_stop), rounds)
-                chosen = self._chosen(self.final, run, rounds, state)
+                stopped = run.rounds(
+                    state, limits.rounds, RoundNotifier(callback_list, why_stop), rounds
+                )
+                chosen = self._choose(self.final, run, rounds, state)
             except Interruption:
                 if len(rounds) < 2 or not returns_so_far():  # nothing learnt has been decoded
                     raise
                 is_interrupted = True
                 stopped = f"interrupted after {len(rounds) - 1} of {limits.rounds} rounds"
                 final = "auto" if self.final == "average" else self.final
-                chosen = self._chosen(final, run, rounds, state)
+                chosen = self._choose(final, run, rounds, state)
             if chosen not in rounds:
                 rounds.append(chosen)
             with uninterrupted(), evaluated_here(is_interrupted):
@@ -210,9 +211,9 @@ class Loop:
                 **who_works(),
             )
             with uninterrupted():
-                if not is_interrupted:  # the run can go on from what is done
+                if not is_interrupted:  # the run can be resumed
                     state.finish(result.to_dict())
-                audience.ended(result)
+                callback_list.on_end(result)
         return result
 
     def kind(self, decoder: Decoder, tuner: Tuner, columns: Sequence[str] = ()) -> str:
@@ -222,11 +223,11 @@ class Loop:
         work on them. Metrics with columns of scores cannot.
         """
         wanted = self.tune_on
-        can = decoder.gives_forests and tuner.takes_forests and not columns
+        can_use_forests = decoder.gives_forests and tuner.takes_forests and not columns
         # Learning once, and evaluated by the loop, epoch by epoch.
         is_plain = len(tuner.settings()) == 1 and getattr(tuner, "pick", "last") == "last"
         if wanted == "auto":
-            if not can:
+            if not can_use_forests:
                 return "lists"
             return "live" if tuner.is_online and is_plain else "forests"
         if wanted == "lists":
@@ -252,20 +253,20 @@ class Loop:
         return wanted
 
     def _limits(self, tuner: Tuner) -> Loop:
-        """Return when live tuning ends, whose rounds are epochs of the tuner."""
+        """Return the limits of live tuning, whose rounds are epochs of the tuner."""
         assert isinstance(tuner, Rounds)
-        usual = Loop()
+        default = Loop()
         for name, remedy in (
             ("rounds", "give the tuner's --epochs"),
             ("weight_tolerance", "leave it out: averages change less and less"),
         ):
-            if getattr(self, name) != getattr(usual, name):
+            if getattr(self, name) != getattr(default, name):
                 flag = name.replace("_", "-")
                 raise UsageError(f"{flag} does not go with live tuning; {remedy}")
         return dataclasses.replace(self, rounds=tuner.round_count, weight_tolerance=0.0)
 
     def why_stop(self, rounds: Sequence[LoopRound], settles: bool) -> str | None:
-        """Say why no further round follows the last decoding; None if one does.
+        """Return why no further round follows the last decoding; None if one does.
 
         Without new candidates a tuner that ``settles`` has nothing to add. One that takes steps
         may go further on the same lists.
@@ -283,13 +284,13 @@ class Loop:
                 return f"the score changed by {gained:.2g} only"
         return "the limit of rounds" if number >= self.rounds else None
 
-    def _chosen(self, final: str, run: Run, rounds: list[LoopRound], state: State) -> LoopRound:
-        """Return whose weights are the result; an average is decoded first."""
+    def _choose(self, final: str, run: Run, rounds: list[LoopRound], state: State) -> LoopRound:
+        """Return the round whose weights are the result; an average is decoded first."""
         if final == "auto":
             final = "dev" if "dev" in run.sets else "tune"
         if final == "average":
-            # Of what was learnt: the start is none of it.
-            weights = average([one.weights for one in rounds[1:]])
+            # Without the start weights, which were not learnt.
+            weights = average([r.weights for r in rounds[1:]])
             name = f"average-{len(rounds) - 1:02d}"
-            return run.decoded(state, name, weights)
+            return run.decode_round(state, name, weights)
         return rounds[-1] if final == "last" else best_round(rounds, final, run.metric)

@@ -1,4 +1,4 @@
-"""Files of a work directory, as they are read: by the run that goes on, and by those who look."""
+"""Reading the files of a work directory, for a resumed run and for reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tunesmith.io.streams import Source
 
 SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"
-#: What is kept for those who look at a run: what it does, and its sentences and references.
+#: Files for reports: what a run does, and its sentences and references.
 ABOUT, TEXTS = "about", "texts"
 #: Files that are not whole yet.
 PARTIAL = ".tunesmith-"
@@ -43,7 +43,7 @@ def read_forest_rows(path: Path) -> Forests:
 
 
 def bare(candidates: CandidateSet) -> CandidateSet:
-    """Return what a file keeps of candidates: neither where they come from nor references."""
+    """Return candidates as a file stores them: without sources, references and file names."""
     return dataclasses.replace(
         candidates,
         features=dataclasses.replace(candidates.features, gaps={}),
@@ -56,10 +56,10 @@ def bare(candidates: CandidateSet) -> CandidateSet:
 def read_record(path: Path) -> dict[str, Any]:
     """Read a JSON object that was written here."""
     try:
-        found = checked_json.loads(path.read_bytes())
-        if not isinstance(found, dict):
+        record = checked_json.loads(path.read_bytes())
+        if not isinstance(record, dict):
             raise ValueError("it is no object")
-        return found
+        return record
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None

@@ -1,4 +1,4 @@
-"""What the rounds of a loop came to; averages and changes of weights."""
+"""Records of the rounds of a loop; averages and changes of weights; warnings."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
+from tunesmith.errors import reissue
 from tunesmith.metrics.base import Metric
 from tunesmith.tuners.fitting.result import Scores
 
@@ -23,14 +24,14 @@ class LoopRound:
     Attributes
     ----------
     weights
-        What it was decoded with.
+        The weights of the decoding.
     outputs
         By set (``tune``, ``dev``, ``test``): the scores of the decoder's output.
     texts
         By set: the decoder's output, a candidate per group.
     new, candidates
         How many candidates, or hyperedges of forests, it added, and how many there are; None
-        where none are kept.
+        where rounds are not merged.
     decoded
         How many sentences were decoded.
     tuned
@@ -47,7 +48,7 @@ class LoopRound:
     tuned: dict[str, Any] | None = None
 
     def check(self, sets: Iterable[str]) -> None:
-        """Raise an error if what was read from a file is not what is written there."""
+        """Raise an error if what was read from a file is not what a run writes."""
         known = {field.name for field in fields(Scores)} - {"initial_score"}
         for which in sets:
             output = self.outputs[which]
@@ -63,18 +64,21 @@ class LoopRound:
 
     @property
     def score(self) -> float:
-        """That of the output on the tuning set."""
+        """The score of the output on the tuning set."""
         return float(self.outputs["tune"]["score"])
 
     def entry(self, number: int | str, is_chosen: bool) -> dict[str, Any]:
-        """Return what a result says of it."""
+        """Return its entry in a result."""
         others = "dev", "test"
         return {
             "round": number,
             "score": self.score,
-            **{f"{which}_score": self._held(which, "score") for which in others},
+            **{f"{which}_score": self._output_figure(which, "score") for which in others},
             "length_ratio": self.outputs["tune"]["length_ratio"],
-            **{f"{which}_length_ratio": self._held(which, "length_ratio") for which in others},
+            **{
+                f"{which}_length_ratio": self._output_figure(which, "length_ratio")
+                for which in others
+            },
             "new": self.new,
             "candidates": self.candidates,
             "decoded": self.decoded,
@@ -85,7 +89,7 @@ class LoopRound:
             "chosen": is_chosen,
         }
 
-    def _held(self, which: str, name: str) -> float | None:
+    def _output_figure(self, which: str, name: str) -> float | None:
         return self.outputs[which][name] if which in self.outputs else None
 
 
@@ -98,22 +102,22 @@ def check_number(value: object, name: str) -> None:
 
 def check_texts(values: object, name: str) -> None:
     """Raise an error if a value of a file is no list of texts."""
-    if not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"'{name}' is no list of texts")
 
 
-def check_tuned(found: Mapping[str, Any]) -> None:
-    """Raise an error if the result of tuning on a round's lists is not what is written there."""
+def check_tuned(tuned: Mapping[str, Any]) -> None:
+    """Raise an error if the result of tuning on a round's lists is not what a run writes."""
     for name in ("score", "loop_seconds", "line_searches"):
-        if name != "score" or found[name] is not None:  # there is none while learning live
-            check_number(found[name], name)
-    check_texts(found["warnings"], "warnings")
-    if not isinstance(found["weights"], dict):
+        if name != "score" or tuned[name] is not None:  # there is none while learning live
+            check_number(tuned[name], name)
+    check_texts(tuned["warnings"], "warnings")
+    if not isinstance(tuned["weights"], dict):
         raise ValueError("'weights' is no object")
-    for name, value in found["weights"].items():
+    for name, value in tuned["weights"].items():
         check_number(value, name)
-    history = found["history"]
-    if not isinstance(history, list) or not all(isinstance(one, dict) for one in history):
+    history = tuned["history"]
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
         raise ValueError("'history' is no list of objects")
 
 
@@ -138,34 +142,35 @@ def _scaled(vector: Any) -> Any:
 def best_round(rounds: Sequence[LoopRound], which: str, metric: Metric) -> LoopRound:
     """Return the round whose output is best on a set, the first among equals."""
     sign = 1.0 if metric.higher_is_better else -1.0
-    return max(rounds, key=lambda one: sign * float(one.outputs[which]["score"]))
+    return max(rounds, key=lambda r: sign * float(r.outputs[which]["score"]))
 
 
 def history_of_rounds(rounds: Sequence[LoopRound]) -> list[dict[str, Any]]:
     """Return the steps of all tunings, one after the other."""
-    found: list[dict[str, Any]] = []
-    for number, one in enumerate(rounds):
-        for entry in [] if one.tuned is None else one.tuned["history"]:
-            found.append({**entry, "step": len(found), "loop_round": number})
-    return found
+    history: list[dict[str, Any]] = []
+    for number, loop_round in enumerate(rounds):
+        for entry in [] if loop_round.tuned is None else loop_round.tuned["history"]:
+            history.append({**entry, "step": len(history), "loop_round": number})
+    return history
 
 
-class Said:
-    """Warnings that were given already: a loop would give them again in each round."""
+class WarningLog:
+    """Warnings of a loop, of which each is issued once and not in every round."""
 
     def __init__(self) -> None:
-        self.every: list[str] = []
+        self.texts: list[str] = []
 
-    def again(self, caught: Sequence[warnings.WarningMessage]) -> None:
-        """Give those warnings that are new."""
-        for one in caught:
-            text = str(one.message)
-            is_new = text not in self.every
-            if issubclass(one.category, UserWarning):
-                self.note([text])
-            if is_new or not issubclass(one.category, UserWarning):
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    def issue_new(self, caught: Sequence[warnings.WarningMessage]) -> None:
+        """Issue those recorded warnings that are new."""
+        for warning in caught:
+            is_user_warning = issubclass(warning.category, UserWarning)
+            text = str(warning.message)
+            is_new = text not in self.texts
+            if is_user_warning:
+                self.add([text])
+            if is_new or not is_user_warning:
+                reissue([warning])
 
-    def note(self, texts: Sequence[str]) -> None:
-        """Take note of warnings of an earlier run."""
-        self.every += [text for text in texts if text not in self.every]
+    def add(self, texts: Sequence[str]) -> None:
+        """Add warnings that have been issued."""
+        self.texts += [text for text in texts if text not in self.texts]

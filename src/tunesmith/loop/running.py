@@ -1,4 +1,4 @@
-"""A loop as it runs: what its rounds decode, what they learn, and what they come to."""
+"""The run of a loop: its rounds of decoding and tuning, and their result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tunesmith.decoders.base import (
     Expected,
     Sentence,
     check_decoded,
+    count_misranked,
     digest_of,
-    disobedient,
 )
-from tunesmith.errors import TunesmithError
+from tunesmith.errors import TunesmithError, recorded_warnings
 from tunesmith.interruption import check, uninterrupted, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
@@ -32,7 +32,7 @@ from tunesmith.loop.lists import Lists
 from tunesmith.loop.records import damaged
 from tunesmith.loop.rounds import (
     LoopRound,
-    Said,
+    WarningLog,
     check_number,
     check_texts,
     check_tuned,
@@ -62,19 +62,19 @@ T = TypeVar("T")
 
 
 class Timed(Protocol):
-    """Has a decoding noted: how long it took, and what was warned of."""
+    """Wraps a decoding, so that its time and its warnings are recorded."""
 
     def __call__(self, make: Callable[[Path | None], T], /) -> Callable[[Path | None], T]:
-        """Return what does the same, and notes it."""
+        """Return the wrapped function."""
         ...
 
 
-#: What is needed of a result of tuning.
+#: Keys that a result of tuning must have.
 NEEDED = ("weights", "score", "warnings", "history", "certificate", "line_searches", "loop_seconds")
 
 
 class SoFar(Protocol):
-    """What has been decoded of a set, in all rounds or in the last one alone."""
+    """What has been decoded of a set, in all rounds or only in the last."""
 
     @property
     def output(self) -> TuningSet:
@@ -83,7 +83,7 @@ class SoFar(Protocol):
 
     @property
     def merged(self) -> Task:
-        """What there is to tune on."""
+        """The set to tune on."""
         ...
 
     @property
@@ -93,20 +93,20 @@ class SoFar(Protocol):
 
     @property
     def size(self) -> int | None:
-        """How many there are."""
+        """The number of candidates."""
         ...
 
     def oracle(self, weights: Weights) -> tuple[float, bool]:
-        """Return the best score that a choice of candidates has, and whether it is certain."""
+        """Return the best score of any choice of candidates, and whether it is exact."""
         ...
 
 
 class Run:
-    """A loop as it runs: what it is made of, and the lists as they grow."""
+    """A run of a loop: its parts, and the lists as they grow."""
 
     #: What the tuner works on; see ``Loop``.
     tune_on: ClassVar[str] = "lists"
-    #: What it counts.
+    #: What the sizes count.
     candidates: ClassVar[str] = "candidates"
     lists: Mapping[str, SoFar]
 
@@ -116,7 +116,7 @@ class Run:
         tuner: Tuner,
         metric: Metric,
         sets: dict[str, Inputs],
-        begin: Weights,
+        start_weights: Weights,
         seed: int,
         fit_options: dict[str, Any],
         columns: Sequence[str] = (),
@@ -126,38 +126,38 @@ class Run:
         self.tuner = tuner
         self.metric = metric
         self.sets = sets
-        self.begin = begin
+        self.start_weights = start_weights
         self.seed = seed
         self.fit_options = fit_options
         self.columns = list(columns)
         self.forest_options = forest_options or ForestOptions()
-        # In one order, whatever is decoded first: a run that is taken up again reads from disk.
+        # In a fixed order, whatever is decoded first: a resumed run reads some from disk.
         decoder.meet([sentence for inputs in sets.values() for sentence in inputs.sentences])
         self.lists = {name: self._so_far(name, inputs) for name, inputs in sets.items()}
-        self.said = Said()
+        self.warnings = WarningLog()
         self._expected: Expected | None = None
 
     @property
     def dev_chooses(self) -> bool:
-        """Whether the tuner itself chooses by held-out lists; nobody else needs them."""
+        """Whether the tuner itself chooses by held-out lists, which are needed for nothing else."""
         several = len(self.tuner.settings()) > 1 or isinstance(self.tuner, Auto)
         return "dev" in self.sets and several
 
     def grows(self, which: str) -> bool:
-        """Tell whether what is decoded of a set is kept from round to round."""
+        """Tell whether the decodings of a set are merged from round to round."""
         return which == "tune" or (which == "dev" and self.dev_chooses)
 
     def _so_far(self, which: str, inputs: Inputs) -> SoFar:
         return Lists(inputs, self.metric, self.columns, self.grows(which))
 
     def configuration(self) -> dict[str, Any]:
-        """Return all that decides what the rounds come to: what they decode, and how they tune."""
+        """Return all that determines the rounds: what they decode, and how they tune."""
         selection = Selection.of(self.fit_options["keep"], self.fit_options["drop"])
         return {
             "decoding": {
                 "decoder": self.decoder.configuration(),
                 "sets": {name: inputs.digest() for name, inputs in self.sets.items()},
-                "start": dict(self.begin),
+                "start": dict(self.start_weights),
             },
             "tuning": {
                 "tuner": self.tuner_signature(),
@@ -171,20 +171,20 @@ class Run:
         }
 
     def tuner_signature(self) -> str:
-        """Return what decides how a round tunes."""
+        """Return what determines how a round tunes."""
         return self.tuner.signature()
 
     def files(self) -> dict[str, str]:
         """Return the digests of programs and of classes in users' files."""
-        made = [file_of(part) for part in (self.decoder, self.tuner, self.metric)]
-        return {**self.decoder.files(), **{file: digest_of(file) for file in made if file}}
+        files = [file_of(part) for part in (self.decoder, self.tuner, self.metric)]
+        return {**self.decoder.files(), **{file: digest_of(file) for file in files if file}}
 
     def guard(self) -> None:
         """Warn of sets that overlap."""
-        with self._warnings():
-            for one, other in itertools.combinations(self.sets, 2):
-                found = overlap_of_texts(self.sets[one].pairs, self.sets[other].pairs)
-                text = told_overlap(found, CALLED[other], CALLED[one])
+        with self._issue_once():
+            for first, second in itertools.combinations(self.sets, 2):
+                overlap = overlap_of_texts(self.sets[first].pairs, self.sets[second].pairs)
+                text = told_overlap(overlap, CALLED[second], CALLED[first])
                 if text is not None:
                     warnings.warn(text, stacklevel=2)
 
@@ -195,12 +195,12 @@ class Run:
         why_stop: Callable[[Sequence[LoopRound]], str | None],
         rounds: list[LoopRound],
     ) -> str:
-        """Decode and tune in turn; add all rounds as they come, and say why there are no more."""
-        weights = self.begin
+        """Decode and tune in turn; append each round, and return why there are no more."""
+        weights = self.start_weights
         while True:
             check()
             name = f"round-{len(rounds):02d}"
-            rounds.append(self.decoded(state, name, weights))
+            rounds.append(self.decode_round(state, name, weights))
             new = "" if rounds[-1].new is None else f", {rounds[-1].new} new {self.candidates}"
             remark = f"output {rounds[-1].score:.2f}{new}"
             progress("rounds", len(rounds) - 1, most, remark)
@@ -208,12 +208,12 @@ class Run:
             stopped = why_stop(rounds)
             if stopped is not None:
                 return stopped
-            weights = self._tuned(state, name, rounds)
+            weights = self._tune_round(state, name, rounds)
 
-    def decoded(self, state: State, name: str, weights: Weights) -> LoopRound:
+    def decode_round(self, state: State, name: str, weights: Weights) -> LoopRound:
         """Decode all sets, add the lists to those of earlier rounds, and score the outputs."""
-        kept = state.record(f"{name}/weights", lambda: {"weights": dict(weights)})
-        if kept.get("weights") != dict(weights):
+        recorded = state.record(f"{name}/weights", lambda: {"weights": dict(weights)})
+        if recorded.get("weights") != dict(weights):
             raise TunesmithError(
                 f"{name}/weights.json: these are not the weights that the rounds before came to; "
                 "remove the folder and those of later rounds, and they are made again"
@@ -231,124 +231,121 @@ class Run:
 
         texts = {which: lists.output.candidates for which, lists in self.lists.items()}
         with whole(f"{name}/scores.json"):
-            found = LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
-            found.check(self.lists)
-            return found
+            loop_round = LoopRound(weights, texts, **state.record(f"{name}/scores", scores))
+            loop_round.check(self.lists)
+            return loop_round
 
     def _add(self, state: State, name: str, which: str, weights: Weights) -> dict[str, Any]:
-        """Decode a set, and add what it gives; return how long that took, and its warnings."""
+        """Decode a set, and add its candidates; return the seconds that took, and its warnings."""
         step = f"{name}/{which}"
-        noted: list[dict[str, Any]] = []
+        notes: list[dict[str, Any]] = []
 
         def timed(make: Callable[[Path | None], T]) -> Callable[[Path | None], T]:
             def decode(folder: Path | None) -> T:
-                begun = working_seconds()
-                with self._warnings() as said:
-                    found = make(folder)
-                seconds = working_seconds() - begun
-                note = {"seconds": seconds, "warnings": [str(one.message) for one in said]}
-                # Before the candidates: once they are there, nobody decodes again.
+                start = working_seconds()
+                with self._issue_once() as caught:
+                    decoded = make(folder)
+                seconds = working_seconds() - start
+                note = {"seconds": seconds, "warnings": [str(w.message) for w in caught]}
+                # Before the candidates: once they are written, nothing is decoded again.
                 state.record(f"{step}-decoding", lambda: note)
-                noted.append(note)
-                return found
+                notes.append(note)
+                return decoded
 
             return decode
 
         with _where(f"{name}, {which}"):
             self._take(state, step, which, weights, timed)
         with whole(f"{step}-decoding.json"):
-            note = noted[0] if noted else state.record(f"{step}-decoding", _nothing)
+            note = notes[0] if notes else state.record(f"{step}-decoding", _empty_note)
             check_number(note["seconds"], "seconds")
             check_texts(note["warnings"], "warnings")
-            self.said.note(note["warnings"])
+            self.warnings.add(note["warnings"])
         return note
 
     def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
-        """Have the step done in which a set is decoded, and add what it came to."""
+        """Run the step that decodes a set, unless it is done, and add its candidates."""
         sentences, lists = self.sets[which].sentences, self.lists[which]
         assert isinstance(lists, Lists)
-        make = timed(lambda folder: self._decoded(folder, weights, sentences))
-        found = state.candidates(step, make)
-        check_decoded(found, sentences)
+        make = timed(lambda folder: self._decode(folder, weights, sentences))
+        decoded = state.candidates(step, make)
+        check_decoded(decoded, sentences)
         if self._expected is None:
-            self._expected = Expected.of(found, self.begin)
+            self._expected = Expected.of(decoded, self.start_weights)
         with uninterrupted():
-            lists.add(found)
+            lists.add(decoded)
         check()
 
-    def _decoded(
+    def _decode(
         self, folder: Path | None, weights: Weights, sentences: Sequence[Sentence]
     ) -> CandidateSet:
-        """Decode, and see that what comes is what was asked for."""
+        """Decode sentences, and check the candidates."""
         decoder = self.decoder if folder is None else self.decoder.in_folder(folder)
-        found = decoder.decode(weights, sentences)
+        decoded = decoder.decode(weights, sentences)
         try:
-            check_decoded(found, sentences)
+            check_decoded(decoded, sentences)
             if self._expected is not None:
-                self._expected.check(found)
+                self._expected.check(decoded)
         except DecoderError as error:
-            words = decoder.last_words()
-            raise DecoderError(f"{error}; {words}" if words else str(error)) from None
+            raise with_decoder_output(error, decoder) from None
         decoder.accepted()
-        wrong, of = disobedient(found, weights)
-        if 2 * wrong > of:
+        wrong, total = count_misranked(decoded, weights)
+        if 2 * wrong > total:
             warnings.warn(
-                f"in {wrong} of {of} sentences the decoder's first candidate is not the best "
+                f"in {wrong} of {total} sentences the decoder's first candidate is not the best "
                 "under the weights that it was given; does it read them, and write the best first?",
                 stacklevel=2,
             )
-        return found
+        return decoded
 
-    def _tuned(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
-        """Tune on all that was decoded so far, from the weights of the last decoding."""
-        with self._warnings() as said:
-            found = state.record(f"{name}/tuned", lambda: self._learnt(rounds, said))
-        rounds[-1].tuned = found
+    def _tune_round(self, state: State, name: str, rounds: list[LoopRound]) -> Weights:
+        """Tune on all decodings so far, from the weights of the last one."""
+        with self._issue_once() as caught:
+            tuned = state.record(f"{name}/tuned", lambda: self._learn(rounds, caught))
+        rounds[-1].tuned = tuned
         with whole(f"{name}/tuned.json"):
-            lacking = [key for key in NEEDED if key not in found]
-            if lacking:
-                raise KeyError(lacking[0])
-            check_tuned(found)
-            self.said.note(found["warnings"])
-            return Weights.from_dict(found["weights"])
+            missing = [key for key in NEEDED if key not in tuned]
+            if missing:
+                raise KeyError(missing[0])
+            check_tuned(tuned)
+            self.warnings.add(tuned["warnings"])
+            return Weights.from_dict(tuned["weights"])
 
-    def _learnt(
-        self, rounds: Sequence[LoopRound], said: Sequence[warnings.WarningMessage]
+    def _learn(
+        self, rounds: Sequence[LoopRound], caught: Sequence[warnings.WarningMessage]
     ) -> dict[str, Any]:
-        """Return what tuning comes to, as JSON; ``said`` is what has been warned of meanwhile."""
-        begun = working_seconds()
+        """Return the result of tuning, as JSON; ``caught`` are the warnings so far."""
+        start_seconds = working_seconds()
         start = rounds[-1].weights
-        tuner = self.tuner.after([one.weights for one in rounds])
+        tuner = self.tuner.after([r.weights for r in rounds])
         dev = self.lists["dev"].merged if self.dev_chooses else None
-        # The sets were looked at before the first round, and a round goes on from a whole one.
+        # The sets were checked before the first round, and rounds are resumed whole.
         with unguarded(), whole_or_nothing():
-            found = tuner.fit(
+            result = tuner.fit(
                 self.lists["tune"].merged,
                 start if any(start.values()) else None,
                 dev,
                 np.random.default_rng([self.seed, len(rounds) - 1]),
                 **self.fit_options,
             )
-        return {**found.to_dict(), "loop_seconds": working_seconds() - begun}
+        return {**result.to_dict(), "loop_seconds": working_seconds() - start_seconds}
 
     @contextmanager
-    def _warnings(self) -> Iterator[list[warnings.WarningMessage]]:
-        """Let each warning through once in all rounds; give all of them."""
-        held: list[warnings.WarningMessage] = []
+    def _issue_once(self) -> Iterator[list[warnings.WarningMessage]]:
+        """Record all warnings within the block, and issue each once in all rounds."""
+        caught: list[warnings.WarningMessage] = []
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                held = caught
-                yield held
+            with recorded_warnings() as caught:
+                yield caught
         except BaseException:
-            # What led to the error above all; where warnings are errors, the first error counts.
+            # They may explain the error; where warnings are errors, the first error counts.
             with suppress(UserWarning):
-                self.said.again(held)
+                self.warnings.issue_new(caught)
             raise
-        self.said.again(held)
+        self.warnings.issue_new(caught)
 
     def oracle(self, state: State, name: str, chosen: LoopRound) -> tuple[float, bool]:
-        """Return the best score that a choice has, and whether it is certain."""
+        """Return the oracle score, and whether it is exact."""
         return self.lists["tune"].oracle(chosen.weights)
 
     def signature(self) -> str:
@@ -362,8 +359,8 @@ class Run:
         chosen: LoopRound,
         others: Sequence[Metric | str],
     ) -> TuneResult:
-        """Say what all rounds came to, and the chosen one above all."""
-        tuned = [one.tuned for one in rounds if one.tuned is not None]
+        """Return the result of all rounds, with the weights of the chosen one."""
+        tuned = [r.tuned for r in rounds if r.tuned is not None]
         number = rounds.index(chosen)
         of_chosen = rounds[number - 1].tuned if 0 < number <= len(tuned) else None
         is_average = number > len(tuned)
@@ -374,60 +371,66 @@ class Run:
             which: Scores(**{**output[which], "initial_score": first[which]["score"]})
             for which in self.sets
         }
-        own = scores["tune"]
-        beside = [self._other(one, rounds[0], chosen) for one in others]
+        tune_scores = scores["tune"]
+        secondary = [self._secondary(metric, rounds[0], chosen) for metric in others]
         if len(self.sets) > 1 and self.columns:
-            with self._warnings():
+            with self._issue_once():
                 guard_scores(self.metric, self.lists["tune"].output.candidates, others)
         # A tuner keeps all weights that it was given, and adds those of new features.
-        names = dict.fromkeys([*self.begin, *chosen.weights])
-        begin = Weights.from_dict({name: self.begin.get(name, 0.0) for name in names})
+        names = dict.fromkeys([*self.start_weights, *chosen.weights])
+        start = Weights.from_dict({name: self.start_weights.get(name, 0.0) for name in names})
         return TuneResult(
             tuner=self.tuner.name,
             metric=self.metric.name,
             weights=chosen.weights,
-            start=begin,
-            score=own.score,
-            initial_score=own.initial_score,
+            start=start,
+            score=tune_scores.score,
+            initial_score=tune_scores.initial_score,
             oracle_score=oracle_score,
             oracle_exact=oracle_exact,
-            length_ratio=own.length_ratio,
-            brevity_penalty=own.brevity_penalty,
-            sentence_bleu=own.sentence_bleu,
+            length_ratio=tune_scores.length_ratio,
+            brevity_penalty=tune_scores.brevity_penalty,
+            sentence_bleu=tune_scores.sentence_bleu,
             dev=scores.get("dev"),
             test=scores.get("test"),
             path=None,
             history=history_of_rounds(rounds),
             certificate=None if of_chosen is None else of_chosen["certificate"],
-            line_searches=sum(one["line_searches"] for one in tuned),
-            seconds=sum(one.decode_seconds for one in rounds)
-            + sum(one["loop_seconds"] for one in tuned),
+            line_searches=sum(result["line_searches"] for result in tuned),
+            seconds=sum(r.decode_seconds for r in rounds)
+            + sum(result["loop_seconds"] for result in tuned),
             seed=self.seed,
             threads=thread_count(),
-            warnings=list(self.said.every),
+            warnings=list(self.warnings.texts),
             data=tuple(file for inputs in self.sets.values() for file in inputs.files),
             signature=f"decoder:{self.decoder.name}|{self.tuner.signature()}|seed:{self.seed}|"
             f"{self.signature()}",
-            others=tuple(beside),
+            others=tuple(secondary),
             rounds=[
-                one.entry("average" if k > len(tuned) else k, one is chosen)
-                for k, one in enumerate(rounds)
+                r.entry("average" if k > len(tuned) else k, r is chosen)
+                for k, r in enumerate(rounds)
             ],
         )
 
-    def _other(self, other: Metric | str, first: LoopRound, chosen: LoopRound) -> OtherScores:
-        """Score outputs by another metric."""
+    def _secondary(self, other: Metric | str, first: LoopRound, chosen: LoopRound) -> OtherScores:
+        """Score outputs by a secondary metric."""
         label = other if isinstance(other, str) else other.name
         metric = METRICS.create(other) if isinstance(other, str) else other
-        found: dict[str, Scores] = {}
+        scores: dict[str, Scores] = {}
         signature = ""
         for which in self.sets:
-            before, after = (TuningSet(one.texts[which], metric) for one in (first, chosen))
-            found[which] = scores_of_outputs(before, after)
+            before, after = (TuningSet(r.texts[which], metric) for r in (first, chosen))
+            scores[which] = scores_of_outputs(before, after)
             signature = signature or after.signature()
-        own = found["tune"]
-        figures = own.score, own.initial_score, own.length_ratio
-        return OtherScores(label, signature, *figures, found.get("dev"), found.get("test"))
+        tune = scores["tune"]
+        figures = tune.score, tune.initial_score, tune.length_ratio
+        return OtherScores(label, signature, *figures, scores.get("dev"), scores.get("test"))
+
+
+def with_decoder_output(error: DecoderError, decoder: Decoder) -> DecoderError:
+    """Return an error with the last output of the decoder, if it has some."""
+    output = decoder.last_output()
+    return DecoderError(f"{error}; {output}" if output else str(error))
 
 
 def _output(lists: SoFar) -> dict[str, Any]:
@@ -440,21 +443,21 @@ def _output(lists: SoFar) -> dict[str, Any]:
 
 @contextmanager
 def _where(step: str) -> Iterator[None]:
-    """Say in which step a decoder failed."""
+    """Add the step to the error of a decoder."""
     try:
         yield
     except DecoderError as error:
         raise DecoderError(f"{step}: {error}") from error
 
 
-def _nothing() -> dict[str, Any]:
-    """Return what is known of a decoding of which nothing was noted."""
+def _empty_note() -> dict[str, Any]:
+    """Return the note of a decoding that has none."""
     return {"seconds": 0.0, "warnings": []}
 
 
 @contextmanager
 def whole(step: str) -> Iterator[None]:
-    """Say which file it is if a step lacks something."""
+    """Name the file in an error of a damaged step."""
     try:
         yield
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:

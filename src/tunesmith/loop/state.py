@@ -1,9 +1,8 @@
-"""What a loop has done so far: in memory, or on disk so that it can be taken up again.
+"""The state of a loop: in memory, or on disk so that the loop can be resumed.
 
-Every step of a loop is a function of the steps before it. It is kept under a name: if that is
-there the step is done, otherwise it is done now. On disk a name is a file that appears whole or
-not at all, so whatever moment a run ends at, the next one goes on with the first step whose
-file is not there.
+Every step of a loop is a function of the steps before it, and is stored under a name: a step that
+is stored is not done again. On disk a name is a file that is written atomically, so whatever moment
+a run ends at, the next one resumes with the first step whose file is missing.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class State(Protocol):
     def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Return a step that is candidates; make it if it is not there.
 
-        ``make`` is given a folder for whatever else should be kept, None if nothing can be.
+        ``make`` is given a folder for logs, None if there is none.
         """
         ...
 
@@ -62,21 +61,21 @@ class State(Protocol):
         ...
 
     def keep(self, name: str, about: dict[str, Any]) -> None:
-        """Keep something for those who look at the run; no step depends on it."""
+        """Store something for reports; no step depends on it."""
         ...
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Keep what all steps came to, in the place of what fewer of them may have come to."""
+        """Store the result of all steps, in the place of one of fewer steps."""
         ...
 
 
 class InMemory:
-    """Nothing is kept: a run that ends is gone."""
+    """Nothing is stored: a run that ends is gone."""
 
     def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Make it; as JSON has it, so that nothing depends on where it is kept."""
-        made: dict[str, Any] = json.loads(json.dumps(make(), allow_nan=False))
-        return made
+        """Make it, with a round trip through JSON as on disk."""
+        record: dict[str, Any] = json.loads(json.dumps(make(), allow_nan=False))
+        return record
 
     def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
         """Make them."""
@@ -87,10 +86,10 @@ class InMemory:
         return make(None)
 
     def keep(self, name: str, about: dict[str, Any]) -> None:
-        """Do nothing: nobody can look."""
+        """Do nothing: there is no report of it."""
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Do nothing: whoever runs the loop has the result."""
+        """Do nothing: the caller has the result."""
 
 
 class WorkDirectory:
@@ -100,24 +99,24 @@ class WorkDirectory:
         self.folder = folder
 
     def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Return what the file says, whether it was there or is written now."""
+        """Return the content of the file, which is written first if it is missing."""
         path = self.folder / f"{name}.json"
         if not path.exists():
             _write_record(path, make())
         return read_record(path)
 
     def candidates(self, name: str, make: Callable[[Path | None], CandidateSet]) -> CandidateSet:
-        """Return what the file holds, whether it was there or is written now.
+        """Return the content of the file, which is written first if it is missing.
 
-        It is read again even if it was made now, so that a run that was interrupted sees the
-        same, to the last bit, as one that was not.
+        It is read back even if it was written now, so that a resumed run sees the same, to the
+        last bit, as one without interruption.
         """
         path = self.folder / f"{name}.arrow"
-        self._write(path, make, lambda made, file: write_arrow(bare(made), file))
+        self._write(path, make, lambda candidates, file: write_arrow(bare(candidates), file))
         return read_lists(path)
 
     def forests(self, name: str, make: Callable[[Path | None], Forests]) -> Forests:
-        """Return what the file holds, likewise; they stay there if memory does not hold them."""
+        """Return the content of the file, likewise; forests that exceed memory stay on disk."""
         path = self.folder / f"{name}.arrow"
         self._write(path, make, write_forest_rows)
         return read_forest_rows(path)
@@ -125,21 +124,21 @@ class WorkDirectory:
     def _write(
         self, path: Path, make: Callable[[Path | None], T], write: Callable[[T, BinaryIO], None]
     ) -> None:
-        """Have a step made and its file written, if that is not there."""
+        """Make a step and write its file, if that is missing."""
         if path.exists():
             return
-        beside = path.parent / f"decoder-{path.stem}"
-        with _told(beside):
-            beside.mkdir(parents=True, exist_ok=True)
-        made = make(beside)
-        with _appearing(path) as file:
-            write(made, file)
-        _remove_if_empty(beside)
+        logs = path.parent / f"decoder-{path.stem}"
+        with _write_errors(logs):
+            logs.mkdir(parents=True, exist_ok=True)
+        content = make(logs)
+        with _atomic_file(path) as file:
+            write(content, file)
+        _remove_if_empty(logs)
 
     def keep(self, name: str, about: dict[str, Any]) -> None:
         """Write it, unless the file says the same already."""
         path = self.folder / f"{name}.json"
-        with contextlib.suppress(TunesmithError):  # what is not there, or damaged, is written
+        with contextlib.suppress(TunesmithError):  # a missing or damaged file is written
             if read_record(path) == about:
                 return
         _write_record(path, about)
@@ -150,7 +149,7 @@ class WorkDirectory:
 
 
 def write_forest_rows(forests: Forests, file: BinaryIO) -> None:
-    """Write forests, a forest in memory at a time."""
+    """Write forests, one of them in memory at a time."""
     writer = ForestWriter(file)
     for row in rows_of(forests):
         writer.add(row)
@@ -159,7 +158,7 @@ def write_forest_rows(forests: Forests, file: BinaryIO) -> None:
 
 def _write_record(path: Path, record: dict[str, Any]) -> None:
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with _appearing(path) as file:
+    with _atomic_file(path) as file:
         file.write(text.encode())
 
 
@@ -169,16 +168,16 @@ def opened(
     configuration: dict[str, Any],
     files: dict[str, str] | None = None,
 ) -> Iterator[State]:
-    """Give the state of a run; one on disk is nobody else's meanwhile.
+    """Yield the state of a run; a work directory is locked meanwhile.
 
     Parameters
     ----------
     folder
-        The work directory, which is made if it is not there; None keeps nothing.
+        The work directory, which is created if it is missing; None stores nothing.
     configuration
-        All that decides what the steps come to. A folder with another one is refused.
+        All that determines the steps. A folder with another configuration is refused.
     files
-        Digests of files. If one has changed since the run was begun, that is told.
+        Digests of files. A change since the start of the run is warned of.
     """
     if folder is None:
         yield InMemory()
@@ -190,12 +189,12 @@ def opened(
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path}: this is a file; name a folder as work directory")
-    with _told(path):
+    with _write_errors(path):
         path.mkdir(parents=True, exist_ok=True)
         _check_ours(path)  # before a lock is put there
-    with _alone(path):
+    with _lock(path):
         _check_configuration(path, configuration, files or {})
-        with _told(path):
+        with _write_errors(path):
             for left_over in path.rglob(f"{PARTIAL}*"):
                 if left_over.is_file():
                     left_over.unlink(missing_ok=True)
@@ -205,7 +204,7 @@ def opened(
 
 def _check_ours(folder: Path) -> None:
     """Raise an error if a folder has something in it and is no work directory."""
-    names = [one.name for one in folder.iterdir()]
+    names = [path.name for path in folder.iterdir()]
     others = [name for name in names if name != LOCK and not name.startswith(PARTIAL)]
     if others and CONFIGURATION not in others:
         raise UsageError(
@@ -215,7 +214,7 @@ def _check_ours(folder: Path) -> None:
 
 
 def _tell_where(folder: Path) -> None:
-    """Tell with which round a run goes on."""
+    """Tell with which round a run resumes."""
     names = [path.parent.name for path in folder.glob("round-*/weights.json")]
     rounds = [int(name.removeprefix("round-")) for name in names if ROUND.fullmatch(name)]
     if rounds:
@@ -228,10 +227,10 @@ def _tell_where(folder: Path) -> None:
 def _check_configuration(
     folder: Path, configuration: dict[str, Any], files: dict[str, str]
 ) -> None:
-    """Write the configuration, or hold it against the one that is there.
+    """Write the configuration, or compare it with the one that is there.
 
-    What was wrong may be mended as long as nothing depends on it: all of it before anything has
-    been decoded, and what tuning depends on before anything has been tuned.
+    It may be corrected as long as nothing depends on it: all of it before anything is decoded, and
+    that of tuning before anything is tuned.
     """
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
@@ -249,21 +248,21 @@ def _check_configuration(
     differences = list(_differences(found["configuration"], wanted, ""))
     if found.get("version") != __version__:
         warnings.warn(
-            f"{folder}: the run was begun by version {found.get('version')} of tunesmith, and this "
-            f"is {__version__}: the rounds to come may differ from what they would have been",
+            f"{folder}: the run was started by version {found.get('version')} of tunesmith, and "
+            f"this is {__version__}: the rounds to come may differ from what they would have been",
             stacklevel=3,
         )
     if not differences:
         _tell_changes(path, found, files)
         return
     parts = {name.partition(" ")[0] for name, _, _ in differences}
-    steps = [one for one in folder.glob("*/*") if one.suffix in {".arrow", ".json"}]
-    done = {one.stem for one in steps} - {"weights"}
+    steps = [step for step in folder.glob("*/*") if step.suffix in {".arrow", ".json"}]
+    done = {step.stem for step in steps} - {"weights"}
     if not done or (parts <= {"tuning"} and "tuned" not in done):
-        with _told(folder):
-            for one in steps:
-                if not done or one.stem == "scores":
-                    one.unlink()
+        with _write_errors(folder):
+            for step in steps:
+                if not done or step.stem == "scores":
+                    step.unlink()
         _write_record(path, about)
         return
     name, before, now = differences[0]
@@ -275,12 +274,12 @@ def _check_configuration(
 
 
 def _tell_changes(path: Path, found: dict[str, Any], files: dict[str, str]) -> None:
-    """Tell of files that have changed since the run was begun, once."""
+    """Warn once of files that have changed since the start of the run."""
     before = found.get("files") or {}
     changed = [name for name in files if name in before and before[name] != files[name]]
     if changed:
         warnings.warn(
-            f"{changed[0]} has changed since the run in {path.parent} was begun; the rounds "
+            f"{changed[0]} has changed since the run in {path.parent} was started; the rounds "
             "before keep what they came to",
             stacklevel=4,
         )
@@ -314,22 +313,22 @@ def _short(value: Any, other: Any) -> str:
     """Show a value that differs from another; of long signatures what differs in them."""
     text = json.dumps(value, ensure_ascii=False)
     if len(text) > LONGEST and isinstance(value, str) and isinstance(other, str):
-        name, *own = value.split("|")
-        parts = [name, "...", *(part for part in own if part not in other.split("|"))]
+        name, *parts = value.split("|")
+        parts = [name, "...", *(part for part in parts if part not in other.split("|"))]
         text = json.dumps("|".join(parts), ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[:60]} ... {text[-15:]}"
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it when the process ends, however it does."""
+def _lock(folder: Path) -> Iterator[None]:
+    """Lock the folder; the system releases it when the process ends, however it does."""
     try:
         import fcntl
     except ImportError:  # where there is no such lock
         yield
         return
-    with _told(folder):
-        file = open(folder / LOCK, "ab")  # noqa: SIM115  (held until the run ends)
+    with _write_errors(folder):
+        file = open(folder / LOCK, "ab")  # noqa: SIM115  (open until the run ends)
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -346,10 +345,10 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _appearing(path: Path) -> Iterator[BinaryIO]:
-    """Give a file that takes its name when it is whole, and on the disk."""
+def _atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes its name when it is complete and synced to disk."""
     partial = path.parent / f"{PARTIAL}{path.name}"
-    with _told(path):
+    with _write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open(partial, "wb") as file:
@@ -364,7 +363,7 @@ def _appearing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _write_errors(path: Path) -> Iterator[None]:
     """Say what to do if the work directory cannot be written."""
     try:
         yield

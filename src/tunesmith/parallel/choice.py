@@ -17,18 +17,18 @@ def engine_of(
     address: str | None = None,
     timeout: float | None = 600.0,
 ) -> Engine:
-    """Return an engine, which is to be closed.
+    """Return an engine, which the caller closes.
 
     Parameters
     ----------
     name
         One of :data:`ENGINES`.
     workers
-        How many processes; None is one for each thread in force, or for each CPU of a cluster.
+        Number of processes; None is one per thread in force, or per CPU of a cluster.
     address
-        The Ray cluster to join; None is a Ray of our own on this machine.
+        The Ray cluster to join; None starts one on this machine.
     timeout
-        Seconds after which a worker that has not answered is replaced; None is never.
+        Seconds after which an unresponsive worker is replaced; None is never.
     """
     if name not in ENGINES:
         raise UnknownNameError("engine", name, ENGINES)

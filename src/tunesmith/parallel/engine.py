@@ -1,9 +1,9 @@
-"""Who does the work: threads of this process, processes beside it, or a cluster.
+"""Execution engines: threads of this process, worker processes, or a cluster.
 
-What is shared out is a plain function of a module, which another process finds by its name. It is
-given the data, which are large, do not change and reach each worker once, and a piece, which is
-small. Results come back in the order of the pieces, and each is computed by one worker alone: who
-does the work never changes a bit of it.
+Work is a module-level function, which other processes import by name. It is given the data, which
+are large, constant and sent to each worker once, and a piece, which is small. Results come back in
+the order of the pieces, and each is computed by a single worker: the engine never changes a bit of
+them.
 """
 
 from __future__ import annotations
@@ -31,49 +31,49 @@ class Answer:
 
 @dataclass(frozen=True)
 class Lost:
-    """An actor whose worker has died, or was ended because it did not answer in time."""
+    """An actor whose worker died, or was killed because it did not answer in time."""
 
     actor: int
     why: str
 
 
 class Actors(ABC):
-    """Objects with a state, each of which lives with some worker and answers one call at a time.
+    """Stateful objects, each of which lives in a worker and answers one call at a time.
 
-    Messages between them go through whoever calls. When an actor is lost its state is gone:
-    :meth:`replace` makes it anew from a seed, and the call that it owed can be made again.
+    Actors exchange messages through the caller. The state of a lost actor is gone: :meth:`replace`
+    creates it again from a seed, and the call that it did not answer can be repeated.
     """
 
     @abstractmethod
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of actors."""
 
     @abstractmethod
     def call(self, actor: int, method: str, *arguments: Any) -> None:
-        """Ask an actor that owes no answer; this does not wait."""
+        """Call an actor that owes no answer, without waiting."""
 
     @abstractmethod
     def wait(self) -> Answer | Lost:
-        """Return the next answer, of whichever actor; what its method raised is raised here."""
+        """Return the next answer of any actor, or raise what its method raised."""
 
     @abstractmethod
     def replace(self, actor: int, seed: Any) -> None:
-        """Make an actor anew, with another worker if need be."""
+        """Create an actor again, in another worker if need be."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let all of them go."""
+        """Delete all of them."""
 
 
 class Engine(ABC):
-    """Workers, and what can be asked of them.
+    """Workers that run functions and actors.
 
     Attributes
     ----------
     workers
-        How many work at once.
+        How many run at once.
     losses
-        Why workers were lost, and how many of them.
+        Reasons why workers were lost, with counts.
     """
 
     name: ClassVar[str]
@@ -94,24 +94,24 @@ class Engine(ABC):
         Parameters
         ----------
         work
-            A function that a module defines.
+            A module-level function.
         data
-            Anything; what was given before, the same object, is not sent again. Nobody changes it.
+            Anything constant; an object that was given before is not sent again.
         pieces
-            What differs from call to call.
+            The arguments that differ from call to call.
         common
-            What is the same for all, and small: weights.
+            Small arguments that all calls share, such as weights.
         made
-            Is given each result as it comes, by the number of its piece: what there is if an
-            interrupt comes.
+            Filled with each result as it arrives, keyed by the number of its piece: the partial
+            results after an interrupt.
         """
 
     @abstractmethod
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
-        """Return an actor for each seed: ``make(data, seed)``, made where it lives."""
+        """Return an actor for each seed: ``make(data, seed)``, called in its worker."""
 
-    def close(self) -> None:  # noqa: B027  (threads have nothing to let go)
-        """Let go of all workers."""
+    def close(self) -> None:  # noqa: B027  (threads have nothing to close)
+        """Stop all workers."""
 
     def __enter__(self) -> Engine:
         return self
@@ -128,10 +128,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def current_engine() -> Engine:
-    """Return who works; threads of this process unless :func:`working_on` says otherwise.
+    """Return the engine in force: threads of this process unless :func:`working_on` set another.
 
-    Within a piece of work, in threads and in a fork it is always threads: workers have none of
-    their own.
+    Within a piece of work, and in a fork, it is always threads: workers have no workers.
     """
     from tunesmith.parallel.threads import ThreadEngine
 
@@ -140,7 +139,7 @@ def current_engine() -> Engine:
 
 @contextlib.contextmanager
 def working_on(engine: Engine | None) -> Iterator[None]:
-    """Have an engine do what is shared out within the block; None is threads."""
+    """Put an engine in force within the block; None is threads."""
     token = _engine.set(engine)
     try:
         yield
@@ -155,5 +154,5 @@ def map_over(
     *common: Any,
     made: MutableMapping[int, R] | None = None,
 ) -> list[R]:
-    """Return ``[work(data, piece, *common) for piece in pieces]``, by whoever works."""
+    """Return ``[work(data, piece, *common) for piece in pieces]``, by the engine in force."""
     return current_engine().map(work, data, pieces, *common, made=made)

@@ -24,21 +24,21 @@ from tunesmith.errors import UsageError
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Many small pieces are handed over in so many runs for each thread: handing over costs as
-#: much as a small piece of work.
+#: Many small pieces are submitted in this many runs per thread: submitting one costs as much as a
+#: small piece of work.
 RUNS = 16
 
-#: Among how many processes the memory of this machine is shared out; workers have it set.
+#: The variable with the number of processes that share this machine's memory, set in workers.
 SHARERS = "TUNESMITH_SHARERS"
 
-#: Pools that wait for work, by their size; taking from a list and adding to it is atomic.
+#: Idle pools by size; list.pop and list.append are atomic.
 _idle: dict[int, list[ThreadPoolExecutor]] = {}
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # threads stay with the parent
 
 
 class _Share:
-    """The threads that pieces have among them: more for each when fewer are left."""
+    """The threads that runs of pieces share: more for each as fewer runs are left."""
 
     def __init__(self, total: int, runs: int, above: _Share | None) -> None:
         self._total, self._left, self._above = total, runs, above
@@ -46,12 +46,12 @@ class _Share:
         self._stop = threading.Event()
 
     def done(self) -> None:
-        """Give back the threads of a run."""
+        """Return the threads of a run."""
         with self._lock:
             self._left -= 1
 
     def stop(self) -> None:
-        """Have pieces, and pieces of pieces, end as soon as they can: nobody waits for them."""
+        """Have pieces, and nested pieces, end as soon as they can: nobody waits for them."""
         self._stop.set()
 
     @property
@@ -59,7 +59,7 @@ class _Share:
         return self._stop.is_set() or (self._above is not None and self._above.is_stopped)
 
     @property
-    def of_one(self) -> int:
+    def per_run(self) -> int:
         return max(1, self._total // max(1, self._left))
 
 
@@ -78,7 +78,7 @@ def available_threads() -> int:
 
 
 def sharers() -> int:
-    """Return among how many processes the memory of this machine is shared out."""
+    """Return the number of processes that share this machine's memory."""
     return int(os.environ.get(SHARERS, "1"))
 
 
@@ -87,13 +87,13 @@ def thread_count() -> int:
 
     The share grows while the last pieces are being done, so that no core has to wait for them.
     """
-    held = _threads.get()
-    return held.of_one if isinstance(held, _Share) else held or available_threads()
+    limit = _threads.get()
+    return limit.per_run if isinstance(limit, _Share) else limit or available_threads()
 
 
 @contextlib.contextmanager
 def threads(count: int | None) -> Iterator[None]:
-    """Use so many threads within the block, for kernels and for BLAS.
+    """Limit kernels and BLAS to ``count`` threads within the block.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def threads(count: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def threads_of_piece(count: int) -> Iterator[None]:
-    """Let a piece of work that another thread does have so many threads of its own."""
+    """Give a piece of work that runs in another thread ``count`` threads of its own."""
     token = _threads.set(count)
     try:
         yield
@@ -128,12 +128,12 @@ def threads_of_piece(count: int) -> Iterator[None]:
 
 
 def end_if_unwanted() -> None:
-    """End the piece of work that this is within if an error or an interrupt has stopped it.
+    """End the piece of work that calls this if an error or an interrupt has stopped its map.
 
-    For long pieces, between two steps; :func:`map_pieces` does so itself for pieces of pieces.
+    For long pieces, between two steps; :func:`map_pieces` does so itself for nested pieces.
     """
-    held = _threads.get()
-    if isinstance(held, _Share) and held.is_stopped:
+    share = _threads.get()
+    if isinstance(share, _Share) and share.is_stopped:
         raise _Stopped
 
 
@@ -142,21 +142,21 @@ def map_pieces(
 ) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
-    Calls within a piece share out the threads that are left over. An error or an interrupt
-    stops pieces that have not begun, and those that have where they call this.
+    Calls within a piece share the threads that are left over. An error or an interrupt cancels
+    pieces that have not started, and stops running ones where they call this.
 
     Parameters
     ----------
     made
-        Is given each result as it comes, by the number of its piece: what there is if an
-        interrupt comes.
+        Filled with each result as it arrives, keyed by the number of its piece: the partial
+        results after an interrupt.
     """
     made = {} if made is None else made
 
     def do(number: int) -> R:
         end_if_unwanted()
-        made[number] = found = work(pieces[number])
-        return found
+        made[number] = result = work(pieces[number])
+        return result
 
     total = thread_count()
     count = min(total, len(pieces))
@@ -185,10 +185,10 @@ def map_pieces(
 
 @contextlib.contextmanager
 def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Lend threads that have nothing to do, or new ones.
+    """Lend an idle pool, or a new one.
 
-    Starting threads takes longer than many a kernel. Nobody else has them in the meantime, so
-    pieces that have pieces of their own do not wait for each other.
+    Starting threads takes longer than many kernels. A pool has one user at a time, so that nested
+    maps do not wait for each other.
     """
     try:
         pool = _idle.setdefault(count, []).pop()

@@ -20,14 +20,14 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 def parsed_size(text: str, what: str) -> int:
     """Return the bytes that a text names: 4G, 500M, 1GiB; K is 1024."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
         raise UsageError(f"{what} is '{text}'; give bytes, as 4G or 500M")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def set_budget(size: str) -> None:
-    """Let large arrays take so much memory, in this process and those that it starts."""
+    """Limit the memory of large arrays, in this process and those that it starts."""
     parsed_size(size, "--memory")
     os.environ[VARIABLE] = size
     budget.cache_clear()
@@ -37,7 +37,7 @@ def set_budget(size: str) -> None:
 def budget() -> int:
     """Return the bytes that large arrays may take: what is set, or half of what is free.
 
-    Of both, the processes that share the memory of this machine have a part each.
+    Either is divided among the processes that share this machine's memory.
     """
     given = os.environ.get(VARIABLE)
     if given is not None:

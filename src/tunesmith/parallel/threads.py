@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class ThreadEngine(Engine):
-    """Work in the threads in force; kernels release the GIL, so that cores are used."""
+    """Run work in the threads in force; kernels release the GIL."""
 
     name: ClassVar[str] = "threads"
 
@@ -33,12 +33,12 @@ class ThreadEngine(Engine):
         *common: Any,
         made: MutableMapping[int, R] | None = None,
     ) -> list[R]:
-        """Share pieces out among the threads in force."""
+        """Map over pieces with the threads in force."""
         with working_on(None):
             return map_pieces(partial(_applied, work, data, common), pieces, made)
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
-        """Make the objects here."""
+        """Create the objects in this process."""
         return ThreadActors(make, data, seeds, self.workers)
 
 
@@ -53,22 +53,22 @@ class ThreadActors(Actors):
         self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any], workers: int
     ) -> None:
         self._make, self._data = make, data
-        self._held = [make(data, seed) for seed in seeds]
+        self._objects = [make(data, seed) for seed in seeds]
         self._done: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
         count = max(1, min(workers, len(seeds)))
-        # Threads share out what is left over, as pieces do.
+        # Actors share the remaining threads, as pieces do.
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
         self._threads = max(1, workers // count)
         self._owing: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._objects)
 
     def call(self, actor: int, method: str, *arguments: Any) -> None:
         """Run a method in a thread, or at once if there is one thread."""
         if actor in self._owing:
             raise UsageError(f"actor {actor} owes an answer; wait for it before the next call")
-        run = getattr(self._held[actor], method)
+        run = getattr(self._objects[actor], method)
         self._owing.add(actor)
         if self._pool is None:
             self._run(actor, run, arguments)
@@ -83,7 +83,7 @@ class ThreadActors(Actors):
         try:
             with working_on(None):
                 self._done.put((actor, run(*arguments), None))
-        except BaseException as error:  # noqa: BLE001  (whoever waits is told)
+        except BaseException as error:  # noqa: BLE001  (wait() raises it)
             self._done.put((actor, None, error))
 
     def wait(self) -> Answer | Lost:
@@ -97,12 +97,12 @@ class ThreadActors(Actors):
         return Answer(actor, value)
 
     def replace(self, actor: int, seed: Any) -> None:
-        """Make an object anew."""
+        """Create an object again."""
         if actor in self._owing:
             raise UsageError(f"actor {actor} owes an answer; wait for it before it is replaced")
-        self._held[actor] = self._make(self._data, seed)
+        self._objects[actor] = self._make(self._data, seed)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)

@@ -91,7 +91,7 @@ def compare(
     ----------
     systems
         The runs of each system, by its name: a run, or a list of runs. A run is a file (of
-        outputs, one a line, or of weights where there are candidates), a list of texts, weights
+        outputs, one per line, or of weights where there are candidates), a list of texts, weights
         by name, the result of a tuner, or a set with one candidate for each group. The first
         system is the baseline.
     metrics
@@ -238,7 +238,7 @@ def _check_finite(metric: Metric, scores: Sequence[Scores]) -> None:
     for own in scores:
         if not np.isfinite(own).all():
             raise TunesmithError(
-                f"{metric.name} of some resamples is not finite; mend the metric, or its numbers"
+                f"{metric.name} of some resamples is not finite; fix the metric, or its numbers"
             )
 
 
@@ -310,7 +310,7 @@ def _test(
 
 
 def _without_copies(stats: Stats) -> Stats:
-    """Return one run alone where all have the same statistics."""
+    """Return only one run where all have the same statistics."""
     return stats[:, :1] if (stats == stats[:, :1]).all() else stats
 
 

@@ -122,7 +122,7 @@ class Comparison:
     warnings
         What has to be known before they are believed.
     rankings
-        Where systems differ, sentence by sentence; empty unless asked for.
+        Where systems differ, sentence by sentence; empty unless requested.
     """
 
     metrics: tuple[MetricComparison, ...]
@@ -138,7 +138,7 @@ class Comparison:
         """Return the JSON object of ``tunesmith compare``.
 
         What the first metric says stands at the top too. With ``most`` a ranking holds no more
-        than so many sentences.
+        than this many sentences.
         """
         metrics = [asdict(one) for one in self.metrics]
         return {

@@ -59,7 +59,7 @@ def _are_same(one: Run, other: Run) -> bool:
     first, second = one.outputs, other.outputs
     if (first.texts.lengths != second.texts.lengths).any():
         return False
-    # Candidates without texts are told apart by their scores alone.
+    # Candidates without texts are told apart only by their scores.
     names = {*first.columns} & {*second.columns}
     if not all(np.array_equal(first.columns[name], second.columns[name]) for name in names):
         return False

@@ -19,7 +19,7 @@ from tunesmith.progress import progress
 
 #: Random numbers that are in memory at a time, and coins.
 AT_ONCE, COINS_AT_ONCE = 1 << 22, 1 << 25
-#: Coins are cut out of words of so many bits, of which a call begins a new one.
+#: Bits of the words that coins are taken from; each call starts a new word.
 COINS = 32
 
 _32 = np.uint64(32)
@@ -104,7 +104,7 @@ def shuffled_sums(first: Stats, second: Stats, trials: int, seed: int) -> tuple[
 def _steps(
     trials: int, each: int, at_once: int, multiple: int, what: str
 ) -> Iterator[tuple[int, int]]:
-    """Cut trials into runs of so many random numbers, and say how far they are.
+    """Cut trials into runs with a limit of random numbers, and report progress.
 
     Each but the last is a multiple of a number of trials.
     """

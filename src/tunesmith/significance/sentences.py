@@ -64,7 +64,7 @@ class Ranking:
         return len(self.order)
 
     def sentences(self, most: int | None = None) -> Iterator[SentenceDifference]:
-        """Return the first so many sentences, or all."""
+        """Return the first ``most`` sentences, or all."""
         for g in self.order[:most]:
             a, b = float(self.score_a[g].mean()), float(self.score_b[g].mean())
             references = tuple(self.first.runs[0].outputs.reference_texts(g))

@@ -59,8 +59,8 @@ def systems_of(
     ----------
     given
         The runs of each system, by its name: a run, or a list of runs. A run is a file (of
-        outputs, one a line, or of weights where there are candidates), a list of texts, weights by
-        name, the result of a tuner, or a set with one candidate for each group.
+        outputs, one per line, or of weights where there are candidates), a list of texts, weights
+        by name, the result of a tuner, or a set with one candidate for each group.
     references
         Files, or lists with a text for each sentence; outputs are given alike.
     candidates
@@ -122,7 +122,7 @@ def check_groups(systems: Sequence[System]) -> None:
 
 
 def _several(runs: Any, are_files: bool) -> list[Any]:
-    """Return the runs of a system; one alone need not stand in a list."""
+    """Return the runs of a system; a single one need not be in a list."""
     if isinstance(runs, str | os.PathLike | Mapping | CandidateSet) or hasattr(runs, "weights"):
         return [runs]
     held = _listed(runs)

@@ -1,4 +1,4 @@
-"""What all suites share: checks with names, and errors that say what to mend."""
+"""What all suites share: checks with names, and errors that say what to fix."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NotApplicable(unittest.SkipTest):
 
 
 class Broken(Exception):  # noqa: N818  (made into a ConformanceError)
-    """A rule is broken: what happened, and how to mend it."""
+    """A rule is broken: what happened, and how to fix it."""
 
 
 def demand(condition: Any, problem: str, remedy: str) -> None:

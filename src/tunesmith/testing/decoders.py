@@ -71,11 +71,11 @@ def decoder_checks(
     ``decoder``, ``sentences``, ``weights`` and ``best_first`` are as for :func:`check_decoder`.
     """
     made = decoder() if isinstance(decoder, type) else decoder
-    asked = [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
-    if len(asked) < 2:
+    requested = [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
+    if len(requested) < 2:
         raise ValueError("there are fewer than two sentences; give more")
     return checks_of(
-        RULES, name_of(made), _Probe(made, asked, Weights.from_dict(weights), best_first)
+        RULES, name_of(made), _Probe(made, requested, Weights.from_dict(weights), best_first)
     )
 
 
@@ -106,9 +106,9 @@ class _Probe:
         decoder: Decoder | None = None,
     ) -> Lists:
         """Decode, and return the candidates of each sentence."""
-        asked = self.sentences if sentences is None else sentences
+        requested = self.sentences if sentences is None else sentences
         by = self.decoder if decoder is None else decoder
-        return lists_of(by.decode(self.weights if weights is None else weights, list(asked)))
+        return lists_of(by.decode(self.weights if weights is None else weights, list(requested)))
 
 
 def lists_of(decoded: CandidateSet) -> Lists:
@@ -136,15 +136,15 @@ def options_are_documented(probe: _Probe) -> None:
 
 def groups_are_the_sentences(probe: _Probe) -> None:
     """Return a group for every sentence, with its id, in the order of the sentences."""
-    # A second time the other way round, so that order by id is told from order as asked.
-    for asked in (probe.sentences, probe.sentences[::-1]):
-        decoded = probe.decoder.decode(probe.weights, list(asked))
+    # A second time the other way round, so that order by id is told from order as given.
+    for requested in (probe.sentences, probe.sentences[::-1]):
+        decoded = probe.decoder.decode(probe.weights, list(requested))
         demand(
             isinstance(decoded, CandidateSet),
             f"decode returns {type(decoded).__name__}",
             "return a CandidateSet, as Collector.finish makes one",
         )
-        ids, wanted = list(decoded.ids), [sentence.id for sentence in asked]
+        ids, wanted = list(decoded.ids), [sentence.id for sentence in requested]
         demand(
             ids == wanted,
             f"the sentences {wanted[:5]} come back as {ids[:5]}",
@@ -324,7 +324,7 @@ def own_sentences_are_decoded(probe: _Probe) -> None:
     )
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     options_are_documented,

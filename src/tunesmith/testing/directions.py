@@ -156,18 +156,18 @@ def restrictions_are_kept(probe: _Probe) -> None:
         names = tuning.candidates.features.names
         bounded = Constraints.parse(fix=["f0=0.5"], bound=["f1=0.1:0.4"])
         tied = Constraints.parse(tie=["f0=f2"])
-        for asked in (bounded, tied):
-            space = Space.of(names, np.ones(3), asked)
+        for restrictions in (bounded, tied):
+            space = Space.of(names, np.ones(3), restrictions)
             begin = space.inside(np.array([0.5, 0.2, 0.5]))
             climb, _, end = probe.climb(tuning, begin, within=space)
             f0, f1, f2 = end.weights.tolist()
-            kept = f0 == f2 if asked is tied else f0 == 0.5 and 0.1 <= f1 <= 0.4
+            holds = f0 == f2 if restrictions is tied else f0 == 0.5 and 0.1 <= f1 <= 0.4
             # Steps out of the space are put right in the weights, not in the gain.
             fresh = climb.hypotheses.point(end.weights).gain
             demand(
-                kept and abs(fresh - end.gain) <= CLOSE,
-                f"under {asked} a climb ends at {[f0, f1, f2]} with the gain {end.gain:.6g}, and "
-                f"these weights have {fresh:.6g}",
+                holds and abs(fresh - end.gain) <= CLOSE,
+                f"under {restrictions} a climb ends at {[f0, f1, f2]} with the gain "
+                f"{end.gain:.6g}, and these weights have {fresh:.6g}",
                 "take directions from climb.coordinates() or climb.random_direction(point)",
             )
 
@@ -211,7 +211,7 @@ def threads_change_nothing(probe: _Probe) -> None:
     )
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     climb_is_never_worse,

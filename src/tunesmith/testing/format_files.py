@@ -47,14 +47,14 @@ class WrittenFile:
 
 
 class InBlocks(Source):
-    """A source that comes in blocks of so many lines."""
+    """A source that comes in blocks of a given number of lines."""
 
     def __init__(self, path: str, data: bytes, lines: int) -> None:
         super().__init__(path, data)
         self.size = lines
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield so many lines at a time."""
+        """Yield that many lines at a time."""
         lines = b"".join(super().blocks()).splitlines(keepends=True)
         for lo in range(0, len(lines), self.size):
             yield b"".join(lines[lo : lo + self.size])
@@ -138,7 +138,7 @@ class FormatProbe:
     def read_into(
         self, collector: Collector, path: str, data: bytes, lines: int | None = None
     ) -> None:
-        """Read bytes into a collector, in blocks of so many lines if asked to."""
+        """Read bytes into a collector, in blocks of a given number of lines, if any."""
         source = Source(path, data) if lines is None else InBlocks(path, data, lines)
         try:
             read_into(collector, self.format, source)

@@ -170,7 +170,7 @@ def line_ends_do_not_matter(probe: FormatProbe) -> None:
 def it_adds_to_what_is_there(probe: FormatProbe) -> None:
     """Leave what the collector holds already as it is."""
     with probe.file() as file:
-        alone = contents(probe.read(file.path, file.data))
+        separate = contents(probe.read(file.path, file.data))
         held = probe.read(file.path, file.data)
         number = all(isinstance(i, int) for i in held.ids)
         first = 10**9 if number else "the first"
@@ -187,9 +187,9 @@ def it_adds_to_what_is_there(probe: FormatProbe) -> None:
             "a candidate that the collector held before is lost or changed",
             "add candidates with collector.add and leave the rest of it alone",
         )
-        for group in alone.values():
+        for group in separate.values():
             group["source"] = None
-        difference = first_difference(alone, found)
+        difference = first_difference(separate, found)
         demand(difference is None, f"beside other candidates {difference}", "use collector.add")
 
 
@@ -311,7 +311,7 @@ def it_recognises_its_own(probe: FormatProbe) -> None:
             demand(
                 probe.format.recognises(Source(file.path, file.data).head()) is True,
                 f"it does not recognise a file of its own ({file.what}): {file.data[:60]!r}",
-                "mend recognises, or give check_format names of features by which it knows them",
+                "fix recognises, or give check_format names of features by which it knows them",
             )
 
 
@@ -372,7 +372,7 @@ def _heads_of(cls: type[CandidateFormat]) -> list[bytes]:
     return [head for head in heads if cls.recognises(head)]
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     options_are_documented,

@@ -50,7 +50,7 @@ class MetricProbe:
 
     @cached_property
     def totals(self) -> Stats:
-        """Sums over sentences of some choices, [12, K]: what scores are asked for."""
+        """Sums over sentences of some choices, [12, K]: what scores are computed of."""
         rng = np.random.default_rng(2)
         start = self.candidates.start
         chosen = [rng.integers(start[:-1], start[1:]) for _ in range(12)]
@@ -58,7 +58,7 @@ class MetricProbe:
 
     @cached_property
     def expected(self) -> Floats:
-        """Expected sums, [6, K], of models that choose at random: what slopes are asked for."""
+        """Expected sums, [6, K], of models that choose at random: what slopes are computed of."""
         rng = np.random.default_rng(4)
         start = self.candidates.start
         odds = rng.exponential(size=(6, len(self.candidates)))
@@ -69,7 +69,7 @@ class MetricProbe:
         """Skip a rule about texts if the numbers come with the candidates."""
         if self.metric.columns:
             names = ", ".join(self.metric.columns)
-            raise NotApplicable(f"a text alone has no score: it needs the columns {names}")
+            raise NotApplicable(f"a single text has no score: it needs the columns {names}")
 
     def needs_references(self) -> None:
         """Skip a rule about references if there are none to compare with."""

@@ -170,12 +170,12 @@ def candidates_do_not_matter_to_each_other(probe: MetricProbe) -> None:
     ]
     backwards = probe.stats_of(as_set(reverse))[::-1]
     half = as_set(probe.groups[::2])
-    kept = np.concatenate(
+    rows = np.concatenate(
         [np.arange(*probe.candidates.start[g : g + 2]) for g in range(0, len(probe.groups), 2)]
     )
     for found, wanted, how in (
         (backwards, probe.stats, "in another order"),
-        (probe.stats_of(half), probe.stats[kept], "in a smaller set"),
+        (probe.stats_of(half), probe.stats[rows], "in a smaller set"),
     ):
         demand(
             np.array_equal(found, wanted),
@@ -370,7 +370,7 @@ def missing_input_is_an_error(probe: MetricProbe) -> None:
     _demand_numbers(np.asarray(found), (len(bare), len(metric.stat_names)), "candidate_stats")
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     options_are_documented,

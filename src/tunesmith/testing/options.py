@@ -124,7 +124,7 @@ def demand_equality(plugin: Any) -> None:
 
 
 def _changed(plugin: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield, for each option, two objects that differ in it alone.
+    """Yield, for each option, two objects that differ only in it.
 
     Where an option goes only with another one set, that one is set in both.
     """

@@ -125,7 +125,7 @@ def _group(
 def line_problem(
     names: Sequence[str], lower: bool = False, seed: int = 0, groups: int = 24
 ) -> TuningSet:
-    """Return a set on which one feature alone makes the best choice everywhere.
+    """Return a set on which a single feature makes the best choice everywhere.
 
     The feature ``good`` is the quality, ``bad`` about the opposite; all others are noise.
     With ``lower`` the metric is a cost.

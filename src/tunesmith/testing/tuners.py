@@ -43,7 +43,7 @@ from tunesmith.testing.samples import (
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, TuneResult
 
 #: How much of the way from bad weights to the best a tuner makes at least where one feature
-#: alone is enough. Weights in a wrong order, or of the wrong sign, make less than half of it.
+#: by itself is enough. Weights in a wrong order, or of the wrong sign, make less than half of it.
 SHARE = 0.75
 #: The same score, computed in another order, may differ by so much.
 CLOSE = 1e-9
@@ -288,7 +288,7 @@ def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
     """Tune for BLEU, which is no sum over sentences, or refuse it if needs_sum."""
     tuning = TuningSet(as_set(corpus()), "bleu")
     if not probe.tuner.needs_sum:
-        demand(np.isfinite(probe.fit(tuning).score), "the score is not finite", "mend it")
+        demand(np.isfinite(probe.fit(tuning).score), "the score is not finite", "fix it")
         return
     try:
         probe.fit(tuning)
@@ -328,7 +328,7 @@ def rounds_of_a_loop_go_on(probe: _Probe) -> None:
     )
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     options_are_documented,

@@ -124,7 +124,7 @@ def it_recognises_its_own(probe: _Probe) -> None:
         demand(
             probe.format.recognises(text) is True,
             f"it does not recognise what it writes ({what}): {text[:60]!r}",
-            "mend recognises",
+            "fix recognises",
         )
 
 
@@ -213,7 +213,7 @@ def _error_of(probe: _Probe, text: bytes, what: str) -> TunesmithError | None:
     return None
 
 
-#: From the simple to the involved: the first that fails is the one to mend first.
+#: From the simple to the involved: the first that fails is the one to fix first.
 RULES = (
     has_a_name,
     what_is_written_is_read_back,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
 from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.metrics.base import Metric
@@ -25,7 +26,7 @@ from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.fitting.callbacks import Callback, settings_of, telling
+from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.guards import unguarded
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
@@ -201,10 +202,11 @@ class Auto(Remembering):
         test = about.get("test")
         seed = None if isinstance(rng, np.random.Generator) else (1 if rng is None else rng)
         own = {"seed": seed, **{k: v for k, v in about.items() if k in ("runs", "normalise")}}
-        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, own)) as audience:
+        settings = functools.partial(settings_of, self, tuning, dev, test, own)
+        with callbacks_of_run(callbacks, settings) as callback_list:
             result = self._raced(tuning, start, dev, rng, strict, **about)
             with uninterrupted():
-                audience.fitted(result)
+                callback_list.on_fit(result)
         return result
 
     def _raced(
@@ -315,23 +317,19 @@ class _Race:
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
     """Pass on warnings with the name of whom they are about."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield
-    for one in caught:
-        if issubclass(one.category, UserWarning):
-            warnings.warn(f"{name}: {one.message}", stacklevel=3)
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            warnings.warn(f"{name}: {warning.message}", stacklevel=3)
 
 
 @contextlib.contextmanager
 def _said_once(before: Sequence[str]) -> Iterator[None]:
     """Pass on warnings that have not been given before."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield
-    for one in caught:
-        if str(one.message) not in before:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    reissue(warning for warning in caught if str(warning.message) not in before)
 
 
 def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.data.features import Selection
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
 from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
@@ -25,7 +26,8 @@ from tunesmith.registry import Options, Registry, options_of
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tuners.fitting.callbacks import Audience, Callback, settings_of, telling
+from tunesmith.tasks.live import LiveTuning
+from tunesmith.tuners.fitting.callbacks import Callback, CallbackList, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
@@ -186,12 +188,13 @@ class Tuner(Options, ABC):
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         about = {"seed": seed, **own}
-        with telling(callbacks, lambda: settings_of(self, tuning, dev, test, about)) as audience:
+        settings = functools.partial(settings_of, self, tuning, dev, test, about)
+        with callbacks_of_run(callbacks, settings) as callback_list:
             result = self._fitted(
-                tuning, start, held_out, beside, generator, selection, strict, about, audience
+                tuning, start, held_out, beside, generator, selection, strict, about, callback_list
             )
             with uninterrupted():
-                audience.fitted(result)
+                callback_list.on_fit(result)
         return result
 
     def _fitted(
@@ -204,7 +207,7 @@ class Tuner(Options, ABC):
         selection: Selection,
         strict: bool,
         about: Mapping[str, Any],
-        audience: Audience,
+        callback_list: CallbackList,
     ) -> TuneResult:
         """Tune weights, and evaluate them; ``about`` are the seed and the options of ``fit``."""
         seed, runs, combine, normalise = (
@@ -219,7 +222,7 @@ class Tuner(Options, ABC):
         with _recorded() as said_later:
             ready, first = self.prepared(setup.tuning, setup.first, generator)
             is_live = first is None and runs == 1 and len(ready.settings()) == 1
-            with audience.hearing(is_live, lambda entry: shown(entry, tuning.metric)):
+            with callback_list.live_steps(is_live, lambda entry: shown(entry, tuning.metric)):
                 stages, stopped = run_all(ready, setup, generator, runs)
         seconds = working_seconds() - begun
         has_several = len(ready.settings()) > 1
@@ -378,13 +381,10 @@ def evaluated_here(is_interrupted: bool) -> Iterator[None]:
 def _recorded() -> Iterator[list[str]]:
     """Keep what is warned of in a list, and warn of it again at the end."""
     said: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with recorded_warnings() as caught:
         yield said
-    for warning in caught:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        if issubclass(warning.category, UserWarning):
-            said.append(str(warning.message))
+    reissue(caught)
+    said += [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
 
 
 def _within(certificate: dict[str, Any] | None, dropped: Weights) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import best as best_of
-from tunesmith.interruption import check, is_asked, uninterrupted
+from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.registry import option
 from tunesmith.search.exact.beam import beam_search
 from tunesmith.search.exact.certificate import Found, Limits, certificate, progress_of
@@ -130,7 +130,7 @@ class LPMERT(Remembering):
                 vector = found.vector * to_size_of(vectors[0], found.vector)
                 choices.insert(0, problem.weights(vector))
         weights, score = _best_of(tuning, choices)
-        stopped = f"{found.tested} tests" if is_asked() and found is not None else None
+        stopped = f"{found.tested} tests" if is_interrupted() and found is not None else None
         if self.search == "beam":
             return Outcome(weights, record.history, searches, stopped=stopped)
         proof = certificate(problem, score, found, limits.passed)

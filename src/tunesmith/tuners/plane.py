@@ -11,7 +11,7 @@ import numpy as np
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Point
-from tunesmith.interruption import check, is_asked, uninterrupted
+from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
 from tunesmith.registry import option, texts
@@ -101,7 +101,7 @@ class Plane(Tuner):
         if varied:
             a, b = (hypotheses.names[d] for d in varied)
             certificate["within"] = f"the plane of {a} and {b}"
-        stopped = f"{found.lines} of {found.total} lines" if is_asked() else None
+        stopped = f"{found.lines} of {found.total} lines" if is_interrupted() else None
         return Outcome(best.weights, history, found.lines, certificate, stopped=stopped)
 
     def _varied(self, names: tuple[str, ...], sizes: Floats) -> tuple[int, ...]:

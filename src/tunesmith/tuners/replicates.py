@@ -7,14 +7,13 @@ mean and deviation reported.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tunesmith.errors import UsageError
+from tunesmith.errors import UsageError, recorded_warnings, reissue
 from tunesmith.interruption import Interruption
 from tunesmith.tuners.fitting.result import OtherScores, TuneResult
 
@@ -125,8 +124,7 @@ def replicate(fit: Callable[[int], TuneResult], seed: int, count: int) -> list[T
     said: set[str] = set()
     for k in range(count):
         try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with recorded_warnings() as caught:
                 result = fit(seed + k)
         except Interruption:
             if not results:
@@ -135,10 +133,10 @@ def replicate(fit: Callable[[int], TuneResult], seed: int, count: int) -> list[T
         if results and result.interrupted:
             return results
         results.append(result)
-        for one in caught:
-            if str(one.message) not in said:
-                said.add(str(one.message))
-                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        for warning in caught:
+            if str(warning.message) not in said:
+                said.add(str(warning.message))
+                reissue([warning])
         if result.interrupted:
             break
     return results

@@ -17,8 +17,8 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.metrics.bleu import BLEU
+from tunesmith.report import drawing
 from tunesmith.report.surface import html as surface_html
-from tunesmith.report.surface import static as surface_static
 from tunesmith.report.surface.files import kind_of, write_surface
 from tunesmith.report.surface.surface import error_surface
 from tunesmith.tasks.lists import TuningSet
@@ -109,13 +109,13 @@ def test_a_picture_grows_with_its_rows(tmp_path):
     one, four = tmp_path / "one.png", tmp_path / "four.png"
     write_surface(surface_at(), one)
     write_surface(two_metrics(), four)
-    dpi = surface_static.DPI
+    dpi = drawing.DPI
     assert png_size(one) == (12 * dpi, 4.5 * dpi)
     assert png_size(four) == (12 * dpi, int((4 * 2.9 + 0.5) * dpi))
 
 
 def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
-    monkeypatch.setitem(surface_static.STYLE, "svg.fonttype", "none")
+    monkeypatch.setitem(drawing.STYLE, "svg.fonttype", "none")
     path = tmp_path / "surface.svg"
     write_surface(two_metrics(), path)
     texts = [
@@ -136,7 +136,7 @@ def test_a_picture_says_what_it_shows(tmp_path, monkeypatch):
 
 
 def test_names_are_drawn_as_they_are(tmp_path, monkeypatch):
-    monkeypatch.setitem(surface_static.STYLE, "svg.fonttype", "none")
+    monkeypatch.setitem(drawing.STYLE, "svg.fonttype", "none")
     features = Features(("a$^$", "特徴"), np.array([[0.0, 1.0], [0.0, -1.0]]), (), _nothing(2))
     base = candidate_set([[[0.0], [1.0]]])
     named = CandidateSet(base.ids, base.start, features, base.texts, base.vocabulary)
@@ -156,7 +156,7 @@ def _nothing(n):
 
 
 def test_a_narrow_close_up_is_labelled_by_differences(tmp_path, monkeypatch):
-    monkeypatch.setitem(surface_static.STYLE, "svg.fonttype", "none")
+    monkeypatch.setitem(drawing.STYLE, "svg.fonttype", "none")
     # Two steps, a millionth beside a weight of 1.
     lines = [[0.0, 0.0], [1.0, -0.999999], [2.0, -2.0]]
     held = tuning_set([lines], [[0.0, 1.0, 0.5]])
@@ -268,7 +268,7 @@ def test_many_steps_do_not_make_a_large_page(many, tmp_path):
 
 
 def test_a_picture_of_many_steps_says_so(many, tmp_path, monkeypatch):
-    monkeypatch.setitem(surface_static.STYLE, "svg.fonttype", "none")
+    monkeypatch.setitem(drawing.STYLE, "svg.fonttype", "none")
     path = tmp_path / "many.svg"
     write_surface(many, path)
     assert "lowest to highest in a pixel column (left)" in path.read_text(encoding="utf-8")

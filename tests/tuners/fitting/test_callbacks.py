@@ -29,36 +29,36 @@ SETS = {
 
 
 class Listener(Callback):
-    """Keeps all that it hears, and fails where it is told to."""
+    """Records all calls, and fails where it is told to."""
 
     def __init__(self, fails: str = "") -> None:
         self.fails = fails
-        self.heard = []
+        self.calls = []
 
-    def _hear(self, what, *about):
-        self.heard.append((what, *about))
+    def _record(self, what, *about):
+        self.calls.append((what, *about))
         if what == self.fails:
             raise RuntimeError(f"no\nroom in {what}")
 
-    def begun(self, settings, key):
-        self._hear("begun", settings, key)
+    def on_start(self, settings, key):
+        self._record("on_start", settings, key)
 
-    def step(self, step):
-        self._hear("step", step)
+    def on_step(self, step):
+        self._record("on_step", step)
 
-    def ended(self, result):
-        self._hear("ended", result)
+    def on_end(self, result):
+        self._record("on_end", result)
 
-    def failed(self, error):
-        self._hear("failed", error)
+    def on_failure(self, error):
+        self._record("on_failure", error)
 
     @property
     def kinds(self):
-        return list(dict.fromkeys(what for what, *_ in self.heard))
+        return list(dict.fromkeys(what for what, *_ in self.calls))
 
     @property
     def steps(self):
-        return [about[0] for what, *about in self.heard if what == "step"]
+        return [about[0] for what, *about in self.calls if what == "on_step"]
 
 
 def made(seed):
@@ -97,7 +97,7 @@ def same(first, second):
 def test_steps_are_those_of_the_history_and_then_the_result(tuner, tuning, dev):
     listener = Listener()
     result = tuner.fit(tuning, dev=dev, callbacks=[listener])
-    assert listener.kinds == ["begun", "step", "ended"]
+    assert listener.kinds == ["on_start", "on_step", "on_end"]
     *steps, last = listener.steps
     assert [step.number for step in steps] == [entry["step"] for entry in result.history]
     assert [step.figures["score"] for step in steps] == [e["score"] for e in result.history]
@@ -105,7 +105,7 @@ def test_steps_are_those_of_the_history_and_then_the_result(tuner, tuning, dev):
     assert last.figures["score"] == result.score
     assert last.figures["dev_score"] == result.dev.score
     assert last.weights == result.weights
-    assert listener.heard[-1] == ("ended", result)
+    assert listener.calls[-1] == ("on_end", result)
     assert same(tuner.fit(tuning, dev=dev), result)
 
 
@@ -138,7 +138,7 @@ def _winners(tuning, weights):
 def test_settings_say_what_is_run(tuning, dev):
     listener = Listener()
     QUICK.fit(tuning, rng=5, dev=dev, drop="f2", callbacks=[listener])
-    _, settings, key = listener.heard[0]
+    _, settings, key = listener.calls[0]
     expected = {"tuner": "mert", "tuner.restarts": 1, "seed": 5, "drop": "f2", "dev_groups": 8}
     assert expected.items() <= settings.items()
     assert settings["metric"].startswith("bleu|")
@@ -164,19 +164,19 @@ def test_several_settings_are_told_in_the_order_of_the_history(tuning, dev):
 def test_a_choice_of_tuners_is_one_run(tuning, dev):
     listener = Listener()
     result = Auto().fit(tuning, dev=dev, callbacks=[listener])
-    assert [what for what, *_ in listener.heard if what != "step"] == ["begun", "ended"]
-    assert listener.heard[0][1]["tuner"] == "auto"
-    assert listener.heard[-1] == ("ended", result)
+    assert [what for what, *_ in listener.calls if what != "on_step"] == ["on_start", "on_end"]
+    assert listener.calls[0][1]["tuner"] == "auto"
+    assert listener.calls[-1] == ("on_end", result)
 
 
-@pytest.mark.parametrize("where", ["begun", "step", "ended"])
+@pytest.mark.parametrize("where", ["on_start", "on_step", "on_end"])
 def test_an_error_of_a_listener_is_one_warning(where, tuning):
     bad, good = Listener(where), Listener()
     with pytest.warns(UserWarning, match=f"Listener failed.*RuntimeError: no room in {where}") as w:
         result = QUICK.fit(tuning, callbacks=[bad, good])
     assert len(w) == 1
-    assert bad.kinds[-2:] == [where, "failed"]
-    assert good.heard[-1] == ("ended", result)
+    assert bad.kinds[-2:] == [where, "on_failure"]
+    assert good.calls[-1] == ("on_end", result)
     assert same(QUICK.fit(tuning), result)
 
 
@@ -189,17 +189,70 @@ def test_errors_and_interruptions_are_told(tuning):
     listener = Listener()
     with pytest.raises(KeyboardInterrupt):
         Interrupted().fit(tuning, callbacks=[listener])
-    assert listener.kinds == ["begun", "failed"]
+    assert listener.kinds == ["on_start", "on_failure"]
     listener = Listener()
     with pytest.raises(TunesmithError):
         QUICK.fit(tuning, start={"nothing": 1.0}, callbacks=[listener])
-    assert listener.kinds == ["begun", "failed"]
+    assert listener.kinds == ["on_start", "on_failure"]
 
 
 @pytest.mark.parametrize("wrong", [[print], "mlflow", Listener()])
 def test_what_is_no_list_of_callbacks_is_refused(wrong, tuning):
     with pytest.raises(UsageError, match="list of Callback objects"):
         QUICK.fit(tuning, callbacks=wrong)
+
+
+class TestOldNames:
+    def test_a_subclass_with_old_names_works_and_is_warned_of_once(self, tuning):
+        with pytest.warns(DeprecationWarning, match="Old: .*begun .* on_start") as caught:
+
+            class Old(Callback):
+                def __init__(self):
+                    self.calls = []
+
+                def begun(self, settings, key):
+                    super().begun(settings, key)
+                    self.calls.append("begun")
+
+                def on_step(self, step):
+                    self.calls.append("step")
+
+        assert len(caught) == 1
+        old = Old()
+        QUICK.fit(tuning, callbacks=[old])
+        assert list(dict.fromkeys(old.calls)) == ["begun", "step"]
+
+    def test_old_names_call_the_new_methods(self):
+        class New(Callback):
+            def on_start(self, settings, key):
+                self.settings = settings
+
+        with pytest.warns(DeprecationWarning, match="Newer"):
+
+            class Newer(New):
+                def begun(self, settings, key):
+                    super().begun({**settings, "b": 2}, key)
+
+        newer = Newer()
+        newer.on_start({"a": 1}, None)
+        assert newer.settings == {"a": 1, "b": 2}
+        new = New()
+        new.begun({"a": 1}, None)
+        assert new.settings == {"a": 1}
+
+    def test_a_mixin_with_an_old_name_counts(self):
+        class Mixin:
+            def failed(self, error):
+                self.error = error
+
+        with pytest.warns(DeprecationWarning, match="failed .* on_failure"):
+
+            class Mixed(Mixin, Callback):
+                pass
+
+        mixed = Mixed()
+        mixed.on_failure(KeyError())
+        assert isinstance(mixed.error, KeyError)
 
 
 class TestLoops:
@@ -210,7 +263,7 @@ class TestLoops:
     def test_every_round_is_told_with_all_sets_and_weights(self):
         listener = Listener()
         result = self.run(listener)
-        assert listener.kinds == ["begun", "step", "ended"]
+        assert listener.kinds == ["on_start", "on_step", "on_end"]
         figures, weights = {}, {}
         for step in listener.steps:
             figures.setdefault(step.number, {}).update(step.figures)
@@ -242,22 +295,22 @@ class TestLoops:
         first, second = Listener(), Listener()
         self.run(first, 1, work_dir=tmp_path / "run")
         self.run(second, 3, work_dir=tmp_path / "run")
-        assert first.heard[0][2] == second.heard[0][2] is not None
+        assert first.calls[0][2] == second.calls[0][2] is not None
         before = [(s.number, s.figures.get("score"), s.weights) for s in first.steps]
         after = [(s.number, s.figures.get("score"), s.weights) for s in second.steps]
         assert after[: len(before)] == before
         assert len(after) > len(before)
         other = Listener()
         self.run(other, 1, work_dir=tmp_path / "other")
-        assert other.heard[0][2] != first.heard[0][2]
+        assert other.calls[0][2] != first.calls[0][2]
         plain = Listener()
         self.run(plain, 1)
-        assert plain.heard[0][2] is None
+        assert plain.calls[0][2] is None
 
     def test_settings_say_what_is_run(self):
         listener = Listener()
         self.run(listener, seed=4)
-        _, settings, _ = listener.heard[0]
+        _, settings, _ = listener.calls[0]
         expected = {"decoder": "toy", "tuner": "mert", "rounds": 3, "seed": 4, "tune_on": "lists"}
         assert expected.items() <= settings.items()
         assert (settings["tune_groups"], settings["test_groups"]) == (12, 7)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tunesmith.cli.app import OUR_FAULT, Session
+from tunesmith.cli.app import INTERNAL_ERROR, Session
 from tunesmith.cli.options.common import Json, print_json
 from tunesmith.errors import TunesmithError, UsageError
 
@@ -96,15 +96,15 @@ def run(
         for name, there in found["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
             typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
-        kept = "" if found["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
+        note = "" if found["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
         count = found["kernels_compiled"]
-        typer.echo(f"kernel cache: {found['kernel_cache']} ({count} kernels{kept})")
+        typer.echo(f"kernel cache: {found['kernel_cache']} ({count} kernels{note})")
         state = "work" if kernels else "DO NOT WORK, please report it"
         typer.echo(f"kernels: {state} ({seconds:.1f} s for a small task)")
     for job in failed:
         session.say(f"warning: {job}")
     if not kernels or failed:
-        raise typer.Exit(OUR_FAULT)
+        raise typer.Exit(INTERNAL_ERROR)
 
 
 def _engines() -> dict[str, str | bool]:
@@ -135,7 +135,7 @@ def _kernels() -> tuple[bool, float]:
     from tunesmith.tasks.lists import TuningSet
     from tunesmith.tuners.mert.mert import MERT
 
-    begun = working_seconds()
+    start = working_seconds()
     collector = Collector()
     lists = b"0 ||| a b ||| f= 1 ||| 0\n0 ||| a c ||| f= 0 ||| 0\n1 ||| c d ||| f= 0.5 ||| 0\n"
     MosesFormat().read(Source("doctor", lists), collector)
@@ -143,7 +143,7 @@ def _kernels() -> tuple[bool, float]:
     tuning = TuningSet(collector.finish([("doctor", references)]), "bleu:order=2")
     result = MERT(restarts=0).fit(tuning, {"f": 1.0})
     right = abs(result.score - 100.0) < 1e-9 and result.weights["f"] < 0
-    return right, working_seconds() - begun
+    return right, working_seconds() - start
 
 
 def _warmed() -> list[str]:

@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib import resources
 from pathlib import Path
 
-from tunesmith.cli.app import DONE, INTERRUPTED, OUR_FAULT, main
+from tunesmith.cli.app import DONE, INTERNAL_ERROR, INTERRUPTED, main
 from tunesmith.kernels.cache import cache_folder
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import shown
@@ -130,7 +130,7 @@ def _outcome(future: Future[tuple[int, str]]) -> tuple[int, str]:
     try:
         return future.result()
     except BrokenProcessPool:
-        return OUR_FAULT, "the process that compiled it died"
+        return INTERNAL_ERROR, "the process that compiled it died"
 
 
 def _list_jobs() -> Iterator[str]:
@@ -185,13 +185,13 @@ def write_samples(folder: Path) -> None:
     """Write a few sentences of the bundled lists, and text to train a small model on."""
     bundled = resources.files("tunesmith") / "bundled"
     with gzip.open(io.BytesIO((bundled / "tune.nbest.gz").read_bytes()), "rt") as file:
-        kept: dict[str, list[str]] = {}
+        groups: dict[str, list[str]] = {}
         for line in file:
             number = line.split(" ", 1)[0]
             if int(number) >= SENTENCES:
                 break
-            kept.setdefault(number, []).append(line)
-    lines = [line for group in kept.values() for line in group[:CANDIDATES]]
+            groups.setdefault(number, []).append(line)
+    lines = [line for group in groups.values() for line in group[:CANDIDATES]]
     target = (bundled / "tune.ref").read_text("utf-8").splitlines()[:PAIRS]
     source = (bundled / "tune.src").read_text("utf-8").splitlines()[:PAIRS]
     links = [

@@ -27,7 +27,7 @@ Candidates = Annotated[
 References = Annotated[
     list[str],
     typer.Option(
-        help="References, one a line; repeat it for several.", show_default=False, metavar="FILE"
+        help="References, one per line; repeat it for several.", show_default=False, metavar="FILE"
     ),
 ]
 MetricName = Annotated[

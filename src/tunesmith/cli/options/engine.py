@@ -1,4 +1,4 @@
-"""Options that say who works: threads of this process, processes beside it, or a cluster."""
+"""Options of execution: threads of this process, worker processes, or a cluster."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tunesmith.cli.options.sections import WHO_WORKS
+from tunesmith.cli.options.sections import EXECUTION
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
     from tunesmith.parallel.engine import Engine
 
-#: Commands that have work to share out.
+#: Commands that use an engine.
 COMMANDS = ("tune", "decode", "rerank", "evaluate")
 
 Name = Annotated[
@@ -24,7 +24,7 @@ Name = Annotated[
         help="Threads of this process, processes beside it, or ray, a cluster; the result is "
         "the same.",
         metavar="threads|processes|ray",
-        rich_help_panel=WHO_WORKS,
+        rich_help_panel=EXECUTION,
     ),
 ]
 Workers = Annotated[
@@ -34,17 +34,17 @@ Workers = Annotated[
         "cluster].",
         show_default=False,
         metavar="INTEGER",
-        rich_help_panel=WHO_WORKS,
+        rich_help_panel=EXECUTION,
     ),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
-        help="The cluster that --engine ray joins, or auto; without it there is one on this "
-        "machine alone.",
+        help="The cluster that --engine ray joins, or auto; without it one is started on "
+        "this machine.",
         show_default=False,
         metavar="HOST:PORT",
-        rich_help_panel=WHO_WORKS,
+        rich_help_panel=EXECUTION,
     ),
 ]
 Timeout = Annotated[
@@ -53,7 +53,7 @@ Timeout = Annotated[
         help="Seconds after which a worker that does not answer is replaced, and does its piece "
         "again; 0 for never.",
         metavar="SECONDS",
-        rich_help_panel=WHO_WORKS,
+        rich_help_panel=EXECUTION,
     ),
 ]
 

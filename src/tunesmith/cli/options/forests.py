@@ -70,7 +70,7 @@ Prune = Annotated[
     typer.Option(
         help="Leave out hyperedges of what is tuned on, or converted, under the weights: "
         "posterior:P (less likely), beam:X (no derivation within X of the best score), density:N "
-        "(so many for each word at most).",
+        "(at most N for each word).",
         show_default=False,
         metavar="KIND:VALUE",
     ),
@@ -164,7 +164,7 @@ class Pruning:
 
 
 def check_size(size: int) -> None:
-    """Raise an error if lists shall be empty."""
+    """Raise an error if lists would be empty."""
     if size < 1:
         raise UsageError(f"lists have {size} derivations; give 1 or more")
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-#: Titles of sections: of the parts of a command, and of who works.
+#: Titles of sections: of the parts of a command, and of execution.
 TITLES = {
     "own": "Options of the tuner",
     "tuner_options": "Options of the tuner",
     "decoder_options": "Options of the decoder",
     "loop_options": "Options of the loop",
 }
-WHO_WORKS = "Who works"
+EXECUTION = "Execution"
 USUAL = "Options"
 
 

@@ -36,7 +36,7 @@ from tunesmith.cli.options.forests import (
 )
 from tunesmith.cli.tune import loop as tune_loop
 from tunesmith.cli.tune.inputs import files_named
-from tunesmith.cli.tune.interrupted import keeping_found, tell_of_interruption
+from tunesmith.cli.tune.interrupted import returning_best_so_far, tell_of_interruption
 from tunesmith.cli.tune.options import (
     DEFAULT,
     Drop,
@@ -48,10 +48,10 @@ from tunesmith.cli.tune.options import (
     Seed,
     TunerName,
     check_output,
+    construct,
     files,
     files_of,
     finish,
-    made,
     trackers,
     value_of,
     with_options,
@@ -80,13 +80,13 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
 
 
 def why_not(flag: str, arguments: Sequence[str]) -> str | None:
-    """Say whose option it is that the command does not have; None if it is nobody's."""
-    told = tune_loop.why_not(flag, arguments)
+    """Return to whom an option belongs that the command does not have; None if to nobody."""
+    reason = tune_loop.why_not(flag, arguments)
     tuners = owners(flag)
-    if told is None and tuners:
+    if reason is None and tuners:
         kind = "tuner" if len(tuners) == 1 else "tuners"
         return f"{flag} is an option of the {kind} {', '.join(tuners)}; see --help of yours"
-    return told
+    return reason
 
 
 def owners(flag: str) -> list[str]:
@@ -170,24 +170,24 @@ def run(
     from tunesmith.tuners.replicates import replicate
 
     one_kind(candidates, forests)
-    own_files = _Files(candidates, forests, references, scores)
+    tune_files = _Files(candidates, forests, references, scores)
     held_out = {
         "dev": _Files(dev_candidates, dev_forests, dev_references, dev_scores),
         "test": _Files(test_candidates, test_forests, test_references, test_scores),
     }
-    _check_files(own_files, start, held_out, files_of(TUNERS, tuner, own))
+    _check_files(tune_files, start, held_out, files_of(TUNERS, tuner, own))
     beside = check_replicates(replicates, out, log)
-    for given in (own_files, *held_out.values()):
+    for set_files in (tune_files, *held_out.values()):
         for path in (out, *beside):
-            check_not_read("--out", path, given.paths)
+            check_not_read("--out", path, set_files.paths)
     set_memory(memory)
-    has_forests = any(given.forests for given in (own_files, *held_out.values()))
+    has_forests = any(set_files.forests for set_files in (tune_files, *held_out.values()))
     options = forest_options(forest_search, list_size, forest_lists, has_forests)
     if prune is not None and not (forests and start is not None):
         raise UsageError("--prune goes with --forests and --start; give them, or drop it")
     pruning = None if prune is None else Pruning.of(prune)
     checked_seed(seed)
-    algorithm = made(TUNERS.get(tuner), own, f"tuner '{tuner}'")
+    algorithm = construct(TUNERS.get(tuner), own, f"tuner '{tuner}'")
     algorithm.check_forests(bool(forests))
     algorithm.check_choice(held_out["dev"].is_given, "give --dev-candidates, or --dev-forests")
     measure, *others = (METRICS.create(name) for name in metric)
@@ -198,39 +198,43 @@ def run(
     for path in (out, *beside):
         check_output(path, as_json)
     callbacks = trackers(log)
-    begun = None if start is None else read_weights(start)
+    start_weights = None if start is None else read_weights(start)
 
-    def read_set(given: _Files) -> Task:
-        # A format of lists is none of forests: it is for sets of the kind that is tuned on.
-        own_format = format_name if bool(given.forests) == bool(forests) else None
-        if not given.forests:
+    def read_set(paths: _Files) -> Task:
+        # --format names one of lists or of forests: of what is tuned on.
+        set_format = format_name if bool(paths.forests) == bool(forests) else None
+        if not paths.forests:
             metrics = [measure, *others]
-            held = (given.candidates, given.references, own_format, given.scores, metrics)
-            listed = TuningSet(read_candidates(*held), measure)
-            session.note(f"{listed.candidates!r}")
-            return listed
-        read = read_forest_files(given.forests, given.references, own_format)
-        session.note(f"{read!r}")
-        task = ForestTuning(read, measure, options)
-        if given is own_files and pruning is not None and begun is not None:
+            lists = read_candidates(
+                paths.candidates, paths.references, set_format, paths.scores, metrics
+            )
+            session.note(f"{lists!r}")
+            return TuningSet(lists, measure)
+        forest_set = read_forest_files(paths.forests, paths.references, set_format)
+        session.note(f"{forest_set!r}")
+        task = ForestTuning(forest_set, measure, options)
+        if paths is tune_files and pruning is not None and start_weights is not None:
             with names_of(start):
-                task = pruning.applied(task, begun.weights.matched(task.names))
+                task = pruning.applied(task, start_weights.weights.matched(task.names))
             session.note(f"{task.forests!r}, pruned")
         return task
 
-    tuning = read_set(own_files)
-    dev, test = (read_set(given) if given.is_given else None for given in held_out.values())
+    tuning = read_set(tune_files)
+    dev, test = (read_set(paths) if paths.is_given else None for paths in held_out.values())
 
     inputs = {
         "metrics": list(metric),
         "prune": prune,
-        **{which: _named(g, format_name) for which, g in {"tune": own_files, **held_out}.items()},
+        **{
+            name: _named(paths, format_name)
+            for name, paths in {"tune": tune_files, **held_out}.items()
+        },
     }
 
     def fit(with_seed: int) -> TuneResult:
-        found = algorithm.fit(
+        result = algorithm.fit(
             tuning,
-            None if begun is None else begun.weights,
+            None if start_weights is None else start_weights.weights,
             dev,
             with_seed,
             strict,
@@ -243,13 +247,14 @@ def run(
             others=metric[1:],
             callbacks=callbacks,
         )
-        return replace(found, inputs=inputs)
+        return replace(result, inputs=inputs)
 
-    def rewritten(found: TuneResult) -> bytes | None:
-        is_text = begun is not None and begun.format != "json"
-        return begun.rewritten(found.weights) if begun and is_text else None
+    def rewritten(result: TuneResult) -> bytes | None:
+        if start_weights is None or start_weights.format == "json":
+            return None
+        return start_weights.rewritten(result.weights)
 
-    with keeping_found():
+    with returning_best_so_far():
         with names_of(start):
             results = [fit(seed)] if replicates == 1 else replicate(fit, seed, replicates)
         with uninterrupted():
@@ -284,32 +289,32 @@ class _Files:
         return [*self.candidates, *self.forests, *self.references, *scores]
 
 
-def _named(given: _Files, format_name: str | None) -> Any:
+def _named(paths: _Files, format_name: str | None) -> Any:
     return files_named(
         format_name,
-        candidates=given.candidates,
-        forests=given.forests,
-        references=given.references,
-        scores=given.scores,
+        candidates=paths.candidates,
+        forests=paths.forests,
+        references=paths.references,
+        scores=paths.scores,
     )
 
 
 def _check_files(
-    own: _Files, start: str | None, held_out: dict[str, _Files], others: list[str]
+    tune_files: _Files, start: str | None, held_out: dict[str, _Files], others: list[str]
 ) -> None:
     """Raise an error if files do not go together, or standard input is read twice."""
     from tunesmith.errors import UsageError
 
-    for which, given in {"": own, **held_out}.items():
+    for which, paths in {"": tune_files, **held_out}.items():
         option = f"--{which}-" if which else "--"
-        if given.candidates and given.forests:
+        if paths.candidates and paths.forests:
             raise UsageError(f"{option}candidates and {option}forests; give one of them")
-        if given.forests and given.scores:
+        if paths.forests and paths.scores:
             raise UsageError(f"{option}scores goes with {option}candidates; drop it")
-        if (given.references or given.scores) and not given.is_given:
-            extra = "references" if given.references else "scores"
+        if (paths.references or paths.scores) and not paths.is_given:
+            extra = "references" if paths.references else "scores"
             raise UsageError(
                 f"{option}{extra} without {option}candidates or {option}forests; give both"
             )
-    paths = [path for given in (own, *held_out.values()) for path in given.paths]
-    one_standard_input(*paths, start, *others)
+    every = [path for paths in (tune_files, *held_out.values()) for path in paths.paths]
+    one_standard_input(*every, start, *others)

@@ -58,7 +58,7 @@ def digests_of(result: dict[str, Any], which: str) -> set[str]:
 def is_tuned_on(path: str, files: Iterable[FileDigest]) -> bool:
     """Tell whether a weights file is a result that was tuned on a set, by the set's files."""
     result = earlier(path) if path != "-" else None
-    # References alone may be those of other candidates.
+    # References by themselves may belong to other candidates.
     read = {file.sha256 for file in files if file.format not in {"text", "scores"}}
     return bool(read) and result is not None and read <= digests_of(result, "tune")
 

@@ -1,4 +1,4 @@
-"""Ctrl-C during ``tunesmith tune``: the best weights so far are the result, and that is said."""
+"""Ctrl-C during ``tunesmith tune``: the best weights so far are the result, with a message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tunesmith.cli.app import INTERRUPTED
-from tunesmith.interruption import interruptible, is_asked
+from tunesmith.interruption import interruptible, is_interrupted
 
 if TYPE_CHECKING:
     from tunesmith.tuners.fitting.result import TuneResult
@@ -22,10 +22,13 @@ CURSOR = "\x1b[?25h\n"
 
 
 @contextlib.contextmanager
-def keeping_found() -> Iterator[None]:
-    """Have tuners return what they have at the first Ctrl-C, and end at once at the second."""
+def returning_best_so_far() -> Iterator[None]:
+    """Have tuners return the best weights so far at the first Ctrl-C, and exit at the second."""
     is_main = threading.current_thread() is threading.main_thread()
-    with interruptible(_end_at_once), _counted() if is_main else contextlib.nullcontext():
+    with (
+        interruptible(_exit_at_once),
+        _second_signal_exits() if is_main else contextlib.nullcontext(),
+    ):
         yield
 
 
@@ -35,9 +38,9 @@ def tell_of_interruption(result: TuneResult, out: str | None, more: str = "") ->
     Parameters
     ----------
     more
-        What else there is to say.
+        More to add to the message.
     """
-    if not is_asked():
+    if not is_interrupted():
         return
     from tunesmith.report.page.words import metric_name
     from tunesmith.tuners.fitting.tables import shown_score
@@ -51,8 +54,8 @@ def tell_of_interruption(result: TuneResult, out: str | None, more: str = "") ->
     raise KeyboardInterrupt(f"the best weights so far ({score} {after}) are {where}{more}")
 
 
-def _end_at_once() -> None:
-    """End the process: files appear whole or not at all, and workers notice that it is gone."""
+def _exit_at_once() -> None:
+    """Exit the process: files are written atomically, and workers notice that it is gone."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     with contextlib.suppress(OSError, ValueError):
         os.write(2, f"{CURSOR if is_terminal else ''}tunesmith: interrupted\n".encode())
@@ -60,8 +63,8 @@ def _end_at_once() -> None:
 
 
 @contextlib.contextmanager
-def _counted() -> Iterator[None]:
-    """End at the second Ctrl-C though the main thread is in a kernel, where it hears of none."""
+def _second_signal_exits() -> Iterator[None]:
+    """Exit at the second Ctrl-C though the main thread is in a kernel, where no handler runs."""
     here, there = socket.socketpair()
     there.setblocking(False)
     before = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
@@ -82,4 +85,4 @@ def _listen(signals: socket.socket) -> None:
     while numbers := signals.recv(64):
         count += numbers.count(signal.SIGINT)
         if count > 1:
-            _end_at_once()
+            _exit_at_once()

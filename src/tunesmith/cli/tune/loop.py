@@ -21,7 +21,7 @@ from tunesmith.cli.options.common import (
 from tunesmith.cli.options.forests import Lists as ForestLists
 from tunesmith.cli.options.forests import ListSize, Memory, Search, set_memory
 from tunesmith.cli.tune.inputs import files_named, shown_path
-from tunesmith.cli.tune.interrupted import keeping_found, tell_of_interruption
+from tunesmith.cli.tune.interrupted import returning_best_so_far, tell_of_interruption
 from tunesmith.cli.tune.options import (
     DEFAULT,
     Drop,
@@ -33,10 +33,10 @@ from tunesmith.cli.tune.options import (
     Seed,
     TunerName,
     check_output,
+    construct,
     files,
     files_of,
     finish,
-    made,
     trackers,
     value_of,
     with_options,
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 #: Options of decoders that many have, and that are written without a prefix.
 PLAIN = ("model", "nbest_size", "jobs")
-#: The decoder of ``--decoder-command`` alone.
+#: The decoder of ``--decoder-command``.
 COMMAND = "command"
-#: Options that there are with a decoder alone, beside those of the loop.
-OURS = ("source", "dev-source", "test-source", "work-dir", "model", "nbest-size", "jobs")
-#: What stands in the place of options that there are without a decoder alone.
+#: Options that need a decoder, besides those of the loop.
+DECODER_ONLY = ("source", "dev-source", "test-source", "work-dir", "model", "nbest-size", "jobs")
+#: What replaces the options that do not go with a decoder.
 INSTEAD = {
     "candidates": "a decoder makes candidates itself; lists that are there are "
     "--decoder pool --decoder-candidates FILE",
@@ -95,7 +95,7 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     name = _decoder_name(arguments)
     of_tuner = options_of(TUNERS.get(value_of(arguments, "--tuner") or DEFAULT))
     tuner = Owned("tuner_options", {option.field: option for option in of_tuner})
-    # A tuner of someone else may have an option that is called as one of the loop.
+    # A user's tuner may have an option with the name of one of the loop.
     loop = {
         f"loop_{option.field}" if option.field in tuner.options else option.field: option
         for option in options_of(Loop)
@@ -141,12 +141,12 @@ def _decoder_options(cls: type[Decoder]) -> Mapping[str, Option]:
 
 
 def why_not(flag: str, arguments: Sequence[str]) -> str | None:
-    """Say why the command does not have an option; None if we do not know it."""
+    """Return why the command does not have an option; None if it is unknown."""
     from tunesmith.loop.loop import Loop
 
     name = flag.removeprefix("--").removeprefix("no-")
     if not is_meant(arguments):
-        if name in {*OURS, *(option.flag for option in options_of(Loop))}:
+        if name in {*DECODER_ONLY, *(option.flag for option in options_of(Loop))}:
             return f"{flag} is for tuning with a decoder; give --decoder NAME"
         return None
     if name in INSTEAD:
@@ -175,7 +175,7 @@ def run(
     decoder_options: dict[str, Any],
     source: Annotated[
         str | None,
-        files("Sentences to tune on, one a line; some decoders know them without."),
+        files("Sentences to tune on, one per line; some decoders know them without."),
     ] = None,
     references: References = [],  # noqa: B006  (typer's way; never changed)
     dev_source: Annotated[
@@ -241,24 +241,26 @@ def run(
         *files_of(TUNERS, tuner, tuner_options),
         *files_of(DECODERS, decoder, decoder_options),
     )
-    for which, (path, held) in held_out.items():
-        if held and path is None:
+    for which, (path, set_references) in held_out.items():
+        if set_references and path is None:
             raise UsageError(f"--{which}-references without --{which}-source; give both")
     set_memory(memory)
     searched = ForestOptions(cast("Any", forest_search), list_size, cast("Any", forest_lists))
-    loop = made(Loop, loop_options, "the loop")
+    loop = construct(Loop, loop_options, "the loop")
     if loop.final == "dev" and dev_source is None:
-        raise UsageError("--final dev chooses by a held-out set; give --dev-source")
-    algorithm = made(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
+        raise UsageError("--final dev chooses by a set_references-out set; give --dev-source")
+    algorithm = construct(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
     algorithm.check_choice(dev_source is not None, "give --dev-source")
     measure, *others = (METRICS.create(name) for name in metric)
     check_output(out, as_json)
     callbacks = trackers(log)
-    begun = None if start is None else read_weights(start)
+    start_weights = None if start is None else read_weights(start)
     metrics = [measure, *others]
-    with _closed(made(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")) as who:
-        columns = sorted({name for one in metrics for name in one.columns})
-        is_searched = loop.kind(who, algorithm, columns) != "lists"
+    with _closing(
+        construct(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")
+    ) as the_decoder:
+        columns = sorted({name for m in metrics for name in m.columns})
+        is_searched = loop.kind(the_decoder, algorithm, columns) != "lists"
         if searched != ForestOptions() and not is_searched:
             raise UsageError(
                 "--forest-search, --list-size and --forest-lists are for forests, and lists are "
@@ -269,21 +271,21 @@ def run(
                 "--nbest-size is for lists, and forests are tuned on; drop it, or give --tune-on "
                 "lists"
             )
-        if begun is None and who.start() is None:
+        if start_weights is None and the_decoder.start() is None:
             raise UsageError(f"the decoder '{decoder}' has no weights of its own; give --start")
-        inputs = _read(source, references, who, metrics, "")
+        inputs = _read(source, references, the_decoder, metrics, "")
         dev, test = (
-            None if path is None else _read(path, held, who, metrics, f"{which}-")
-            for which, (path, held) in held_out.items()
+            None if path is None else _read(path, set_references, the_decoder, metrics, f"{which}-")
+            for which, (path, set_references) in held_out.items()
         )
-        with keeping_found():
+        with returning_best_so_far():
             with names_of(start), _hint(session, work_dir):
                 result = loop.run(
-                    who,
+                    the_decoder,
                     algorithm,
                     inputs,
                     metric=measure,
-                    start=None if begun is None else begun.weights,
+                    start=None if start_weights is None else start_weights.weights,
                     dev=dev,
                     test=test,
                     seed=seed,
@@ -301,14 +303,18 @@ def run(
                 "work_dir": None if work_dir is None else shown_path(work_dir),
                 "tune": files_named(source=source, references=references),
                 **{
-                    which: files_named(source=path, references=held)
-                    for which, (path, held) in held_out.items()
+                    which: files_named(source=path, references=set_references)
+                    for which, (path, set_references) in held_out.items()
                 },
             }
             result = dataclasses.replace(result, inputs=named)
             with uninterrupted():
                 result = finish(
-                    session, result, out, as_json, lambda one: _rewritten(begun, who, one.weights)
+                    session,
+                    result,
+                    out,
+                    as_json,
+                    lambda tuned: _rewritten(start_weights, the_decoder, tuned.weights),
                 )
             more = "" if work_dir is None else f"; the same command goes on from {work_dir}"
             tell_of_interruption(result, out, more)
@@ -337,19 +343,19 @@ def _read(
     return Inputs.read(source, references, known)
 
 
-def _rewritten(begun: WeightsFile | None, decoder: Decoder, weights: Any) -> bytes | None:
-    """Return weights in the format of those that were begun with, or in the decoder's own.
+def _rewritten(start: WeightsFile | None, decoder: Decoder, weights: Any) -> bytes | None:
+    """Return weights in the format of the start weights, or in the decoder's own.
 
     None if there is neither: the result is JSON then.
     """
-    if begun is None or begun.format == "json":
+    if start is None or start.format == "json":
         return decoder.rewritten(weights)
-    return begun.rewritten(weights)
+    return start.rewritten(weights)
 
 
 @contextlib.contextmanager
-def _closed(decoder: Decoder) -> Iterator[Decoder]:
-    """Let a decoder go at the end, however it comes."""
+def _closing(decoder: Decoder) -> Iterator[Decoder]:
+    """Close a decoder at the end, however it comes."""
     try:
         yield decoder
     except BaseException:
@@ -361,7 +367,7 @@ def _closed(decoder: Decoder) -> Iterator[Decoder]:
 
 @contextlib.contextmanager
 def _hint(session: Session, work_dir: str | None) -> Iterator[None]:
-    """Say at an interruption that nothing is lost."""
+    """Say at an interruption how to resume."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""What tuning on lists and tuning with a decoder share: options, and what is done with them."""
+"""What tuning on lists and tuning with a decoder share: options, and their use."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TunerName = Annotated[
         metavar="NAME",
     ),
 ]
-Keep = Annotated[list[str], _patterns("Features that alone take part")]
+Keep = Annotated[list[str], _patterns("The only features that take part")]
 Drop = Annotated[list[str], _patterns("Features that are left out")]
 Normalise = Annotated[
     str,
@@ -101,8 +101,8 @@ class Owned:
 
     def taken(self, given: dict[str, Any]) -> dict[str, Any]:
         """Take what was given for it out of all that was given, by field."""
-        own = {option.field: given.pop(name) for name, option in self.options.items()}
-        return {field: value for field, value in own.items() if value not in (None, [])}
+        values = {option.field: given.pop(name) for name, option in self.options.items()}
+        return {field: value for field, value in values.items() if value not in (None, [])}
 
 
 def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]:
@@ -163,11 +163,11 @@ def _parameter(name: str, option: Option, title: str) -> inspect.Parameter:
     )
 
 
-def made(cls: type[T], own: dict[str, Any], owner: str) -> T:
-    """Make an object of what was given on the command line, by field."""
+def construct(cls: type[T], values: dict[str, Any], owner: str) -> T:
+    """Construct an object from values of the command line, by field."""
     texts = {
         field.replace("_", "-"): str(value).lower() if isinstance(value, bool) else value
-        for field, value in own.items()
+        for field, value in values.items()
     }
     fields = parse_options(cls, texts, owner)
     try:
@@ -175,21 +175,21 @@ def made(cls: type[T], own: dict[str, Any], owner: str) -> T:
     except TypeError as error:
         if cls.__module__.partition(".")[0] == __package__.partition(".")[0]:
             raise
-        # Methods that it lacks, or fields that it wants.
-        raise UsageError(f"{owner} cannot be made: {error}; mend it") from error
+        # Missing abstract methods, or required fields.
+        raise UsageError(f"{owner} cannot be made: {error}; fix it") from error
 
 
-def files_of(registry: Registry[Any], name: str, own: dict[str, Any]) -> list[str]:
-    """Return the files that the own options of a tuner or a decoder name."""
-    found: list[str] = []
+def files_of(registry: Registry[Any], name: str, values: dict[str, Any]) -> list[str]:
+    """Return the files that the options of a tuner or a decoder name."""
+    paths: list[str] = []
     for option in options_of(registry.get(name)):
-        if option.metavar == "FILE" and option.field in own:
-            found += own[option.field] if option.several else [own[option.field]]
-    return found
+        if option.metavar == "FILE" and option.field in values:
+            paths += values[option.field] if option.several else [values[option.field]]
+    return paths
 
 
 def trackers(log: Sequence[str]) -> list[Callback]:
-    """Return who logs; nothing of a tracker is imported unless it is asked for."""
+    """Return the callbacks that log; only trackers that are named are imported."""
     if not log:
         return []
     from tunesmith.integrations.tracking import tracker_of
@@ -198,7 +198,7 @@ def trackers(log: Sequence[str]) -> list[Callback]:
 
 
 def check_output(out: str | None, as_json: bool) -> None:
-    """Raise an error if the result cannot go where it shall."""
+    """Raise an error if the result cannot be written."""
     from tunesmith.io.streams import check_writable
 
     if as_json and out == "-":
@@ -221,7 +221,7 @@ def finish(
     rewritten
         Gives the weights in the format that they came in; None where they came in none.
     """
-    result = keep_result(session, result, out, rewritten)
+    result = write_result(session, result, out, rewritten)
     if as_json:
         print_json(result.to_dict())
     elif out != "-":
@@ -231,13 +231,13 @@ def finish(
     return result
 
 
-def keep_result(
+def write_result(
     session: Session,
     result: TuneResult,
     out: str | None,
     rewritten: Callable[[TuneResult], bytes | None],
 ) -> TuneResult:
-    """Write a result, with all that was warned of so far; return it."""
+    """Write a result, with all warnings so far; return it."""
     from tunesmith.cli.tune.inputs import counted
     from tunesmith.io.streams import write_atomically
 
@@ -248,8 +248,8 @@ def keep_result(
             "feature tells them apart; look at the lists, or give --start",
             stacklevel=2,
         )
-    said = dict.fromkeys([*result.warnings, *session.warnings])
-    result = dataclasses.replace(result, warnings=list(said))
+    every = dict.fromkeys([*result.warnings, *session.warnings])
+    result = dataclasses.replace(result, warnings=list(every))
     if out is not None:
         data = None if out.endswith(".json") else rewritten(result)
         whole = json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import print_json
-from tunesmith.cli.tune.options import finish, keep_result
+from tunesmith.cli.tune.options import finish, write_result
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,14 +52,14 @@ def finish_replicates(
 ) -> TuneResult:
     """Write all runs, and the one in the middle as the result; print how they spread.
 
-    After an interruption there are fewer than ``count``, and the first alone may be unfinished.
+    After an interruption there are fewer than ``count``, and only the first may be unfinished.
     """
     from tunesmith.tuners.replicates import Replicates
 
     beside = beside[: len(results)]
     for result, path in zip(results, beside, strict=False):
         if not result.interrupted:
-            keep_result(session, result, path, rewritten)
+            write_result(session, result, path, rewritten)
     stopped = f"interrupted after {len(results)} of {count} runs"
     if len(results) == 1:
         (only,) = results
@@ -81,7 +81,7 @@ def finish_replicates(
     middle = found.result(files)
     if len(results) < count:
         middle = replace(middle, interrupted=True, stopped=stopped)
-    result = keep_result(session, middle, out, rewritten)
+    result = write_result(session, middle, out, rewritten)
     if as_json:
         print_json(result.to_dict())
         return result

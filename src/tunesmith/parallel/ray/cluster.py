@@ -1,7 +1,7 @@
 """Joining a Ray cluster, or starting a Ray on this machine; and what is said when that fails.
 
-Ray waits for minutes where nobody answers, and speaks to the terminal meanwhile. A cluster is
-therefore first joined by another process, which is ended after some seconds.
+Ray waits for minutes where nobody answers, and writes to the terminal meanwhile. A cluster is
+therefore first joined by another process, which is killed after some seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cluster:
         self._undo = contextlib.ExitStack()
         if ray.is_initialized():
             return
-        with self._undo, _kept_handler():
+        with self._undo, _restore_handler():
             self._undo.enter_context(_quiet(ray))
             if address is None:
                 self._undo.enter_context(_started(ray, cpus))
@@ -52,15 +52,15 @@ class Cluster:
                 _join(ray, address)
                 self._undo.callback(ray.shutdown)
             self._undo = self._undo.pop_all()
-        atexit.register(self._undo.close)  # for those who never leave
+        atexit.register(self._undo.close)  # for callers that never leave
 
     def use(self) -> Cluster:
-        """Count one more who uses it."""
+        """Count one more user."""
         self._users += 1
         return self
 
     def leave(self) -> None:
-        """Count one less; the last leaves the cluster, and ends it if it began with the first."""
+        """Count one user less; the last leaves the cluster, and ends one that was started here."""
         global _cluster  # noqa: PLW0603
         self._users -= 1
         if not self._users:
@@ -69,7 +69,7 @@ class Cluster:
             self.end()
 
     def end(self) -> None:
-        """Undo what was done to join it; a second time, nothing."""
+        """Undo what was done to join it; a second call does nothing."""
         atexit.unregister(self._undo.close)
         self._undo.close()
 
@@ -86,7 +86,7 @@ class Cluster:
         return max([1, *(int(node // cpus) for node in self._nodes())])
 
     def free_cpus(self) -> float:
-        """Return how many CPUs nobody uses."""
+        """Return the number of free CPUs."""
         return float(self.ray.available_resources().get("CPU", 0.0))
 
 
@@ -100,9 +100,9 @@ def joined(address: str | None, cpus: int) -> Cluster:
     Parameters
     ----------
     address
-        None is a Ray of our own.
+        None starts a Ray on this machine.
     cpus
-        What a Ray of our own has.
+        CPUs of a Ray that is started.
     """
     global _cluster  # noqa: PLW0603
     try:
@@ -123,15 +123,15 @@ def parsed(address: str) -> tuple[str, int] | None:
     """Return host and port of an address; None where Ray is to find it."""
     if address == "auto":
         return None
-    found = re.fullmatch(r"(?:ray://)?(\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})", address)
-    if found is None or not 0 < int(found[2]) < 1 << 16:
+    match = re.fullmatch(r"(?:ray://)?(\[[\da-fA-F:.]+\]|[\w.-]+):(\d{1,5})", address)
+    if match is None or not 0 < int(match[2]) < 1 << 16:
         raise UsageError(f"'{shortened(address)}' is no address of a Ray cluster; give {_FORMS}")
-    return found[1].strip("[]"), int(found[2])
+    return match[1].strip("[]"), int(match[2])
 
 
 @contextlib.contextmanager
-def _kept_handler() -> Iterator[None]:
-    """Keep what is done at a SIGTERM: Ray has its own way, which it sets as it starts."""
+def _restore_handler() -> Iterator[None]:
+    """Restore the handler of SIGTERM, which Ray replaces as it starts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -153,7 +153,7 @@ def _quiet(ray: Any) -> Iterator[None]:
     inner: Any = getattr(getattr(ray, "_private", None), "worker", None)
     printing = getattr(inner, "print_to_stdstream", None)
     if printing is not None:
-        inner.print_to_stdstream = _unprinted
+        inner.print_to_stdstream = _print_nothing
     try:
         yield
     finally:
@@ -162,7 +162,7 @@ def _quiet(ray: Any) -> Iterator[None]:
             inner.print_to_stdstream = printing
 
 
-def _unprinted(*_: Any, **__: Any) -> None:
+def _print_nothing(*_: Any, **__: Any) -> None:
     """Print nothing."""
 
 

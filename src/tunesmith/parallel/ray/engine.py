@@ -1,8 +1,8 @@
-"""The engine of a Ray cluster, or of a Ray on this machine alone.
+"""The engine of a Ray cluster, or of a Ray on this machine.
 
-Workers are actors of Ray, so that data and compiled kernels stay with them. Data are put into Ray's
-object store once: each node has them once there, and each worker has a copy that it may write to,
-since a kernel that is given a read-only array would be compiled once more.
+Workers are Ray actors, so that data and compiled kernels stay with them. Data are put into Ray's
+object store once: each node has one copy there, and each worker a writable one, since a kernel that
+is given a read-only array would be compiled once more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tunesmith.parallel.ray.cluster import Cluster, joined
 from tunesmith.parallel.ray.worker import RayWorker, carried, whole
 from tunesmith.parallel.remote.engine import RemoteEngine
 from tunesmith.parallel.remote.packing import Packed
-from tunesmith.parallel.remote.slots import Link, Seat
+from tunesmith.parallel.remote.slots import Link, Slot
 from tunesmith.parallel.remote.worker import main_module
 
 #: Seconds for which workers wait for CPUs that others use.
@@ -39,11 +39,11 @@ class RayEngine(RemoteEngine):
     ----------
     address
         ``HOST:PORT`` of a cluster's head, ``ray://HOST:PORT`` from a machine outside the cluster,
-        ``auto`` for the one of this machine; None is a Ray that begins and ends with the engine.
+        ``auto`` for the one of this machine; None is a Ray that starts and ends with the engine.
     workers
-        How many; None is as many as the CPUs allow.
+        Their number; None is as many as the CPUs allow.
     timeout
-        Seconds after which a worker that has not answered is ended; None is never.
+        Seconds after which an unresponsive worker is killed; None is never.
     cpus_per_worker
         CPUs, and threads, of each.
     """
@@ -65,12 +65,12 @@ class RayEngine(RemoteEngine):
         self._address = address
         self._cpus = cpus_per_worker
         self._cluster: Cluster | None = None
-        self._kind: Any = None  # Ray's own form of the class of workers
+        self._kind: Any = None  # the Ray actor class
         self._has_room = False
         room = self._joined.room(cpus_per_worker)
         if workers is None:
             self.workers = max(1, room)
-            self._seats = [Seat(k) for k in range(self.workers)]
+            self._slots = [Slot(k) for k in range(self.workers)]
         if room < self.workers:
             self._end()
             raise UsageError(
@@ -177,12 +177,12 @@ class RayLink(Link):
 
     def ask(self, message: Packed) -> None:
         """Send a message."""
-        held = list(self._unsent.items())
+        blocks = list(self._unsent.items())
         self._unsent.clear()
-        self.owed.append(self._actor.answer.remote(held, carried(message)))
+        self.owed.append(self._actor.answer.remote(blocks, carried(message)))
 
     def skip(self, task: int) -> None:
-        """Tell the worker, which hears it while it works."""
+        """Tell the worker, which runs this beside its work."""
         self._actor.skip.options(concurrency_group="aside").remote(task)
 
     def taken(self) -> Any | None:
@@ -194,7 +194,7 @@ class RayLink(Link):
             return None
 
     def kill(self) -> None:
-        """End the actor, wherever it is or waits."""
+        """Kill the actor, also one that has not started."""
         with contextlib.suppress(Exception):  # it may be dead, or Ray be gone
             self._cluster.ray.kill(self._actor, no_restart=True)
 
@@ -204,7 +204,7 @@ class RayLink(Link):
 
 
 def cause(text: str) -> str:
-    """Return why an actor died, in a few of Ray's many words; raise what no new actor can mend."""
+    """Return why an actor died, in a few words; raise an error that no new actor can fix."""
     if missing := re.search(r"No module named '(tunesmith[\w.]*|numba|numpy|scipy)'", text):
         raise TunesmithError(
             f"workers of the Ray cluster do not find {missing[1]}; "
@@ -216,7 +216,7 @@ def cause(text: str) -> str:
             f"a worker cannot begin: {shortened(line[-300:])}; "
             f"install tunesmith {__version__} on all nodes of the Ray cluster"
         )
-    found = re.search(
+    match = re.search(
         r"(?:because|Worker exit detail:) ([^.]*(?:memory|node|killed|exit)[^.]*)", line
     )
-    return shortened(found[1] if found else line)
+    return shortened(match[1] if match else line)

@@ -1,4 +1,4 @@
-"""A worker of the engine ray: an actor of Ray that carries messages to a desk and answers back."""
+"""A worker of the engine ray: a Ray actor that passes messages to a server and returns answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def whole(content: Any) -> Any:
 
 
 class RayWorker:
-    """What Ray starts on some node; its desk has a thread of its own.
+    """The Ray actor on a node; its server has a thread of its own.
 
     Ray may call methods in any thread, but the number of threads that kernels use belongs to the
     thread that set it.
@@ -64,30 +64,32 @@ class RayWorker:
         sys.path.extend(folder for folder in path if folder not in sys.path)
         os.environ.update(settings)
         set_main_module(main)
-        self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._serve, args=(share, sharers), daemon=True).start()
-        self._desk = self._answers.get()
+        self._server = self._answers.get()
 
     def _serve(self, share: int, sharers: int) -> None:
-        with as_worker(share, sharers) as desk:
-            self._answers.put(desk)
+        with as_worker(share, sharers) as server:
+            self._answers.put(server)
             while True:
-                self._answers.put(carried(desk.answer(self._asked.get())))
+                self._answers.put(carried(server.answer(self._messages.get())))
 
-    def answer(self, held: Sequence[tuple[int, Any]], message: Any) -> Any:
-        """Hold blocks, and answer a message; a reference in a tuple stands for a large block."""
+    def answer(self, blocks: Sequence[tuple[int, Any]], message: Any) -> Any:
+        """Store blocks, and answer a message; a reference in a tuple stands for a large block."""
         import ray
 
-        for number, block in held:
-            self._desk.hold(number, whole(ray.get(block[0]) if isinstance(block, tuple) else block))
-        self._asked.put(whole(message))
+        for number, block in blocks:
+            self._server.hold(
+                number, whole(ray.get(block[0]) if isinstance(block, tuple) else block)
+            )
+        self._messages.put(whole(message))
         return self._answers.get()
 
     def drop(self, number: int) -> None:
-        """Let go of a block."""
-        self._desk.drop(number)
+        """Forget a block."""
+        self._server.drop(number)
 
     def skip(self, task: int) -> None:
-        """Do no more pieces of a task; this is called while the desk is busy."""
-        self._desk.skip(task)
+        """Skip the remaining pieces of a task; this is called while the server is busy."""
+        self._server.skip(task)

@@ -1,6 +1,6 @@
 """Workers in other processes, whatever starts them.
 
-``engine`` is the driver's side and the place to begin; ``worker`` is the other side. ``slots``
-holds the workers and replaces those that die, ``mapping`` and ``actors`` are the two ways to use
-them, ``broadcast`` brings data to each of them once, and ``processes`` starts them on this machine.
+Start with ``engine``, the driver's side; ``worker`` is the other side. ``slots`` describes the
+workers and requests to them, ``mapping`` and ``actors`` are the two ways to use them, ``broadcast``
+sends data to each of them once, and ``processes`` starts them on this machine.
 """

@@ -1,4 +1,4 @@
-"""Actors that live with workers elsewhere."""
+"""Actors that live in workers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _numbers = itertools.count()
 
 
 class RemoteActors(Actors):
-    """Actors, the k-th of which lives with worker k modulo their number.
+    """Actors, the k-th of which lives in worker k modulo the number of workers.
 
-    When a worker is lost, so are all actors that live with it: one that owes an answer at once,
-    any other when it is next called.
+    When a worker is lost, so are all of its actors: one that owes an answer at once, any other when
+    it is next called.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class RemoteActors(Actors):
         self.warned: set[tuple[type[Warning], str]] = set()
         self._engine = engine
         self._make, self._data = make, data
-        self._names = [-1] * len(seeds)  # what the worker knows each by
+        self._names = [-1] * len(seeds)  # by which the worker knows them
         self._gone: dict[int, str] = dict.fromkeys(range(len(seeds)), "it was never made")
-        self._owing: set[int] = set()
-        self._done: deque[tuple[int, Outcome | Lost]] = deque()
-        self._making: dict[int, Any] = {}  # seeds of those that are being made
+        self._pending: set[int] = set()
+        self._outcomes: deque[tuple[int, Outcome | Lost]] = deque()
+        self._creating: dict[int, Any] = {}  # seeds of those that are being created
         self._strikes: dict[int, int] = {}
         self._errors: dict[int, BaseException] = {}
-        engine._watching.add(self)
+        engine._loss_listeners.add(self)
         try:
-            self._all_made(dict(enumerate(seeds)))
+            self._create(dict(enumerate(seeds)))
         except Exception:
             self.close()
             raise
@@ -52,115 +52,115 @@ class RemoteActors(Actors):
     def __len__(self) -> int:
         return len(self._names)
 
-    def _all_made(self, seeds: dict[int, Any]) -> None:
-        """Make actors at the same time, and wait for all; the first that fails is told of."""
-        with self._engine._in_turn():
-            self._making = dict(seeds)
+    def _create(self, seeds: dict[int, Any]) -> None:
+        """Create actors concurrently, and wait for all; the error of the first is raised."""
+        with self._engine._locked():
+            self._creating = dict(seeds)
             self._strikes = {}
             self._errors = {}
-            while self._making:
-                for actor in list(self._making):
+            while self._creating:
+                for actor in list(self._creating):
                     if self._names[actor] == -1:
-                        self._order(actor)
-                if self._making:
+                        self._send_make(actor)
+                if self._creating:
                     self._engine._pump()
             if self._errors:
                 raise self._errors[min(self._errors)]
 
-    def _order(self, actor: int) -> None:
+    def _send_make(self, actor: int) -> None:
         engine = self._engine
-        form, numbers = engine._shelf.form(self._data)
+        references, numbers = engine._broadcast.referenced(self._data)
         name = next(_numbers)
-        seat = engine._seat(actor % engine.workers)
-        message = Make(name, self._make, form, self._making[actor])
+        slot = engine._occupied_slot(actor % engine.workers)
+        message = Make(name, self._make, references, self._creating[actor])
         self._names[actor] = name
-        engine._assign(seat, Request(message, numbers, self, actor))
+        engine._assign(slot, Request(message, numbers, self, actor))
 
     def call(self, actor: int, method: str, *arguments: Any) -> None:
-        """Send a call; an actor that is lost is found to be so by :meth:`wait`."""
-        if actor in self._owing:
+        """Send a call; :meth:`wait` reports a lost actor."""
+        if actor in self._pending:
             raise UsageError(f"actor {actor} owes an answer; wait for it before the next call")
-        with self._engine._in_turn():
-            self._owing.add(actor)
+        with self._engine._locked():
+            self._pending.add(actor)
             if actor in self._gone:
-                self._done.append((actor, Lost(actor, self._gone[actor])))
+                self._outcomes.append((actor, Lost(actor, self._gone[actor])))
                 return
-            seat = self._engine._seats[actor % self._engine.workers]
+            slot = self._engine._slots[actor % self._engine.workers]
             message = Call(self._names[actor], method, arguments)
             try:
-                self._engine._assign(seat, Request(message, (), self, actor))
+                self._engine._assign(slot, Request(message, (), self, actor))
             except TunesmithError:
-                self._owing.discard(actor)
+                self._pending.discard(actor)
                 raise
 
     def wait(self) -> Answer | Lost:
-        """Return the next answer, or the next actor that is lost with what it owed."""
-        with self._engine._in_turn():
-            if not self._owing:
+        """Return the next answer, or the next actor that was lost before it answered."""
+        with self._engine._locked():
+            if not self._pending:
                 raise UsageError("no actor owes an answer; call one before waiting")
-            while not self._done:
+            while not self._outcomes:
                 self._engine._pump()
-            actor, outcome = self._done.popleft()
-            self._owing.discard(actor)
+            actor, outcome = self._outcomes.popleft()
+            self._pending.discard(actor)
         if isinstance(outcome, Lost):
             return outcome
         if outcome.error is not None:
-            raise outcome.error.again()
+            raise outcome.error.restored()
         return Answer(actor, outcome.value)
 
     def replace(self, actor: int, seed: Any) -> None:
-        """Make an actor anew with whoever has its worker's seat now."""
-        if actor in self._owing:
+        """Create an actor again, in the worker that has its slot now."""
+        if actor in self._pending:
             raise UsageError(f"actor {actor} owes an answer; wait for it before it is replaced")
-        with self._engine._in_turn():
+        with self._engine._locked():
             self._forget(actor)
-        self._all_made({actor: seed})
+        self._create({actor: seed})
 
     def _forget(self, actor: int) -> None:
-        seat = self._engine._seats[actor % self._engine.workers]
+        slot = self._engine._slots[actor % self._engine.workers]
         name, self._names[actor] = self._names[actor], -1
-        if name != -1 and seat.link is not None:
-            self._engine._assign(seat, Request(Forget(name), (), self, -1))
+        if name != -1 and slot.link is not None:
+            self._engine._assign(slot, Request(Forget(name), (), self, -1))
         self._gone[actor] = "it was let go"
 
     def close(self) -> None:
-        """Let all go."""
-        with self._engine._in_turn():
+        """Delete all actors."""
+        with self._engine._locked():
             for actor in range(len(self)):
                 self._forget(actor)
-            self._owing.clear()
-            self._done.clear()
-            self._engine._watching.discard(self)
+            self._pending.clear()
+            self._outcomes.clear()
+            self._engine._loss_listeners.discard(self)
 
-    def answered(self, request: Request, outcome: Outcome) -> None:
-        """Take the answer to a call, or the news that an actor is made."""
+    def on_answer(self, request: Request, outcome: Outcome) -> None:
+        """Take the answer to a call, or note that an actor is created."""
         if isinstance(request.message, Make):
-            self._making.pop(request.key, None)
+            self._creating.pop(request.key, None)
             if outcome.error is None:
                 self._gone.pop(request.key, None)
             else:
-                self._errors[request.key] = outcome.error.again()
-        elif isinstance(request.message, Call) and request.key in self._owing:
-            self._done.append((request.key, outcome))
+                self._errors[request.key] = outcome.error.restored()
+        elif isinstance(request.message, Call) and request.key in self._pending:
+            self._outcomes.append((request.key, outcome))
 
-    def lost(self, request: Request, why: str, is_begun: bool) -> None:
-        """Tell of a call whose answer will not come; make again what was being made."""
+    def on_lost(self, request: Request, why: str, was_running: bool) -> None:
+        """Report a call that will have no answer; create again what was being created."""
         actor = request.key
-        if isinstance(request.message, Call) and actor in self._owing:
-            self._done.append((actor, Lost(actor, why)))
-        elif isinstance(request.message, Make) and actor in self._making:
+        if isinstance(request.message, Call) and actor in self._pending:
+            self._outcomes.append((actor, Lost(actor, why)))
+        elif isinstance(request.message, Make) and actor in self._creating:
             self._names[actor] = -1
-            self._strikes[actor] = self._strikes.get(actor, 0) + is_begun
+            self._strikes[actor] = self._strikes.get(actor, 0) + was_running
             if self._strikes[actor] >= STRIKES:
                 self._errors[actor] = TunesmithError(
                     f"actor {actor} ended {STRIKES} workers as it was made ({why}); give each "
                     "more memory or time (fewer workers, a longer timeout), or work in threads"
                 )
-                del self._making[actor]
+                del self._creating[actor]
 
-    def seat_lost(self, number: int, why: str) -> None:
-        """Know which actors are gone."""
+    def worker_lost(self, number: int, why: str) -> None:
+        """Note which actors are gone."""
         for actor in range(number, len(self), self._engine.workers):
-            if actor not in self._making:
+            if actor not in self._creating:
                 self._gone.setdefault(actor, why)
                 self._names[actor] = -1

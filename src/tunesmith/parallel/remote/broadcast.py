@@ -1,4 +1,4 @@
-"""What workers are given once: which object is held under which number."""
+"""Data that each worker is sent once: which object is held under which number."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from tunesmith.parallel.remote.packing import Packed, packed
-from tunesmith.parallel.remote.worker import Held
+from tunesmith.parallel.remote.worker import BlockReference
 
 
-class Shelf:
-    """Blocks by number, and the objects that they are of, which are recognised by identity.
+class BroadcastBlocks:
+    """Blocks by number, and the objects that they hold, which are recognised by identity.
 
-    An object is held as long as it lives with the driver. The parts of a tuple are held each by
-    itself. What cannot be referred to weakly (numbers, texts, lists) is not held.
+    A block lives as long as its object does in the driver. The parts of a tuple have a block each.
+    What has no weak references (numbers, texts, lists) has none.
 
     Parameters
     ----------
     publish
-        Puts a block where workers find it, and returns what they find it by.
+        Puts a block where workers can read it, and returns its handle.
     """
 
     def __init__(self, publish: Callable[[Packed], Any]) -> None:
@@ -29,22 +29,22 @@ class Shelf:
         self._numbers = itertools.count()
         self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
         self.blocks: dict[int, Any] = {}
-        #: Numbers of objects that are gone; added to whenever the garbage is collected.
+        #: Numbers of objects that are gone; garbage collection adds to it at any time.
         self.gone: deque[int] = deque()
         #: Called when an object has gone.
         self.on_gone: Callable[[], None] | None = None
 
     def put(self, value: Any) -> int:
-        """Hold a value until it is dropped; return its number."""
+        """Publish a value until it is dropped; return its number."""
         number = next(self._numbers)
         self.blocks[number] = self._publish(packed(value))
         return number
 
-    def form(self, data: Any) -> tuple[Any, tuple[int, ...]]:
-        """Return data with numbers in the place of what is held, and these numbers."""
+    def referenced(self, data: Any) -> tuple[Any, tuple[int, ...]]:
+        """Return data with references in the place of objects, and the numbers of their blocks."""
         if type(data) is tuple:
-            forms = [self.form(part) for part in data]
-            return tuple(f for f, _ in forms), tuple(n for _, numbers in forms for n in numbers)
+            parts = [self.referenced(part) for part in data]
+            return tuple(p for p, _ in parts), tuple(n for _, numbers in parts for n in numbers)
         if not type(data).__weakrefoffset__:
             return data, ()
         known = self._known.get(id(data))
@@ -53,30 +53,30 @@ class Shelf:
             self._known[id(data)] = (weakref.ref(data, self._forget(id(data), number)), number)
         else:
             number = known[1]
-        return Held(number), (number,)
+        return BlockReference(number), (number,)
 
     def _forget(self, identity: int, number: int) -> Callable[[Any], None]:
-        shelf = weakref.ref(self)
+        reference = weakref.ref(self)
 
         def forget(_: Any) -> None:
-            here = shelf()
-            if here is None:
+            blocks = reference()
+            if blocks is None:
                 return
-            known = here._known.get(identity)
+            known = blocks._known.get(identity)
             if known is not None and known[1] == number:
-                del here._known[identity]
-            here.gone.append(number)
-            if here.on_gone is not None:
-                here.on_gone()
+                del blocks._known[identity]
+            blocks.gone.append(number)
+            if blocks.on_gone is not None:
+                blocks.on_gone()
 
         return forget
 
     def drop(self, number: int) -> Any:
-        """Forget a block; return what workers find it by."""
+        """Forget a block; return its handle."""
         return self.blocks.pop(number, None)
 
     def clear(self) -> list[Any]:
-        """Forget all; return what workers find the blocks by."""
+        """Forget all blocks; return their handles."""
         blocks = list(self.blocks.values())
         self._known.clear()
         self.blocks.clear()

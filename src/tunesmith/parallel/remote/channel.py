@@ -1,7 +1,7 @@
 """Blocks between two processes of one machine: small ones in a socket, large ones in memory files.
 
-A file has no name; who is sent one has it for as long as it is mapped. Nothing is left behind by
-processes that end, however they end.
+Files have no names, and live as long as a process has them open or mapped: processes leave nothing
+behind, however they end.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tunesmith.parallel.remote.packing import Packed, copied, mapped
 
 #: Bytes up to which a block goes through the socket; several fit in what a socket buffers.
 INLINE = 16 << 10
-#: Bytes up to which a block is copied that one process alone is sent: there may be more such blocks
-#: than a process may have files.
+#: Bytes up to which a block for a single process is copied: there may be more such blocks than a
+#: process may have open files.
 COPIED = 8 << 20
-#: Where files are memory; elsewhere, and where it is full, they are in the folder for such files.
+#: Where files are in memory; where it is missing or full, they go to the temporary folder.
 MEMORY = Path("/dev/shm")
 
 _HEADER = struct.Struct("<BqQ")
@@ -48,27 +48,27 @@ class Shared:
     memory: int
 
     def close(self) -> None:
-        """Let go of it; those who have it mapped keep it."""
+        """Close the file; processes that have it mapped keep it."""
         self.file.close()
-        _held.pop(id(self), None)
+        _open_blocks.pop(id(self), None)
 
 
-#: What takes memory in this process, by identity. Garbage may be collected, and files be closed, at
-#: any moment and in any thread: there is no loop over this that could be disturbed.
-_held: dict[int, weakref.ref[Shared]] = {}
+#: Blocks that take memory in this process, by identity. Garbage collection may close files at any
+#: moment and in any thread: no loop runs over this directly.
+_open_blocks: dict[int, weakref.ref[Shared]] = {}
 
 
 def shared(block: Packed) -> bytes | Shared:
     """Return a block as it is sent: itself if it is small, or in a file.
 
-    The file is in memory as long as such files take no more than :func:`budget` there: what is on
-    disk because memory does not hold it does not come back by being shared.
+    The file is in memory as long as such files take no more than :func:`budget`: data that are on
+    disk because they exceed memory must not come back by being shared.
     """
     if block.nbytes <= INLINE:
         return block.block()
     problem = "no folder can be written"
-    held = [reference() for reference in tuple(_held.values())]
-    used = sum(one.memory for one in held if one is not None)
+    blocks = [reference() for reference in tuple(_open_blocks.values())]
+    used = sum(shared_block.memory for shared_block in blocks if shared_block is not None)
     folders = [MEMORY] if used + block.nbytes <= budget() else []
     for folder in (*folders, Path(tempfile.gettempdir())):
         try:
@@ -76,16 +76,16 @@ def shared(block: Packed) -> bytes | Shared:
                 problem = f"{folder}: no space left on device"
                 continue
             memory = block.nbytes if folder == MEMORY else 0
-            result = Shared(_written(block, folder), memory)
+            result = Shared(_write_file(block, folder), memory)
         except OSError as error:
             if error.errno == errno.EMFILE:
                 raise TunesmithError(
-                    f"{len(held)} sets that workers have hold a file open each, and no more can be "
-                    "opened; let go of some, raise the limit (ulimit -n), or work in threads"
+                    f"{len(blocks)} sets that workers have hold a file open each, and no more can "
+                    "be opened; let go of some, raise the limit (ulimit -n), or work in threads"
                 ) from None
             problem = f"{folder}: {(error.strerror or str(error)).lower()}"
         else:
-            _note(result)
+            _track(result)
             return result
     raise TunesmithError(
         f"{problem}, {block.nbytes >> 20} MB are wanted; set TMPDIR to a folder with more room, "
@@ -93,12 +93,12 @@ def shared(block: Packed) -> bytes | Shared:
     )
 
 
-def _note(file: Shared) -> None:
+def _track(file: Shared) -> None:
     place = id(file)
-    _held[place] = weakref.ref(file, lambda _: _held.pop(place, None))
+    _open_blocks[place] = weakref.ref(file, lambda _: _open_blocks.pop(place, None))
 
 
-def _written(block: Packed, folder: Path) -> IO[bytes]:
+def _write_file(block: Packed, folder: Path) -> IO[bytes]:
     file = tempfile.TemporaryFile(dir=folder, prefix="tunesmith-")  # noqa: SIM115  (it is kept)
     try:
         block.write(file)
@@ -116,7 +116,7 @@ class Channel:
         self._socket = end
 
     def fileno(self) -> int:
-        """Return what is waited for."""
+        """Return the descriptor to wait for."""
         return self._socket.fileno()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""One map over workers elsewhere: pieces given out in order, done again where one is lost."""
+"""One map over workers: pieces are assigned in order, and again when a worker is lost."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from tunesmith.parallel.remote.worker import Outcome, Task, Work
 if TYPE_CHECKING:
     from tunesmith.parallel.remote.engine import RemoteEngine
 
-#: Messages that each worker has at least, if there are so many pieces: some take longer.
+#: Messages per worker at least, if there are enough pieces: some take longer.
 LEAST = 4
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Pieces that a worker was given together, where and when."""
+    """Pieces that were assigned together, to which slot and when."""
 
-    seat: int
+    slot: int
     pieces: list[int]
-    begun: float
+    started: float
 
 
 class RemoteMap:
     """The state of one map.
 
-    An error ends it as it would end a loop: pieces before the one that failed are still done, and
-    the error of the first that fails is raised, whoever is faster.
+    An error ends it as it would end a loop: pieces before the failed one are still done, and the
+    error of the first that fails is raised, whichever worker is faster.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class RemoteMap:
         self.warned: set[tuple[type[Warning], str]] = set()
         self._engine = engine
         self._pieces = pieces
-        form, numbers = engine._shelf.form(data)
-        self._task = engine._shelf.put(Task(work, form, common))
+        references, numbers = engine._broadcast.referenced(data)
+        self._task = engine._broadcast.put(Task(work, references, common))
         self._numbers = (*numbers, self._task)
         self._to_do = deque(range(len(pieces)))
-        self._open = set(range(len(pieces)))  # not yet answered, and wanted
+        self._open = set(range(len(pieces)))  # without an answer, and wanted
         self._results: list[Any] = [None] * len(pieces)
         self._made = {} if made is None else made
         self._strikes: Counter[int] = Counter()
@@ -61,10 +61,10 @@ class RemoteMap:
         self._size = 1
 
     def results(self) -> list[Any]:
-        """Return what comes of all pieces, in their order."""
+        """Return the results of all pieces, in their order."""
         try:
             while self._open:
-                self._give()
+                self._assign_pieces()
                 if self._open:
                     self._engine._pump()
         finally:
@@ -73,21 +73,21 @@ class RemoteMap:
             raise self._failed[1]
         return self._results
 
-    def _give(self) -> None:
-        """Give pieces to workers that have none of this map."""
+    def _assign_pieces(self) -> None:
+        """Assign pieces to workers that have none of this map."""
         engine = self._engine
-        busy = {run.seat for run in self._runs.values()}
+        busy = {run.slot for run in self._runs.values()}
         for number in range(min(engine.workers, len(self._pieces))):
-            seat = engine._seat(number)
-            if seat.is_ready and number not in busy and self._to_do:
+            slot = engine._occupied_slot(number)
+            if slot.is_ready and number not in busy and self._to_do:
                 run = _Run(number, self._next(), time.monotonic())
                 pieces = tuple(self._pieces[k] for k in run.pieces)
                 request = Request(Work(self._task, pieces), self._numbers, self, run.pieces[0])
                 self._runs[request] = run
-                engine._assign(seat, request)
+                engine._assign(slot, request)
 
     def _next(self) -> list[int]:
-        """Return the next pieces; one that may have ended a worker comes alone."""
+        """Return the next pieces; one that may have killed a worker is the only one."""
         pieces = [self._to_do.popleft()]
         while self._to_do and len(pieces) < self._size:
             if self._strikes[pieces[-1]] or self._strikes[self._to_do[0]]:
@@ -95,29 +95,29 @@ class RemoteMap:
             pieces.append(self._to_do.popleft())
         return pieces
 
-    def answered(self, request: Request, outcome: Outcome) -> None:
-        """Keep results."""
+    def on_answer(self, request: Request, outcome: Outcome) -> None:
+        """Store results."""
         run = self._runs.pop(request)
         results = outcome.value if isinstance(outcome.value, list) else []
-        seconds = (time.monotonic() - run.begun) / max(1, len(results))
-        fitting = int(self._engine.worthwhile / max(seconds, 1e-9))
-        self._size = min(self._longest, max(1, fitting))
+        seconds = (time.monotonic() - run.started) / max(1, len(results))
+        count = int(self._engine.worthwhile / max(seconds, 1e-9))
+        self._size = min(self._longest, max(1, count))
         for piece, result in zip(run.pieces, results, strict=False):
             if piece in self._open:
                 self._results[piece] = self._made[piece] = result
                 self._open.discard(piece)
         if outcome.error is None:
-            self._again(run.pieces)
+            self._requeue(run.pieces)
             return
         failed = run.pieces[min(len(results), len(run.pieces) - 1)]
         if failed in self._open:
-            self._fail(failed, outcome.error.again())
+            self._fail(failed, outcome.error.restored())
 
-    def lost(self, request: Request, why: str, is_begun: bool) -> None:
-        """Have pieces done again, unless one is what ends workers."""
+    def on_lost(self, request: Request, why: str, was_running: bool) -> None:
+        """Assign pieces again, unless one kills workers."""
         run = self._runs.pop(request)
         for piece in run.pieces:
-            self._strikes[piece] += is_begun
+            self._strikes[piece] += was_running
         first = run.pieces[0]
         if len(run.pieces) == 1 and self._strikes[first] >= STRIKES and first in self._open:
             text = (
@@ -126,10 +126,10 @@ class RemoteMap:
             )
             self._fail(first, TunesmithError(text))
         else:
-            self._again(run.pieces)
+            self._requeue(run.pieces)
 
-    def _again(self, pieces: list[int]) -> None:
-        """Have those pieces done that are not."""
+    def _requeue(self, pieces: list[int]) -> None:
+        """Assign those pieces again that are not done."""
         left = self._open.intersection(pieces)
         if left:
             self._to_do = deque(sorted([*self._to_do, *left]))
@@ -140,33 +140,33 @@ class RemoteMap:
         self._to_do = deque(k for k in self._to_do if k < piece)
 
     def _finish(self) -> None:
-        """Leave nothing of this map behind; what is still being done is answered to nobody."""
-        nobody = _Nobody()
+        """Clean up; answers that are still to come are ignored."""
+        ignoring = _IgnoringClient()
         for request, run in self._runs.items():
-            seat = self._engine._seats[run.seat]
-            request.client = nobody
-            if request in seat.waiting:
-                seat.waiting.remove(request)
-            elif seat.link is not None:
-                seat.link.skip(self._task)
+            slot = self._engine._slots[run.slot]
+            request.client = ignoring
+            if request in slot.waiting:
+                slot.waiting.remove(request)
+            elif slot.link is not None:
+                slot.link.skip(self._task)
         self._engine._drop(self._task)
 
 
-class _All(set[Any]):
-    """A set that has everything."""
+class _Everything(set[Any]):
+    """A set that contains everything."""
 
     def __contains__(self, _: object) -> bool:
         return True
 
 
-class _Nobody:
-    """Who no longer wants an answer."""
+class _IgnoringClient:
+    """A client that ignores its answers."""
 
     def __init__(self) -> None:
-        self.warned: set[tuple[type[Warning], str]] = _All()  # nor wants to be warned
+        self.warned: set[tuple[type[Warning], str]] = _Everything()  # no warnings either
 
-    def answered(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: Outcome) -> None:
         """Ignore it."""
 
-    def lost(self, request: Request, why: str, is_begun: bool) -> None:
+    def on_lost(self, request: Request, why: str, was_running: bool) -> None:
         """Ignore it."""

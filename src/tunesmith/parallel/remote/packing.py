@@ -21,7 +21,7 @@ import numpy as np
 
 from tunesmith.errors import TunesmithError
 
-#: Bytes at whose multiples arrays begin: a line of the cache.
+#: Alignment of arrays in bytes: a cache line.
 ALIGNMENT = 64
 
 _NUMBER = struct.Struct("<q")
@@ -46,7 +46,7 @@ class Packed:
     nbytes: int
 
     def parts(self) -> Iterator[bytes | memoryview]:
-        """Yield what lies in the block one after the other."""
+        """Yield the parts of the block in order."""
         yield self.head
         size = len(self.head)
         for buffer in self.buffers:
@@ -72,9 +72,9 @@ def _plain(array: np.memmap[Any, Any]) -> Any:
 
 def packed(value: Any) -> Packed:
     """Return a value as a block; what cannot be pickled is an error that names it."""
-    found: list[pickle.PickleBuffer] = []
+    buffered: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
-    pickler = pickle.Pickler(stream, protocol=5, buffer_callback=found.append)
+    pickler = pickle.Pickler(stream, protocol=5, buffer_callback=buffered.append)
     pickler.dispatch_table = {**copyreg.dispatch_table, np.memmap: _plain}
     try:
         pickler.dump(value)
@@ -83,7 +83,7 @@ def packed(value: Any) -> Packed:
             f"{type(value).__name__} cannot be sent to another process: {error}; "
             "define its parts in a module, or work in threads"
         ) from error
-    buffers = tuple(buffer.raw() for buffer in found)
+    buffers = tuple(buffer.raw() for buffer in buffered)
     numbers = [len(buffers), *(b.nbytes for b in buffers), stream.tell()]
     head = b"".join(map(_NUMBER.pack, numbers)) + stream.getvalue()
     size = len(head)
@@ -115,9 +115,9 @@ def unpacked(block: Any) -> Any:
 
 
 def mapped(descriptor: int) -> mmap.mmap:
-    """Return a block in a file, mapped privately: writing to it changes no other's.
+    """Map a block in a file privately: writing to it changes no other process's.
 
-    As long as it is mapped it takes one of the files that a process may have open.
+    A mapping counts towards the limit of open files.
     """
     return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
 

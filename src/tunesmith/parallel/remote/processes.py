@@ -1,8 +1,8 @@
-"""The engine of processes on this machine, which share the arrays of what they are given.
+"""The engine of processes on this machine, which share the arrays that they are sent.
 
-A worker is a new Python that runs nothing of the driver's script unless something that the script
-defines is sent to it: scripts need no guard, and a prompt or a notebook can have workers. A worker
-ends when its socket does: none outlives the driver, however that ends.
+A worker is a new Python process that runs nothing of the driver's script unless it is sent a
+definition from it: scripts need no guard, and a prompt or a notebook can have workers. A worker
+exits when its socket closes: none outlives the driver, however that ends.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from tunesmith.parallel.remote.engine import RemoteEngine
 from tunesmith.parallel.remote.packing import Packed, packed
 from tunesmith.parallel.remote.slots import Link
 from tunesmith.parallel.remote.worker import (
-    Desk,
     Outcome,
+    WorkerServer,
     as_worker,
     main_module,
-    raised,
+    portable_error,
     set_main_module,
 )
 
 _HOLD, _DROP, _ASK, _SKIP = range(4)
 
 _PROGRAM = (
-    "import json, sys; given = json.loads(sys.argv.pop()); sys.path[:] = given.pop('path'); "
-    "from tunesmith.parallel.remote.processes import serve; serve(**given)"
+    "import json, sys; options = json.loads(sys.argv.pop()); sys.path[:] = options.pop('path'); "
+    "from tunesmith.parallel.remote.processes import serve; serve(**options)"
 )
 
 
 class ProcessEngine(RemoteEngine):
-    """Processes beside this one; what they are given is in memory once more, for all of them.
+    """Worker processes; the data that they are sent are in memory once more, for all of them.
 
     Parameters
     ----------
     workers
-        How many; None is one for each core.
+        Their number; None is one per core.
     timeout
-        Seconds after which a worker that has not answered is ended; None is never.
+        Seconds after which an unresponsive worker is killed; None is never.
     """
 
     name: ClassVar[str] = "processes"
@@ -67,8 +67,8 @@ class ProcessEngine(RemoteEngine):
 
     def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
         by_channel = {link.channel: link for link in links if isinstance(link, ProcessLink)}
-        found: list[Any] = wait(list(by_channel), seconds)  # type: ignore[arg-type]
-        return [(by_channel[channel], by_channel[channel].answer()) for channel in found]
+        ready: list[Any] = wait(list(by_channel), seconds)  # type: ignore[arg-type]
+        return [(by_channel[channel], by_channel[channel].answer()) for channel in ready]
 
     def _publish(self, block: Packed) -> bytes | Shared:
         return shared(block)
@@ -94,9 +94,9 @@ class ProcessLink(Link):
 
     def __init__(self, share: int, sharers: int) -> None:
         here, there = socket.socketpair()
-        for end in (here, there):  # several small messages never wait for their reader
+        for end in (here, there):  # several small messages never block
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
-        given = {
+        arguments = {
             "path": sys.path,
             "descriptor": there.fileno(),
             "share": share,
@@ -105,10 +105,10 @@ class ProcessLink(Link):
         }
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM, json.dumps(given)],
+                [sys.executable, "-c", _PROGRAM, json.dumps(arguments)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[there.fileno()],
-                start_new_session=True,  # an interrupt is the driver's, which ends them
+                start_new_session=True,  # the driver handles interrupts, and kills them
             )
         except OSError as error:
             here.close()
@@ -117,14 +117,14 @@ class ProcessLink(Link):
         finally:
             there.close()
         self.channel = Channel(here)
-        self._killed = weakref.finalize(self, _killed, self._process, self.channel, os.getpid())
+        self._finalizer = weakref.finalize(self, _kill, self._process, self.channel, os.getpid())
 
     def _send(self, kind: int, number: int, block: bytes | Shared = b"") -> None:
-        with contextlib.suppress(OSError):  # whoever waits for the answer finds it dead
+        with contextlib.suppress(OSError):  # _ready reports the dead worker
             self.channel.send(kind, number, block)
 
     def hold(self, number: int, block: bytes | Shared) -> None:
-        """Send a block, which is mapped at once if it is large."""
+        """Send a block; a large one is shared memory."""
         self._send(_HOLD, number, block)
 
     def drop(self, number: int) -> None:
@@ -139,19 +139,19 @@ class ProcessLink(Link):
             block.close()
 
     def skip(self, task: int) -> None:
-        """Tell the worker, which hears it while it works."""
+        """Tell the worker, whose listener reads it during work."""
         self._send(_SKIP, task)
 
     def answer(self) -> Any | None:
-        """Read an answer that is there; None if the worker is dead."""
+        """Read an answer that has arrived; None if the worker is dead."""
         try:
             return self.channel.receive()[2]
         except (EOFError, OSError):
             return None
 
     def kill(self) -> None:
-        """End the process; this also happens when the link is garbage, and at exit."""
-        self._killed()
+        """Kill the process; this also happens at garbage collection and at exit."""
+        self._finalizer()
 
     def why(self) -> str:
         """Say how it ended."""
@@ -168,10 +168,10 @@ class ProcessLink(Link):
         return code is not None and code >= 0
 
 
-def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> None:
-    """End a process and those that it started, and see it end."""
-    if os.getpid() == owner:  # in a fork of the driver, the worker is not its own
-        # What a dead worker has started may live on.
+def _kill(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> None:
+    """Kill a process and those that it started, and wait for its end."""
+    if os.getpid() == owner:  # not in a fork of the driver
+        # What a dead worker has started may survive it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -181,31 +181,33 @@ def _killed(process: subprocess.Popen[bytes], channel: Channel, owner: int) -> N
 
 def serve(descriptor: int, share: int, sharers: int, main: tuple[str | None, str | None]) -> None:
     """Be a worker until the driver's end of the socket is closed."""
-    os.set_inheritable(descriptor, False)  # a program that has it would seem to be the worker
+    os.set_inheritable(descriptor, False)  # a child that inherits it would keep the socket open
     channel = Channel(socket.socket(fileno=descriptor))
     set_main_module(main)
-    asked: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
-    with as_worker(share, sharers) as desk:
-        threading.Thread(target=_listen, args=(channel, desk, asked), daemon=True).start()
+    messages: queue.SimpleQueue[tuple[int, int, Any]] = queue.SimpleQueue()
+    with as_worker(share, sharers) as server:
+        threading.Thread(target=_listen, args=(channel, server, messages), daemon=True).start()
         while True:
-            kind, number, block = asked.get()
+            kind, number, block = messages.get()
             if kind == _HOLD:
-                desk.hold(number, block)
+                server.hold(number, block)
             elif kind == _DROP:
-                desk.drop(number)
+                server.drop(number)
             else:
-                _reply(channel, desk.answer(block))
+                _reply(channel, server.answer(block))
 
 
-def _listen(channel: Channel, desk: Desk, asked: queue.SimpleQueue[tuple[int, int, Any]]) -> None:
-    """Read what comes while the worker works, and end it when nothing can come any more."""
+def _listen(
+    channel: Channel, server: WorkerServer, messages: queue.SimpleQueue[tuple[int, int, Any]]
+) -> None:
+    """Read messages during work, and kill the worker when the socket is closed."""
     try:
         while True:
             kind, number, block = channel.receive(for_all=_HOLD)
             if kind == _SKIP:
-                desk.skip(number)
+                server.skip(number)
             else:
-                asked.put((kind, number, block))
+                messages.put((kind, number, block))
     finally:
         os.killpg(os.getpid(), signal.SIGKILL)  # and what it has started
 
@@ -214,8 +216,8 @@ def _reply(channel: Channel, answer: Packed) -> None:
     try:
         block = shared(answer)
     except TunesmithError as error:
-        block = shared(packed(Outcome(error=raised(error))))
-    with contextlib.suppress(OSError):  # the driver is gone, as we shall be
+        block = shared(packed(Outcome(error=portable_error(error))))
+    with contextlib.suppress(OSError):  # the driver is gone
         channel.send(_ASK, 0, block)
     if isinstance(block, Shared):
         block.close()

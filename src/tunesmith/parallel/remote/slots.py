@@ -1,4 +1,4 @@
-"""Places of workers elsewhere, what they have to do, and who wants it done."""
+"""Slots of workers, the links to them, and requests with their clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tunesmith.parallel.remote.packing import Packed
 from tunesmith.parallel.remote.worker import Outcome
 
-#: A piece or an actor that ends so many workers is given up.
+#: Workers that a piece or an actor may kill before it is given up.
 STRIKES = 3
 
 
@@ -22,11 +22,11 @@ class Link(ABC):
 
     @abstractmethod
     def hold(self, number: int, block: Any) -> None:
-        """Have a block held, that was published."""
+        """Have the worker hold a published block."""
 
     @abstractmethod
     def drop(self, number: int) -> None:
-        """Have it dropped."""
+        """Have the worker drop a block."""
 
     @abstractmethod
     def ask(self, message: Packed) -> None:
@@ -34,43 +34,43 @@ class Link(ABC):
 
     @abstractmethod
     def skip(self, task: int) -> None:
-        """Have no more pieces of a task done, though they are answered."""
+        """Skip the remaining pieces of a task; they are still answered."""
 
     @abstractmethod
     def kill(self) -> None:
-        """End the worker."""
+        """Kill the worker."""
 
     @abstractmethod
     def why(self) -> str:
         """Say how the worker ended: ``killed by signal 9``."""
 
     def has_given_up(self) -> bool:
-        """Tell whether the worker ended by itself, as the next one in its place would."""
+        """Tell whether the worker exited by itself, as the next one in its slot would."""
         return False
 
 
 class Client(Protocol):
-    """Who has something done."""
+    """Sends requests, and is called with what comes of them."""
 
     warned: set[tuple[type[Warning], str]]
 
-    def answered(self, request: Request, outcome: Outcome) -> None:
-        """Take an answer."""
+    def on_answer(self, request: Request, outcome: Outcome) -> None:
+        """Handle an answer."""
 
-    def lost(self, request: Request, why: str, is_begun: bool) -> None:
-        """Hear that a worker is lost before it answered, and perhaps because of this request."""
+    def on_lost(self, request: Request, why: str, was_running: bool) -> None:
+        """Handle a worker lost before it answered, perhaps because of this running request."""
 
 
 @dataclass(eq=False)
 class Request:
-    """A message to a worker, and who wants the answer.
+    """A message to a worker, and the client that gets the answer.
 
     Attributes
     ----------
     numbers
         What the worker must hold for it.
     key
-        The client's own.
+        The client's identifier of it.
     block
         The message, packed as soon as it is assigned.
     """
@@ -83,21 +83,21 @@ class Request:
 
 
 @dataclass(eq=False)
-class Seat:
-    """The place of a worker, which may be taken by one after the other.
+class Slot:
+    """The slot of a worker, which several may take one after the other.
 
     Attributes
     ----------
     sent, waiting
-        Requests that the worker has, the first of which it is doing, and those behind them.
+        Requests that the worker has, of which it runs the first, and those queued behind them.
     since
-        When it began with the first.
+        When it started the first.
     holds
-        Numbers of the blocks that it was given.
+        Numbers of the blocks that it holds.
     is_ready
-        Whether it has said hello.
+        Whether it has answered Hello.
     failed_starts
-        How many before it did not, in a row.
+        Consecutive workers before it that did not.
     """
 
     number: int

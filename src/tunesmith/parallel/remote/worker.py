@@ -1,9 +1,8 @@
-"""The worker's side of an engine whose workers are elsewhere, however they are reached.
+"""The worker's side of a remote engine, whatever the transport.
 
-A :class:`Desk` is one worker's: it holds blocks by their numbers, and answers messages, both as
-:mod:`tunesmith.parallel.remote.packing` has them. :mod:`tunesmith.parallel.remote.engine` writes
-the messages and reads the answers; what lies between the two carries bytes and knows nothing of
-them.
+A :class:`WorkerServer` holds blocks by number and answers messages, both packed by
+:mod:`tunesmith.parallel.remote.packing`. :mod:`tunesmith.parallel.remote.engine` writes the
+messages and reads the answers; the transport between the two carries opaque bytes.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import SHARERS, threads
 from tunesmith.parallel.remote.packing import Packed, packed, unpacked
 
-#: Seconds after which no further piece of a message is begun: it was thought to take far less.
+#: Seconds after which no further piece of a message is started: it was expected to take far less.
 LONG = 0.5
 
 
 @dataclass(frozen=True)
 class Hello:
-    """Ask for the versions; the first message to every worker."""
+    """Request the versions; the first message to every worker."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What the pieces of a map have in common; it is held under a number, as data are."""
+    """What the pieces of a map have in common; a block of its own, as data are."""
 
     work: Callable[..., Any]
     data: Any
@@ -49,15 +48,15 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a worker holds under a number, in the place of the object itself."""
+class BlockReference:
+    """Stands for the object in the block of this number."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class Work:
-    """Do some pieces of the task that is held under a number."""
+    """Do some pieces of the task in the block of this number."""
 
     task: int
     pieces: tuple[Any, ...]
@@ -65,7 +64,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Make:
-    """Make an actor."""
+    """Create an actor."""
 
     actor: int
     make: Callable[[Any, Any], Any]
@@ -84,40 +83,40 @@ class Call:
 
 @dataclass(frozen=True)
 class Forget:
-    """Let an actor go."""
+    """Delete an actor."""
 
     actor: int
 
 
-Warned = tuple[type[Warning], str, str, int]
+CaughtWarning = tuple[type[Warning], str, str, int]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a message.
+    """The result of a message.
 
     Attributes
     ----------
     value
-        What was returned; of pieces, a list, as far as they were done: those that are left are to
-        be given out again.
+        What was returned; of pieces, a list of those that were done: the others are assigned
+        again.
     error
-        What was raised instead, or None.
+        What was raised instead.
     warned
         Category, text, file and line of each warning.
     """
 
     value: Any = None
-    error: Raised | None = None
-    warned: tuple[Warned, ...] = ()
+    error: PortableError | None = None
+    warned: tuple[CaughtWarning, ...] = ()
 
 
 @dataclass(frozen=True)
-class Raised:
-    """An error that is on its way to another process.
+class PortableError:
+    """An error in a form that can be sent to another process.
 
-    Errors whose ``__init__`` does not take their ``args`` cannot be pickled as they are: they are
-    built again without it.
+    Errors whose ``__init__`` does not take their ``args`` cannot be pickled: they are rebuilt
+    without it.
     """
 
     error: BaseException | None
@@ -125,7 +124,7 @@ class Raised:
     arguments: tuple[Any, ...] = ()
     state: dict[str, Any] = field(default_factory=dict)
 
-    def again(self) -> BaseException:
+    def restored(self) -> BaseException:
         """Return the error."""
         if self.error is not None:
             return self.error
@@ -135,23 +134,23 @@ class Raised:
         return error
 
 
-def raised(error: BaseException) -> Raised:
-    """Return an error as something that can be pickled and says the same."""
+def portable_error(error: BaseException) -> PortableError:
+    """Return an error in a form that can be pickled, with the same text."""
     if not isinstance(error, TunesmithError):
         lines = traceback.format_exception(error)
         error.add_note("In a worker:\n" + "".join(lines).rstrip())
-    stripped = Raised(None, type(error), error.args, dict(error.__dict__))
-    for form in (Raised(error), stripped, Raised(None, type(error), (str(error),))):
+    stripped = PortableError(None, type(error), error.args, dict(error.__dict__))
+    for form in (PortableError(error), stripped, PortableError(None, type(error), (str(error),))):
         with contextlib.suppress(Exception):
-            copy = pickle.loads(pickle.dumps(form)).again()
+            copy = pickle.loads(pickle.dumps(form)).restored()
             if type(copy) is type(error) and str(copy) == str(error):
                 return form
     text = f"{type(error).__name__} in a worker: {error}; work in threads to see where"
-    return Raised(TunesmithError(text))
+    return PortableError(TunesmithError(text))
 
 
-class Desk:
-    """Where one worker has what it was given, and does what it is asked."""
+class WorkerServer:
+    """Holds the blocks and actors of one worker, and answers its messages."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, Any] = {}
@@ -160,17 +159,17 @@ class Desk:
         self._skipped: set[int] = set()
 
     def hold(self, number: int, block: Any) -> None:
-        """Keep a block; it is unpacked when it is first needed."""
+        """Store a block; it is unpacked when first needed."""
         self._blocks[number] = block
 
     def drop(self, number: int) -> None:
-        """Let go of what is held under a number, if anything is."""
+        """Forget the block of a number, if there is one."""
         self._blocks.pop(number, None)
         self._values.pop(number, None)
         self._skipped.discard(number)
 
     def skip(self, task: int) -> None:
-        """Do no more pieces of a task; another thread may say so."""
+        """Skip the remaining pieces of a task; any thread may call this."""
         self._skipped.add(task)
 
     def answer(self, message: Any) -> Packed:
@@ -180,16 +179,16 @@ class Desk:
             value: Any = []
             error = None
             try:
-                value = self._done(_loaded(message), value)
+                value = self._handle(_load(message), value)
             except BaseException as problem:  # noqa: BLE001  (the driver raises it)
-                error = raised(problem)
+                error = portable_error(problem)
         warned = tuple({(w.category, str(w.message), w.filename, w.lineno): None for w in caught})
         try:
             return packed(Outcome(value, error, warned))
         except Exception as problem:  # noqa: BLE001
-            return packed(Outcome(error=raised(problem)))
+            return packed(Outcome(error=portable_error(problem)))
 
-    def _done(self, message: Any, results: list[Any]) -> Any:
+    def _handle(self, message: Any, results: list[Any]) -> Any:
         match message:
             case Work(number, pieces):
                 end = time.monotonic() + LONG
@@ -202,7 +201,7 @@ class Desk:
             case Call(actor, method, arguments):
                 return getattr(self._actors[actor], method)(*arguments)
             case Make(actor, make, data, seed):
-                self._actors[actor] = make(self._resolved(data), seed)
+                self._actors[actor] = make(self._resolve(data), seed)
             case Forget(actor):
                 self._actors.pop(actor, None)
             case Hello():
@@ -211,19 +210,19 @@ class Desk:
 
     def _value(self, number: int) -> Any:
         if number not in self._values:
-            value = _loaded(self._blocks[number])
+            value = _load(self._blocks[number])
             if isinstance(value, Task):
-                value = Task(value.work, self._resolved(value.data), value.common)
+                value = Task(value.work, self._resolve(value.data), value.common)
             self._values[number] = value
             del self._blocks[number]
         return self._values[number]
 
-    def _resolved(self, data: Any) -> Any:
-        """Return data with what is held in the place of its numbers."""
-        if isinstance(data, Held):
+    def _resolve(self, data: Any) -> Any:
+        """Return data with objects in the place of references to them."""
+        if isinstance(data, BlockReference):
             return self._value(data.number)
         if type(data) is tuple:
-            return tuple(self._resolved(part) for part in data)
+            return tuple(self._resolve(part) for part in data)
         return data
 
 
@@ -237,13 +236,13 @@ def versions() -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def as_worker(share: int, sharers: int) -> Iterator[Desk]:
-    """Be a worker within the block, with so many threads and a part of the machine's memory."""
+def as_worker(share: int, sharers: int) -> Iterator[WorkerServer]:
+    """Be a worker within the block, with ``share`` threads and a part of the machine's memory."""
     global _is_worker  # noqa: PLW0603  (a process is a worker or is not)
     _is_worker = True
     os.environ[SHARERS] = str(sharers)
     with working_on(None), threads(share):
-        yield Desk()
+        yield WorkerServer()
 
 
 _is_worker = False
@@ -266,13 +265,13 @@ def main_module() -> tuple[str | None, str | None]:
 
 
 def set_main_module(main: tuple[str | None, str | None]) -> None:
-    """Look for what the driver's main module defines there, should something need it."""
+    """Set where to look for definitions of the driver's main module."""
     global _main  # noqa: PLW0603
     _main = main
 
 
-def _loaded(block: Any) -> Any:
-    """Return what a block holds; what a script defines is looked for in the script."""
+def _load(block: Any) -> Any:
+    """Unpack a block, importing the driver's script if it needs its definitions."""
     try:
         try:
             return unpacked(block)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 
-from tunesmith.io.streams import writing
 from tunesmith.report.map import html as map_html
 from tunesmith.report.map import static as map_static
 from tunesmith.report.map.map import MetricMap
-from tunesmith.report.surface.files import kind_of
+from tunesmith.report.surface.files import write_drawing
 
 
 def write_map(found: MetricMap, path: str | os.PathLike[str]) -> None:
@@ -22,12 +20,4 @@ def write_map(found: MetricMap, path: str | os.PathLike[str]) -> None:
     path
         A name ending in .html (interactive), .png, .svg, .pdf or .json.
     """
-    kind = kind_of(path)
-    with writing(path) as file:
-        if kind == "json":
-            text = json.dumps(found.to_dict(), ensure_ascii=False, allow_nan=False)
-            file.write(f"{text}\n".encode())
-        elif kind == "html":
-            file.write(map_html.page(found).encode())
-        else:
-            map_static.draw(found, file, kind)
+    write_drawing(found, path, map_html.page, map_static.draw)

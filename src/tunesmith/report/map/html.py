@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.report.drawing import interactive_page, require_plotly
 from tunesmith.report.map.map import MetricMap
 from tunesmith.report.map.words import scale, scale_title, starred, summary, title
-from tunesmith.report.surface.html import PAGE, require
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -30,63 +30,58 @@ STAR_STYLE = {
 }
 
 
-def page(found: MetricMap) -> str:
+def page(metric_map: MetricMap) -> str:
     """Return the page: the numbers, and the map."""
-    drawn = build(found).to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        div_id="map",
-        config={"displaylogo": False, "responsive": True},
-    )
-    return PAGE.format(
-        title=html.escape(title(found)),
-        summary=html.escape("\n".join(summary(found)[1:])),
-        figure=drawn,
-        caption=CAPTION,
+    return interactive_page(
+        build(metric_map), "map", title(metric_map), summary(metric_map)[1:], CAPTION
     )
 
 
-def build(found: MetricMap) -> Figure:
+def build(metric_map: MetricMap) -> Figure:
     """Return plotly's figure."""
-    require()
+    require_plotly()
     from plotly.graph_objects import Figure, Heatmap, Scatter
 
-    low, high = scale(found)
-    columns = found.columns
+    low, high = scale(metric_map)
+    columns = metric_map.columns
     figure = Figure()
     figure.add_trace(
         Heatmap(
             x=0.5 * (columns[1:] + columns[:-1]),
-            y=found.rows,
-            z=_short(found.mean),
-            customdata=np.stack([_short(found.low), _short(found.high)], axis=-1),
+            y=metric_map.rows,
+            z=_short(metric_map.mean),
+            customdata=np.stack([_short(metric_map.low), _short(metric_map.high)], axis=-1),
             zmin=low,
             zmax=high,
-            colorscale="Viridis" if found.higher_is_better else "Viridis_r",
-            colorbar={"title": {"text": html.escape(scale_title(found)), "side": "right"}},
+            colorscale="Viridis" if metric_map.higher_is_better else "Viridis_r",
+            colorbar={"title": {"text": html.escape(scale_title(metric_map)), "side": "right"}},
             hovertemplate="(%{x:.5~g}, %{y:.5~g})<br>mean %{z:.4f}<br>"
             "%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
         )
     )
-    mark, what = starred(found)
-    marks = [(found.current, "current weights", CURRENT_STYLE), (mark, what, STAR_STYLE)]
-    for held, name, style in marks:
-        if found.holds(held):
+    mark, what = starred(metric_map)
+    marks = [(metric_map.current, "current weights", CURRENT_STYLE), (mark, what, STAR_STYLE)]
+    for point, name, style in marks:
+        if metric_map.holds(point):
             figure.add_trace(
                 Scatter(
-                    x=[held.x],
-                    y=[held.y],
+                    x=[point.x],
+                    y=[point.y],
                     mode="markers",
                     name=name,
                     marker=style,
                     hovertemplate=f"{name}<br>(%{{x:.8~g}}, %{{y:.8~g}})<br>"
-                    f"{held.score:.4f}<extra></extra>",
+                    f"{point.score:.4f}<extra></extra>",
                 )
             )
     axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
-    names = [html.escape(name) for name in found.features]
-    figure.update_xaxes(title_text=f"weight of {names[0]}", range=list(found.window[0]), **axis)
-    figure.update_yaxes(title_text=f"weight of {names[1]}", range=list(found.window[1]), **axis)
+    names = [html.escape(name) for name in metric_map.features]
+    figure.update_xaxes(
+        title_text=f"weight of {names[0]}", range=list(metric_map.window[0]), **axis
+    )
+    figure.update_yaxes(
+        title_text=f"weight of {names[1]}", range=list(metric_map.window[1]), **axis
+    )
     figure.update_layout(
         height=HEIGHT,
         template="plotly_white",

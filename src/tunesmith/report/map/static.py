@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 from tunesmith.report.map.map import MetricMap
 from tunesmith.report.map.words import scale, scale_title, starred, subtitle, title
-from tunesmith.report.surface.static import METADATA, STYLE, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Inches.
 WIDTH, HEIGHT = 8.4, 6.4
-DPI = 130
 #: Told apart by the colour-blind, and in print; bright is good.
 COLOURS = {True: "viridis", False: "viridis_r"}
 CURRENT_STYLE: dict[str, Any] = {
@@ -34,59 +32,63 @@ STAR_STYLE: dict[str, Any] = {
 }
 
 
-def draw(found: MetricMap, file: BinaryIO, kind: str) -> None:
+def draw(metric_map: MetricMap, file: BinaryIO, kind: str) -> None:
     """Draw a map.
 
     Parameters
     ----------
-    found
+    metric_map
         What is drawn.
     file
         Where to write.
     kind
         ``png``, ``svg`` or ``pdf``.
     """
-    require()
-    import matplotlib as mpl
+    require_matplotlib()
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # names in other scripts
+    with drawing():
         figure = Figure(figsize=(WIDTH, HEIGHT), dpi=DPI, layout="constrained")
         axes = figure.subplots()
-        low, high = scale(found)
+        low, high = scale(metric_map)
         image = axes.imshow(
-            found.mean,
+            metric_map.mean,
             origin="lower",
-            extent=(*found.window[0], *found.window[1]),
+            extent=(*metric_map.window[0], *metric_map.window[1]),
             aspect="auto",
             interpolation="nearest",
-            cmap=COLOURS[found.higher_is_better],
+            cmap=COLOURS[metric_map.higher_is_better],
             vmin=low,
             vmax=high,
         )
-        beyond = "min" if found.higher_is_better else "max"
+        beyond = "min" if metric_map.higher_is_better else "max"
         bar = figure.colorbar(image, ax=axes, extend=beyond, pad=0.02)
-        bar.set_label(scale_title(found))
+        bar.set_label(scale_title(metric_map))
         bar.ax.ticklabel_format(useOffset=False)
-        axes.set_xlabel(f"weight of {found.features[0]}")
-        axes.set_ylabel(f"weight of {found.features[1]}")
-        axes.set_title(title(found), loc="left", fontsize=12, pad=22)
-        axes.text(0.0, 1.015, subtitle(found), transform=axes.transAxes, fontsize=9)
+        axes.set_xlabel(f"weight of {metric_map.features[0]}")
+        axes.set_ylabel(f"weight of {metric_map.features[1]}")
+        axes.set_title(title(metric_map), loc="left", fontsize=12, pad=22)
+        axes.text(0.0, 1.015, subtitle(metric_map), transform=axes.transAxes, fontsize=9)
         axes.ticklabel_format(useOffset=False)
-        _mark(axes, found)
+        _mark(axes, metric_map)
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
         figure.savefig(file, format=kind, dpi=DPI, metadata=METADATA[kind])
 
 
-def _mark(axes: Axes, found: MetricMap) -> None:
+def _mark(axes: Axes, metric_map: MetricMap) -> None:
     """Mark the current and the best weights."""
-    now = found.current
-    if found.holds(now):
+    current = metric_map.current
+    if metric_map.holds(current):
         # A white ring with a dark one around it is seen on every colour.
-        axes.plot([now.x], [now.y], **CURRENT_STYLE | {"markersize": 13}, markeredgecolor="white")
         axes.plot(
-            [now.x], [now.y], **CURRENT_STYLE, markeredgecolor="black", label="current weights"
+            [current.x], [current.y], **CURRENT_STYLE | {"markersize": 13}, markeredgecolor="white"
         )
-    mark, what = starred(found)
+        axes.plot(
+            [current.x],
+            [current.y],
+            **CURRENT_STYLE,
+            markeredgecolor="black",
+            label="current weights",
+        )
+    mark, what = starred(metric_map)
     axes.plot([mark.x], [mark.y], **STAR_STYLE, label=what)

@@ -2,5 +2,5 @@
 
 A run is read into a :class:`~tunesmith.report.page.run.record.RunRecord`; sections turn that into a
 :class:`~tunesmith.report.page.view.View`, which is JSON; the page and the figures are drawn from
-the view alone.
+the view only.
 """

@@ -93,7 +93,7 @@ def view_of(record: RunRecord, options: Options | None = None) -> View:
 
 
 def check_maps(record: RunRecord, options: Options) -> None:
-    """Raise an error if a map is asked for of features that the run does not have."""
+    """Raise an error if a requested map has features that the run does not have."""
     names = tuple(dict.fromkeys([*record.weights, *record.start]))
     for pair in options.maps or ():
         for name in pair:
@@ -162,7 +162,7 @@ def _notes(record: RunRecord) -> Iterator[str]:
 
 
 def _asked(result: Mapping[str, Any]) -> str | None:
-    """Return the metric as it was asked for."""
+    """Return the metric as the user wrote it."""
     metrics = (result.get("inputs") or {}).get("metrics")
     return str(metrics[0]) if isinstance(metrics, list) and metrics else None
 

@@ -154,7 +154,7 @@ def _choosing(result: Mapping[str, Any]) -> Iterator[Warned]:
 
 
 def _bias(record: RunRecord) -> Iterator[Warned]:
-    """Tell of a model's scores that are tuned for, and reported alone."""
+    """Caution if a model's scores are tuned for, and nothing else is reported."""
     if "tune" not in record.sets or not any(record.result.get(w) for w in ("dev", "test")):
         return
     others: list[Metric] = []

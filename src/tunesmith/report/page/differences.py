@@ -8,7 +8,7 @@ from rapidfuzz.distance import Indel
 
 from tunesmith.report.page.view import Mark
 
-#: Longer texts are cut at so many words, or characters of words.
+#: Longer texts are cut at this many words, or characters of words.
 MOST_WORDS, MOST_CHARACTERS = 400, 8000
 #: Stands for what is cut.
 ELLIPSIS = "…"
@@ -17,7 +17,7 @@ Pieces = tuple[tuple[str, Mark], ...]
 
 
 def differences(before: str, after: str) -> tuple[Pieces, Pieces]:
-    """Return both texts as pieces: what both have in the same order, and what one has alone.
+    """Return both texts as pieces: what both have in the same order, and what only one has.
 
     As many words as can be are the same. The pieces of a text, with spaces between them, are
     the text, cut where it is very long.
@@ -40,13 +40,13 @@ def cut(text: str) -> str:
 def words_of(text: str) -> list[str]:
     """Return the words of a text; an ellipsis is the last one where it is cut."""
     words = text.split(" ") if text else []
-    kept = words[:MOST_WORDS]
+    shortened_words = words[:MOST_WORDS]
     room = MOST_CHARACTERS
-    for k, word in enumerate(kept):
+    for k, word in enumerate(shortened_words):
         if len(word) > room:
-            return [*kept[:k], *([word[:room]] if room else []), ELLIPSIS]
+            return [*shortened_words[:k], *([word[:room]] if room else []), ELLIPSIS]
         room -= len(word)
-    return kept if len(kept) == len(words) else [*kept, ELLIPSIS]
+    return shortened_words if len(shortened_words) == len(words) else [*shortened_words, ELLIPSIS]
 
 
 def _add(pieces: list[tuple[str, Mark]], words: Sequence[str], mark: Mark) -> None:

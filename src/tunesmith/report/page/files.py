@@ -36,7 +36,7 @@ def write_report(
     run
         A work directory, a result file, or the result of a tuner.
     path
-        Where to write: the page as .html, or what it shows as .json; None writes pictures alone.
+        Where to write: the page as .html, or what it shows as .json; None writes only pictures.
     tuning, dev, test
         The sets that a result at hand is of. Without the first there are no surfaces, maps and
         sentences. A run on disk knows its own.

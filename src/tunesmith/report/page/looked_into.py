@@ -80,7 +80,7 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
     rows = np.array([row for one in taken for row in one.rows], np.int64)
     bases = np.array([one.base for one in taken for _ in one.rows], np.int64)
     features, shares = contributions(part.candidates.features, tuned, rows, bases)
-    alone = finite(scores_alone(record.metric, part.stats[rows]))
+    sentence_scores = finite(scores_alone(record.metric, part.stats[rows]))
     views = iter(
         CandidateView(
             cut(part.candidates.text(row)),
@@ -94,7 +94,7 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
             rows.tolist(),
             _joined(one.ranks_before for one in taken),
             _joined(one.ranks_after for one in taken),
-            alone,
+            sentence_scores,
             shares.tolist(),
             strict=True,
         )

@@ -31,7 +31,7 @@ TOP = 65535
 #: Candidates times lines of all maps together; where there are many, fewer features have maps.
 WORK, FEWEST = 6e8, 3
 #: An axis shows where the metric along it is better than so much of the way from the usual to the
-#: best score, and on both sides so many times the width of that.
+#: best score, and on both sides this multiple of its width.
 GOOD, ROOM = 0.5, 0.75
 
 
@@ -96,7 +96,7 @@ class _Drawing:
         return list(itertools.combinations([n for n in names if n in self.curves][:features], 2))
 
     def checked(self, pair: tuple[str, str]) -> tuple[str, str]:
-        """Return a pair that was asked for."""
+        """Return a requested pair."""
         for name in pair:
             if name not in self.names:
                 raise UnknownNameError("feature", name, self.names)

@@ -160,7 +160,7 @@ def _unit(history: Sequence[Mapping[str, Any]]) -> str:
 
 def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[Row]]:
     """Return the steps that a tuner notes, between the start and the result."""
-    # The run on core features alone has a start and weights of its own.
+    # The run on the core features has a start and weights of its own.
     entries = [one for one in entries_of(result, "history") if "part" not in one]
     begins = [k for k, one in enumerate(entries) if one.get("direction", 0) is None]
     if len(begins) > 1 and begins[0] == 0:

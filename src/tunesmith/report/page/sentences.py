@@ -29,7 +29,7 @@ class Changes:
     changed : bool[S]
         Whose text changed, or what it is worth.
     influence : float64[S]
-        By how much the metric of the whole set falls if a sentence alone goes back to what it
+        By how much the metric of the whole set falls if only that sentence goes back to what it
         was, in the metric's unit with the sign that makes more better; 0 where nothing changed.
     """
 
@@ -61,7 +61,7 @@ def changes_of(held: RunSet, metric: Metric) -> Changes:
 def most_changed(changes: Changes, most: int) -> Ints:
     """Return the groups with the largest influence, the largest first.
 
-    Half of them were for the better and half for the worse, as far as there are so many:
+    Half of them were for the better and half for the worse, as far as there are enough:
     otherwise a good run would show none of its mistakes.
     """
     groups = np.flatnonzero(changes.changed)
@@ -75,9 +75,9 @@ def most_changed(changes: Changes, most: int) -> Ints:
         taken = [better[: max(few, most - len(worse))], worse[:rest]]
     else:
         taken = [better[:rest], worse[: max(few, most - len(better))]]
-    kept = np.concatenate(taken)
-    kept = kept[np.argsort(-np.abs(changes.influence[kept]), kind="stable")]
-    return np.concatenate([kept, same])[:most]
+    chosen = np.concatenate(taken)
+    chosen = chosen[np.argsort(-np.abs(changes.influence[chosen]), kind="stable")]
+    return np.concatenate([chosen, same])[:most]
 
 
 def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences:

@@ -1,4 +1,4 @@
-"""The page of a run that goes on, served to this machine alone; nothing is ever written."""
+"""The page of a run that goes on, served to this machine only; nothing is ever written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tunesmith.report.page.view import View
 ADDRESS = "127.0.0.1"
 #: Files that are not whole yet, and folders of decoders: no steps of a run.
 PASSING = (".tunesmith-", "decoder-", ".")
-#: The costly sections are made again after at least so many times what they took.
+#: The costly sections are made again after at least this multiple of the time they took.
 REST = 5.0
 #: Seconds after which a browser that says nothing is let go.
 PATIENCE = 30.0

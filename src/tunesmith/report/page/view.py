@@ -41,7 +41,7 @@ class SetScores:
     Attributes
     ----------
     which, metric
-        ``tune``, ``dev`` or ``test``; the metric as it was asked for.
+        ``tune``, ``dev`` or ``test``; the metric as the user wrote it.
     called
         The metric as a person reads it.
     """
@@ -303,7 +303,7 @@ class CandidateView:
     rank_before, rank_after
         Its place under both weights, from 1.
     score
-        What it alone is worth, by the metric or by its stand-in for single sentences.
+        Its sentence-level score, by the metric or by its sentence-level stand-in.
     total
         Its model score under the tuned weights.
     contributions
@@ -330,9 +330,9 @@ class SentenceView:
     before, after
         Pieces of both outputs, with what they are to each other.
     score_before, score_after
-        What each alone is worth.
+        The sentence-level score of each.
     influence
-        By how much the metric on the whole set falls if this sentence alone goes back to what it
+        By how much the metric on the whole set falls if only this sentence goes back to what it
         was: what the change was worth, in the metric's unit, more being better.
     candidates
         The first ones under either weights, and the best by the metric.

@@ -20,7 +20,7 @@ NEARLY_1 = 1.0 - 1e-9
 
 
 def weights_of(record: RunRecord, most: int = 200) -> WeightTable:
-    """Return the weights of a run, at most so many.
+    """Return the weights of a run, up to a limit.
 
     What a feature says is the size of its weight times its spread; without candidates the size
     alone counts. Rounds are those of a loop, or several runs.

@@ -14,9 +14,9 @@ METRICS = {
 }
 
 
-def metric_name(asked: str) -> str:
-    """Return a metric's name as papers write it, with options after it as they were asked for."""
-    name, colon, options = asked.partition(":")
+def metric_name(spec: str) -> str:
+    """Return a metric's name as papers write it, with options after it as the user wrote them."""
+    name, colon, options = spec.partition(":")
     if name not in METRICS:
-        return asked
+        return spec
     return f"{METRICS[name]} ({options})" if colon else METRICS[name]

@@ -38,7 +38,7 @@ class Best:
     score
         The metric there.
     low, high
-        Its ends, within the range asked for; infinite where it has none.
+        Its ends, within the requested range; infinite where it has none.
     at
         A point in it as a search would choose it, far from breakpoints; the current weight
         if nothing is better.
@@ -217,7 +217,7 @@ def _scale(hypotheses: ListHypotheses, weights: Floats, direction: Direction) ->
 
 
 def merged(edges: Floats, scores: Floats, scale: float, same: float) -> tuple[Floats, Floats]:
-    """Leave out edges at which the score stays, and intervals that are rounding alone.
+    """Leave out edges at which the score stays, and intervals that are only rounding.
 
     An edge that is at γ = 0 but for rounding is moved there.
     """

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.errors import MissingExtraError, UsageError
+from tunesmith.errors import UsageError
+from tunesmith.report.drawing import interactive_page, require_plotly
 from tunesmith.report.surface.curves import Curve, Span
 from tunesmith.report.surface.panels import (
     BEST,
@@ -43,25 +44,6 @@ CURRENT_STYLE = {"color": CURRENT, "width": 1.5, "dash": "dash"}
 END_STYLE = {"color": CURRENT, "width": 1.5, "dash": "dot"}
 STAR_STYLE = {"symbol": "star", "size": 13, "color": BEST, "line": {"color": CURRENT, "width": 1}}
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{title}</title>
-<style>
-body {{ font-family: sans-serif; margin: 1em auto; max-width: 1500px; padding: 0 1em; }}
-h1 {{ font-size: 1.2em; }}
-pre {{ white-space: pre-wrap; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<pre>{summary}</pre>
-{figure}
-<p>{caption}</p>
-</body>
-</html>
-"""
 CAPTION = (
     "Left: the line as a whole; right: around the current weights, step for step. Drag to zoom, "
     "double-click to go back; the score of every interval is shown under the pointer."
@@ -72,37 +54,22 @@ CAPTION_COLUMNS = (
 )
 
 
-def require() -> None:
-    """Raise an error if plotly is missing."""
-    try:
-        import plotly.graph_objects  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("an interactive picture", "plot") from None
-
-
 def page(surface: ErrorSurface) -> str:
     """Return the page: the numbers, and two panels for each metric of each line."""
-    figure = build(surface)
-    drawn = figure.to_html(
-        full_html=False,
-        include_plotlyjs=True,
-        div_id="surface",
-        config={"displaylogo": False, "responsive": True},
-    )
     names = ", ".join(dict.fromkeys(c.metric for line in surface.lines for c in line.curves))
-    said = [part for line in surface.lines for part in summary(line)]
     columns = any(too_many(line, MOST_STEPS) for line in surface.lines)
-    return PAGE.format(
-        title=html.escape(f"{names} {', '.join(line.along.title for line in surface.lines)}"),
-        summary=html.escape("\n".join(said)),
-        figure=drawn,
-        caption=CAPTION + (CAPTION_COLUMNS.format(columns=COLUMNS) if columns else ""),
+    return interactive_page(
+        build(surface),
+        "surface",
+        f"{names} {', '.join(line.along.title for line in surface.lines)}",
+        [part for line in surface.lines for part in summary(line)],
+        CAPTION + (CAPTION_COLUMNS.format(columns=COLUMNS) if columns else ""),
     )
 
 
 def build(surface: ErrorSurface) -> Figure:
     """Return plotly's figure."""
-    require()
+    require_plotly()
     from plotly.subplots import make_subplots
 
     rows = sum(len(line.curves) for line in surface.lines)

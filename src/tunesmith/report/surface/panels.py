@@ -17,9 +17,9 @@ PLATEAU = "#E69F00"
 CURRENT = "#222222"
 BEST = "#F0E442"
 
-#: The close-up shows about so many steps, at most ``CLOSE_MOST`` of any metric.
+#: The close-up shows about this many steps, at most ``CLOSE_MOST`` of any metric.
 CLOSE, CLOSE_MOST = 24, 2000
-#: The best interval is shown if it is not farther than so many times the width of the rest.
+#: The best interval is shown if it is at most this multiple of the width of the rest away.
 REACH = 2.0
 
 
@@ -57,7 +57,7 @@ class Band:
 
 
 def whole_window(line: Line) -> Span:
-    """Return what the first panel shows: the range asked for, or most of the line.
+    """Return what the first panel shows: the requested range, or most of the line.
 
     The middle 90 % of the edges, the current weight and, unless it is far off, the best
     one. A few breakpoints of nearly parallel lines are millions of times as far away.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from tunesmith.errors import MissingExtraError, UsageError
+from tunesmith.errors import UsageError
+from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 from tunesmith.report.surface.curves import Curve, Span
 from tunesmith.report.surface.panels import (
     BEST,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 #: Inches; a single row of panels is higher than one of several.
 WIDTH, ROW, SINGLE_ROW, LEGEND = 12.0, 2.9, 4.0, 0.5
-DPI = 130
 #: Pixels across a panel, and the steps that it shows one by one.
 COLUMNS, MOST_STEPS = 640, 1600
 #: Rows beyond which no screen or paper shows the picture.
@@ -40,7 +39,7 @@ MOST_ROWS = 60
 #: Close-ups narrower than this, relative to the weight, are labelled by the difference from it.
 DIFFERENCES = 1e-3
 
-#: A best interval narrower than this share of a panel is marked by the star alone.
+#: A best interval narrower than this share of a panel is marked by the star only.
 VISIBLE = 0.01
 
 PLATEAU_STYLE: dict[str, Any] = {"color": PLATEAU, "alpha": 0.35, "linewidth": 0}
@@ -59,21 +58,6 @@ STAR_STYLE: dict[str, Any] = {
     "markerfacecolor": BEST,
     "markeredgecolor": CURRENT,
 }
-#: Names are shown as they are, and the same picture is the same bytes.
-STYLE: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "tunesmith", "font.size": 10.0}
-METADATA: dict[str, dict[str, Any]] = {
-    "png": {},
-    "svg": {"Date": None},
-    "pdf": {"CreationDate": None},
-}
-
-
-def require() -> None:
-    """Raise an error if matplotlib is missing."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("drawing", "plot") from None
 
 
 def draw(surface: ErrorSurface, file: BinaryIO, kind: str) -> None:
@@ -88,8 +72,7 @@ def draw(surface: ErrorSurface, file: BinaryIO, kind: str) -> None:
     kind
         ``png``, ``svg`` or ``pdf``.
     """
-    require()
-    import matplotlib as mpl
+    require_matplotlib()
     from matplotlib.figure import Figure
 
     rows = sum(len(line.curves) for line in surface.lines)
@@ -97,9 +80,7 @@ def draw(surface: ErrorSurface, file: BinaryIO, kind: str) -> None:
         raise UsageError(
             f"the picture would have {rows} rows; give fewer features or metrics, or write .json"
         )
-    # Not pyplot: it would change the backend of whoever calls this in a notebook.
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # names in other scripts
+    with drawing():
         height = LEGEND + (SINGLE_ROW if rows == 1 else ROW * rows)
         figure = Figure(figsize=(WIDTH, height), dpi=DPI, layout="constrained")
         axes = figure.subplots(rows, 2, squeeze=False)
@@ -177,19 +158,19 @@ def _legend(figure: Figure, surface: ErrorSurface) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    one = all(len(line.curves) == 1 for line in surface.lines)
-    colour = COLOURS[0] if one else "#555555"
-    held: dict[str, Any] = {"exact steps": Line2D([], [], color=colour, linewidth=1.3)}
+    single = all(len(line.curves) == 1 for line in surface.lines)
+    colour = COLOURS[0] if single else "#555555"
+    marks: dict[str, Any] = {"exact steps": Line2D([], [], color=colour, linewidth=1.3)}
     if any(too_many(line, MOST_STEPS) for line in surface.lines):
-        held = {"exact steps (right)": held["exact steps"]}
-        held["lowest to highest in a pixel column (left)"] = Line2D(
+        marks = {"exact steps (right)": marks["exact steps"]}
+        marks["lowest to highest in a pixel column (left)"] = Line2D(
             [], [], color=colour, linewidth=4
         )
-    held["current weights"] = Line2D([], [], **CURRENT_STYLE)
-    held["plateau around them"] = Patch(**PLATEAU_STYLE)
+    marks["current weights"] = Line2D([], [], **CURRENT_STYLE)
+    marks["plateau around them"] = Patch(**PLATEAU_STYLE)
     if any(line.along.end is not None for line in surface.lines):
-        held["the other weights"] = Line2D([], [], **END_STYLE)
-    held["best interval on the line"] = (Patch(**BEST_STYLE), Line2D([], [], **STAR_STYLE))
+        marks["the other weights"] = Line2D([], [], **END_STYLE)
+    marks["best interval on the line"] = (Patch(**BEST_STYLE), Line2D([], [], **STAR_STYLE))
     figure.legend(
-        list(held.values()), list(held), loc="outside lower center", ncols=6, frameon=False
+        list(marks.values()), list(marks), loc="outside lower center", ncols=6, frameon=False
     )

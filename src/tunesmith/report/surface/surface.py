@@ -38,7 +38,7 @@ class Line:
     breakpoints
         How often the winner of a group changes, from one end of the line to the other.
     span
-        The range asked for; None is the whole line.
+        The requested range; None is the whole line.
     curves
         One for each metric.
     """
@@ -150,7 +150,7 @@ def trace(
     labels = [label_of(t.metric) for t in tunings] if labels is None else labels
     curves: list[list[Curve]] = [[] for _ in lines]
     breakpoints = [0] * len(lines)
-    # A metric at a time: its answers about all candidates are kept no longer than needed.
+    # One metric at a time: its statistics of all candidates are freed as soon as possible.
     for tuning, label in zip(tunings, labels, strict=True):
         of_metric = curves_along(tuning.hypotheses(), weights, lines, span, label)
         for k, curve in enumerate(of_metric):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tunesmith.arrays import Floats
-from tunesmith.interruption import is_asked
+from tunesmith.interruption import is_interrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.progress import progress
 from tunesmith.search.exact.problem import Problem
@@ -39,7 +39,7 @@ class Limits:
     @property
     def left(self) -> float:
         """Seconds that are left: none after an interruption, and infinite without a limit."""
-        if is_asked():
+        if is_interrupted():
             return 0.0
         return float("inf") if self.seconds is None else self.seconds - self.passed
 

@@ -23,7 +23,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.interruption import is_asked
+from tunesmith.interruption import is_interrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.parallel.local import map_pieces, thread_count
 from tunesmith.progress import progress
@@ -189,7 +189,7 @@ class _Search:
             return PlaneFound(only, 1.0, True, 0, 0, 0)
         walked: list[Stretches] = []
         size = ROUND * thread_count()
-        while len(walked) < len(self.pieces) and working_seconds() < until and not is_asked():
+        while len(walked) < len(self.pieces) and working_seconds() < until and not is_interrupted():
             walked += map_pieces(self._walk, self.pieces[len(walked) : len(walked) + size])
             progress("regions", len(walked), len(self.pieces))
         point, radius = self._judge(walked)

@@ -1,4 +1,4 @@
-"""Those who are told how a run goes: trackers of experiments, and whoever else wants to know."""
+"""Callbacks that follow a run: experiment trackers, and users' own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tunesmith._version import __version__
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
-from tunesmith.errors import UsageError, one_line, shortened
+from tunesmith.errors import UsageError, honour_old_names, one_line, shortened
 from tunesmith.registry import options_of
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """What one step of a run came to: a round of a loop, or an entry of a tuner's history.
+    """The figures of one step of a run: a round of a loop, or an entry of a tuner's history.
 
     Attributes
     ----------
     number
-        From 0. What is known of a step only later comes with the same number.
+        From 0. Figures that are known only later come with the same number.
     figures
         Numbers by name, as the JSON of a result calls them: ``score``, ``dev_score``,
         ``length_ratio`` ...
     weights
-        Those that the figures are of, where they are known.
+        The weights that the figures belong to, where they are known.
     """
 
     number: int
@@ -42,142 +42,152 @@ class Step:
     weights: Weights | None = None
 
 
-class Callback:
-    """Is told how a run goes; nothing that it does changes the run.
+#: New names of methods of callbacks, by their deprecated ones.
+OLD_NAMES = {"begun": "on_start", "step": "on_step", "ended": "on_end", "failed": "on_failure"}
 
-    A subclass has those of the methods that it wants. An error in one of them becomes a warning,
-    and the run goes on without whoever raised it.
+
+class Callback:
+    """Follows a run without changing it.
+
+    A subclass overrides the methods that it needs. An error in one of them becomes a warning, and
+    the run goes on without the callback that raised it.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Honour deprecated names of methods."""
+        super().__init_subclass__(**options)
+        honour_old_names(cls, OLD_NAMES)
 
     @property
     def label(self) -> str:
-        """What a warning calls it."""
+        """Its name in warnings."""
         return type(self).__name__
 
-    def begun(self, settings: Mapping[str, Any], key: str | None) -> None:
-        """Hear that a run begins.
+    def on_start(self, settings: Mapping[str, Any], key: str | None) -> None:
+        """Handle the start of a run.
 
         Parameters
         ----------
         settings
             The tuner with its options, the metric, the seed, sizes of the sets ...
         key
-            What tells a run that can be taken up again from all others. It is the same when the
-            run goes on, and all its steps then come once more, with the same numbers. None for a
-            run that can not.
+            Identifies a run that can be resumed. It is the same when the run is resumed, and all
+            its steps then come once more, with the same numbers. None for other runs.
         """
 
-    def step(self, step: Step) -> None:
-        """Hear what a step came to."""
+    def on_step(self, step: Step) -> None:
+        """Handle a step."""
 
-    def ended(self, result: TuneResult) -> None:
-        """Hear what the run came to."""
+    def on_end(self, result: TuneResult) -> None:
+        """Handle the result of the run."""
 
-    def failed(self, error: BaseException) -> None:
-        """Hear that the run ended without a result: an error, or an interruption."""
+    def on_failure(self, error: BaseException) -> None:
+        """Handle the end of a run without a result: an error, or an interruption."""
+
+    begun, step, ended, failed = on_start, on_step, on_end, on_failure
 
 
 #: Called with an entry of a history, the names of features and their weights.
-Hear = Callable[[dict[str, Any], tuple[str, ...], Floats], None]
+StepHandler = Callable[[dict[str, Any], tuple[str, ...], Floats], None]
 
-_hear: ContextVar[Hear | None] = ContextVar("hear", default=None)
+_step_handler: ContextVar[StepHandler | None] = ContextVar("step_handler", default=None)
 
 
 def note_step(entry: dict[str, Any], names: tuple[str, ...], weights: Floats) -> None:
-    """Say what a step has come to as soon as that is known; costs nothing if nobody listens."""
-    hear = _hear.get()
-    if hear is not None:
-        hear(entry, names, weights)
+    """Report a step as soon as its figures are known; costs nothing without callbacks."""
+    handler = _step_handler.get()
+    if handler is not None:
+        handler(entry, names, weights)
 
 
-class Audience:
-    """All who listen to one run."""
+class CallbackList:
+    """The callbacks of one run."""
 
     def __init__(self, callbacks: Sequence[Callback]) -> None:
         several = isinstance(callbacks, Sequence)
-        for one in callbacks if several else [callbacks]:
-            if not several or not isinstance(one, Callback):
-                raise UsageError(f"callbacks has {one!r:.60}; give a list of Callback objects")
-        self._listening = list(callbacks)
-        self._heard = 0
+        for callback in callbacks if several else [callbacks]:
+            if not several or not isinstance(callback, Callback):
+                raise UsageError(f"callbacks has {callback!r:.60}; give a list of Callback objects")
+        self._active = list(callbacks)
+        self._steps = 0
 
-    def begun(self, settings: Callable[[], Mapping[str, Any]], key: str | None) -> None:
-        """Tell that a run begins; settings are put together only if somebody listens."""
-        if self._listening:
+    def on_start(self, settings: Callable[[], Mapping[str, Any]], key: str | None) -> None:
+        """Call ``on_start``; settings are computed only if there are callbacks."""
+        if self._active:
             known = settings()
-            self._tell(lambda one: one.begun(known, key))
+            self._call(lambda callback: callback.on_start(known, key))
 
-    def step(self, step: Step) -> None:
-        """Tell what a step came to."""
-        self._tell(lambda one: one.step(step))
+    def on_step(self, step: Step) -> None:
+        """Call ``on_step``."""
+        self._call(lambda callback: callback.on_step(step))
 
-    def failed(self, error: BaseException) -> None:
-        """Tell that there is no result."""
-        self._tell(lambda one: one.failed(error))
+    def on_failure(self, error: BaseException) -> None:
+        """Call ``on_failure``."""
+        self._call(lambda callback: callback.on_failure(error))
 
-    def ended(self, result: TuneResult) -> None:
-        """Tell what the run came to."""
-        self._tell(lambda one: one.ended(result))
+    def on_end(self, result: TuneResult) -> None:
+        """Call ``on_end``."""
+        self._call(lambda callback: callback.on_end(result))
 
-    def fitted(self, result: TuneResult) -> None:
-        """Tell what a tuner came to: the steps that were not heard of yet, and the result."""
-        if self._listening:
-            for entry in result.history[self._heard :]:
-                self.step(Step(int(entry["step"]), figures_of(entry)))
-            self.step(Step(len(result.history), _of_result(result), result.weights))
-        self.ended(result)
+    def on_fit(self, result: TuneResult) -> None:
+        """Report the steps of a tuner's result that were not reported yet, and the result."""
+        if self._active:
+            for entry in result.history[self._steps :]:
+                self.on_step(Step(int(entry["step"]), figures_of(entry)))
+            self.on_step(Step(len(result.history), _result_figures(result), result.weights))
+        self.on_end(result)
 
     @contextlib.contextmanager
-    def hearing(self, is_live: bool, shown: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-        """Listen to steps within the block as they are made.
+    def live_steps(self, is_live: bool, shown: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+        """Report the steps within the block as they are made.
 
         Parameters
         ----------
         is_live
-            Whether they are made in the order of the history. Otherwise nobody is told, which
-            goes for tuners within tuners too.
+            Whether they are made in the order of the history. Otherwise none is reported, nor those
+            of tuners within tuners.
         shown
             Makes an entry of a history of what an algorithm notes.
         """
 
-        def hear(entry: dict[str, Any], names: tuple[str, ...], weights: Floats) -> None:
+        def handle(entry: dict[str, Any], names: tuple[str, ...], weights: Floats) -> None:
             figures = figures_of(shown(entry))
-            self.step(Step(self._heard, figures, Weights(names, weights.copy())))
-            self._heard += 1
+            self.on_step(Step(self._steps, figures, Weights(names, weights.copy())))
+            self._steps += 1
 
-        token = _hear.set(hear if is_live and self._listening else None)
+        token = _step_handler.set(handle if is_live and self._active else None)
         try:
             yield
         finally:
-            _hear.reset(token)
+            _step_handler.reset(token)
 
-    def _tell(self, what: Callable[[Callback], None]) -> None:
-        for one in list(self._listening):
+    def _call(self, call: Callable[[Callback], None]) -> None:
+        for callback in list(self._active):
             try:
-                what(one)
+                call(callback)
             except Exception as error:  # noqa: BLE001  (a tracker must not lose a result)
-                self._listening.remove(one)
+                self._active.remove(callback)
                 with contextlib.suppress(Exception):
-                    one.failed(error)
-                said = shortened(one_line(f"{type(error).__name__}: {error}"))
+                    callback.on_failure(error)
+                what = shortened(one_line(f"{type(error).__name__}: {error}"))
                 warnings.warn(
-                    f"{one.label} failed, and the run goes on without it: {said}", stacklevel=3
+                    f"{callback.label} failed, and the run goes on without it: {what}", stacklevel=3
                 )
 
 
 @contextlib.contextmanager
-def telling(
+def callbacks_of_run(
     callbacks: Sequence[Callback],
     settings: Callable[[], Mapping[str, Any]],
     key: str | None = None,
-) -> Iterator[Audience]:
-    """Tell callbacks of what is run within the block, and of an error in it."""
-    audience = Audience(callbacks)
-    audience.begun(settings, key)
+) -> Iterator[CallbackList]:
+    """Call callbacks at the start of what runs within the block, and at an error in it."""
+    callback_list = CallbackList(callbacks)
+    callback_list.on_start(settings, key)
     try:
-        yield audience
+        yield callback_list
     except BaseException as error:
-        audience.failed(error)
+        callback_list.on_failure(error)
         raise
 
 
@@ -186,22 +196,22 @@ def settings_of(
     tuning: Task,
     dev: Task | None,
     test: Task | None,
-    own: Mapping[str, Any],
+    fit_options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what a tuner is run with, on which sets; ``own`` are options of its ``fit``."""
+    """Return the settings of a run: the tuner, the options of its ``fit`` and the sets."""
     named = {"tune": tuning, "dev": dev, "test": test}
-    sets = {which: one for which, one in named.items() if one is not None}
+    sets = {name: tunable for name, tunable in named.items() if tunable is not None}
     return {
-        **options_told(tuner),
+        **tuner_settings(tuner),
         "metric": tuning.signature(),
-        **own,
+        **fit_options,
         "features": len(tuning.names),
-        **{f"{which}_groups": one.groups for which, one in sets.items()},
-        "files": ", ".join(file.path for one in sets.values() for file in one.files),
+        **{f"{name}_groups": tunable.groups for name, tunable in sets.items()},
+        "files": ", ".join(file.path for tunable in sets.values() for file in tunable.files),
     }
 
 
-def options_told(tuner: Tuner) -> dict[str, Any]:
+def tuner_settings(tuner: Tuner) -> dict[str, Any]:
     """Return a tuner's name and options, and the version."""
     options = options_of(type(tuner))
     return {
@@ -212,7 +222,7 @@ def options_told(tuner: Tuner) -> dict[str, Any]:
 
 
 def figures_of(entry: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers among what is said of a step."""
+    """Return the finite numbers of an entry."""
     return {
         key: float(value)
         for key, value in entry.items()
@@ -220,10 +230,10 @@ def figures_of(entry: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _of_result(result: TuneResult) -> dict[str, float]:
+def _result_figures(result: TuneResult) -> dict[str, float]:
     """Return the scores and the lengths of a result."""
-    found: dict[str, Any] = {"score": result.score, "length_ratio": result.length_ratio}
-    for which, held in (("dev", result.dev), ("test", result.test)):
-        if held is not None:
-            found |= {f"{which}_score": held.score, f"{which}_length_ratio": held.length_ratio}
-    return figures_of(found)
+    figures: dict[str, Any] = {"score": result.score, "length_ratio": result.length_ratio}
+    for name, scored in (("dev", result.dev), ("test", result.test)):
+        if scored is not None:
+            figures |= {f"{name}_score": scored.score, f"{name}_length_ratio": scored.length_ratio}
+    return figures_of(figures)

@@ -325,7 +325,7 @@ def _run_each(
     is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(setup.tuning)
     if is_apart:
         progress("runs", 0, runs)
-        made_apart(setup.tuning, _run_apart, generators, algorithm, setup.first, made=made)
+        map_in_workers(setup.tuning, _run_apart, generators, algorithm, setup.first, made=made)
     for number, own in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
@@ -367,7 +367,7 @@ def can_be_sent(tuning: Task) -> bool:
     return works_elsewhere() and not tuning.is_live
 
 
-def made_apart(
+def map_in_workers(
     tuning: Task,
     work: Callable[..., R],
     pieces: Sequence[Any],
@@ -412,7 +412,7 @@ def settings_apart(
         return SoFar(dict(sorted(found.items())), steps, unfinished=False) if found else None
 
     keep(so_far)
-    for outcomes in made_apart(tuning, work, pieces, *common, made=made):
+    for outcomes in map_in_workers(tuning, work, pieces, *common, made=made):
         yield from outcomes
 
 

@@ -50,8 +50,8 @@ def pairs(figure: Figure, rounds: Sequence[PairRound]) -> None:
         axes.margins(y=0.15)
         axes.ticklabel_format(axis="y", useOffset=False)
     handles, names = panels[0].get_legend_handles_labels()
-    kept = [one.kept for one in rounds if one.kept is not None]
-    total = f": {sum(kept):,} pairs in all" if kept else ""
+    pairs = [r.kept for r in rounds if r.kept is not None]
+    total = f": {sum(pairs):,} pairs in all" if pairs else ""
     figure.suptitle(f"what PRO learnt from{total}", x=0.01, ha="left", fontsize=12)
     figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,16 +13,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.streams import writing
 from tunesmith.progress import progress
+from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 from tunesmith.report.page.figures import changes as figures_changes
 from tunesmith.report.page.figures import rounds as figures_rounds
 from tunesmith.report.page.figures import surfaces as figures_surfaces
 from tunesmith.report.page.view import View
-from tunesmith.report.surface.static import METADATA, STYLE, require
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DPI = 130
 #: Characters of a feature's name in the name of a file.
 LONGEST = 40
 
@@ -65,8 +63,8 @@ def write_figures(
         if kind not in METADATA:
             known = ", ".join(METADATA)
             raise UsageError(f"'{kind}' is no kind of picture; choose among {known}")
-    require()
-    place = _made(folder)
+    require_matplotlib()
+    place = _make_folder(folder)
     pictures = list(pictures_of(view))
     files = []
     for k, picture in enumerate(pictures):
@@ -118,7 +116,7 @@ def safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[:LONGEST]
 
 
-def _made(folder: str | os.PathLike[str]) -> Path:
+def _make_folder(folder: str | os.PathLike[str]) -> Path:
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -134,13 +132,10 @@ def _made(folder: str | os.PathLike[str]) -> Path:
 
 def _save(picture: Picture, place: Path, kinds: Sequence[str]) -> list[Path]:
     """Draw a picture once, and write it in each kind."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     files = []
-    # Not pyplot: it would change the backend of whoever calls this in a notebook.
-    with mpl.rc_context(STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # names in other scripts
+    with drawing():
         figure = Figure(figsize=picture.size, dpi=DPI, layout="constrained")
         picture.draw(figure)
         layout = figure.get_layout_engine()

@@ -28,7 +28,7 @@ LINES: dict[str, dict[str, Any]] = {
     "smoothed": {"color": COLOURS[3], "linestyle": "--"},
     "bound": {"color": "#888888", "linestyle": ":", "marker": "."},
 }
-#: Series by what they are, where the name alone says little.
+#: Series by what they are, where the name says little.
 CALLED = {"promised": "promised by the tuner, on its lists", "bound": "no weights do better"}
 CHOSEN = "#E69F00"
 #: Names along an axis: as many as fit, and as long.

@@ -151,10 +151,10 @@ class _Folder:
 
     def _round(self, name: str) -> LoopRound:
         folder = self.path / name
-        kept, scores = (read_record(folder / f"{one}.json") for one in ("weights", "scores"))
+        weights, scores = (read_record(folder / f"{name}.json") for name in ("weights", "scores"))
         tuned = read_record(folder / "tuned.json") if (folder / "tuned.json").is_file() else None
         try:
-            found = LoopRound(Weights.from_dict(kept["weights"]), {}, **scores, tuned=tuned)
+            found = LoopRound(Weights.from_dict(weights["weights"]), {}, **scores, tuned=tuned)
             found.check(scores["outputs"])
             found.entry(0, False)
         except (KeyError, OverflowError, TypeError, ValueError, AttributeError) as error:
@@ -247,7 +247,7 @@ class _Folder:
             return {}
 
     def _inputs(self, which: Which, texts: Mapping[str, Any]) -> Inputs:
-        """Return sentences and references: those that the run has kept, or that a user gives."""
+        """Return sentences and references: those that the run has stored, or that a user gives."""
         expected = self.configuration["decoding"]["sets"][which].get("sha256")
         own = self.given.of(which)
         held = texts.get(which)

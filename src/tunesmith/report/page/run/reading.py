@@ -77,11 +77,11 @@ def _weights(path: Path, found: Mapping[str, Any]) -> tuple[Weights, Weights]:
 
 def _metrics(path: Path, found: Mapping[str, Any], given: Given) -> list[Metric]:
     """Return what was tuned for, and what was reported beside it as far as that is known."""
-    asked = (found.get("inputs") or {}).get("metrics") or [found["metric"]]
-    first = made_metric(given.metric or str(asked[0]), os.fspath(path), given.metric is not None)
+    specs = (found.get("inputs") or {}).get("metrics") or [found["metric"]]
+    first = made_metric(given.metric or str(specs[0]), os.fspath(path), given.metric is not None)
     if first.name != found["metric"]:
         raise UsageError(f"{path}: it was tuned for {found['metric']}, not {first.name}; give that")
-    others = [spec for spec in asked[1:] if isinstance(spec, str) and not IN_FILE.match(spec)]
+    others = [spec for spec in specs[1:] if isinstance(spec, str) and not IN_FILE.match(spec)]
     return [first, *(made_metric(spec, os.fspath(path), False) for spec in others)]
 
 
