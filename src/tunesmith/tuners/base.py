@@ -26,7 +26,6 @@ from tunesmith.registry import Options, Registry, options_of
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tasks.live import LiveTuning
 from tunesmith.tuners.fitting.callbacks import Callback, CallbackList, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard
