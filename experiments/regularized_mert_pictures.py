@@ -15,7 +15,7 @@ import tunesmith as ts
 from regularized_mert_synthetic import FINDERS, NOISE
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.search.line.search import surface
+from tunesmith.search.line.search import totals_along
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart; marks differ as well.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
@@ -41,12 +41,14 @@ def figure1(sets: real.Sets, path: Path) -> None:
     hypotheses = ListHypotheses(tuning)
     weights = found.weights.aligned(names)
     feature = names.index(FEATURE)
-    along = surface(hypotheses, hypotheses.point(weights), Direction.along(feature, names[feature]))
+    line = hypotheses.point(weights), Direction.along(feature, names[feature])
+    edges_along, totals = totals_along(hypotheses.envelope(*line))
+    gains_along = tuning.metric.gain(totals)
     width = 0.25
-    inside = np.abs(along.edges + weights[feature]) < width
-    edges = np.concatenate([[-width], along.edges[inside] + weights[feature], [width]])
+    inside = np.abs(edges_along + weights[feature]) < width
+    edges = np.concatenate([[-width], edges_along[inside] + weights[feature], [width]])
     first = int(np.argmax(inside))
-    gains = 100.0 * along.gains[first : first + len(edges) - 1]
+    gains = 100.0 * gains_along[first : first + len(edges) - 1]
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
     axes = figure.subplots(1, 3, sharey=True)
     titles = ("unregularised", f"ℓ2, strength {L2:g}", f"ℓ0, strength {L0:g}")

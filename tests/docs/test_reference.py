@@ -43,7 +43,8 @@ def parameters_of(value: Any) -> list[str]:
     Options of plug-ins say it themselves, in their help.
     """
     if dataclasses.is_dataclass(value):
-        fields = (field for field in dataclasses.fields(value) if field.init)
+        # What is neither compared nor shown is state, which a loop sets, and no option.
+        fields = (f for f in dataclasses.fields(value) if f.init and (f.compare or f.repr))
         return [field.name for field in fields if not field.metadata.get("help")]
     if inspect.isclass(value) and issubclass(value, BaseException):
         return []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.parallel.pickling import PicklingEngine
-from tests.search.line.test_search import random_task
+from tests.helpers.search.line import random_task
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.engine import working_on

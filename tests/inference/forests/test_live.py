@@ -13,7 +13,6 @@ from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.examples import ForestExamples
-from tunesmith.inference.live import LiveExamples
 from tunesmith.metrics.candidate_scorer import objective_of
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.engine import working_on
@@ -69,7 +68,7 @@ def test_a_sentence_answers_as_its_forest_does(seed, search, metric):
     forests, candidates, rng = one_node_forests(seed)
     worth = objective_of("document").begin(TuningSet(candidates, metric), "examples")
     _, tuning = live(forests, metric, search=search)
-    ours = LiveExamples(tuning)
+    ours = tuning.examples()
     theirs = ForestExamples(ForestTuning(forests, metric, ForestOptions(search=search)))
     assert (ours.names, ours.groups) == (theirs.names, theirs.groups)
     weights = rng.normal(size=3)
@@ -110,7 +109,7 @@ def test_a_sentence_is_decoded_once_under_the_weights_of_the_first_question():
     forests, candidates, _ = one_node_forests(3)
     worth = objective_of("document").begin(TuningSet(candidates, "bleu"), "examples")
     source, tuning = live(forests)
-    example = LiveExamples(tuning).example(2, worth)
+    example = tuning.examples().example(2, worth)
     assert source.asked == []
     weights = np.array([1.0, 2.0, 3.0])
     example.best(weights)

@@ -383,7 +383,7 @@ def test_another_metric_that_lacks_something_is_noticed_before_tuning():
 
 def test_scaling_that_breaks_ties_another_way_is_said():
     from tunesmith.data.weights import Weights
-    from tunesmith.tuners.fitting.stages import Task
+    from tunesmith.tuners.fitting.stages import Setup
 
     # At (0.3, 0.1) both candidates have the same score but for rounding: 0.3 * 0.1 + 0 and
     # 0 + 0.1 * 0.3 are equal bits, and stay so; drawn weights find pairs that do not.
@@ -396,7 +396,7 @@ def test_scaling_that_breaks_ties_another_way_is_said():
     for _ in range(40):
         weights = rng.integers(1, 10, 3) / 10
         begin, none = Weights(names, weights), Weights((), [])
-        task = Task(tuning, tuning, names, weights, begin, none, space)
+        task = Setup(tuning, tuning, names, weights, begin, none, space)
         before = best(tuning.candidates, weights)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")

@@ -241,7 +241,7 @@ def test_a_signature_tells_how_many_learn_and_how():
 
 def test_what_is_sent_to_workers_is_what_is_needed():
     """The examples of lists, which are made of the set, are made where they are needed."""
-    learning = random_training(MIRA(learners=2), 5)
-    before = len(pickle.dumps(learning._course))
-    learn_epochs(learning)
-    assert len(pickle.dumps(learning._course)) == before
+    training = random_training(MIRA(learners=2), 5)
+    before = len(pickle.dumps(training.setup))
+    learn_epochs(training)
+    assert len(pickle.dumps(training.setup)) == before
