@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -40,16 +42,13 @@ ROOMS = [
 
 
 def imports(path: Path) -> set[str]:
-    """Return the rooms that a file imports from; those for type checkers alone do not count."""
+    """Return the rooms that a file imports from, in functions and for type checkers too."""
     tree = ast.parse(path.read_text())
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tunesmith."):
-            found.add(node.module.split(".")[1])
-    return found
+    return {
+        node.module.split(".")[1]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tunesmith.")
+    }
 
 
 FILES = [p for p in sorted(ROOT.rglob("*.py")) if p.name not in {"__init__.py", "__main__.py"}]
@@ -65,5 +64,40 @@ def test_a_file_imports_from_above_only(path: Path) -> None:
 
 def test_the_rule_can_fail(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
-    bad.write_text("def f():\n    from tunesmith.cli.app import main\n")
-    assert imports(bad) == {"cli"}
+    bad.write_text(
+        "if TYPE_CHECKING:\n    from tunesmith.loop.loop import Loop\n"
+        "def f():\n    from tunesmith.cli.app import main\n"
+    )
+    assert imports(bad) == {"cli", "loop"}
+
+
+PACKAGES = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_package_has_a_door_and_few_modules(package: Path) -> None:
+    door = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = {path.stem for path in package.iterdir() if path.name != "__init__.py"}
+    assert len(list(package.glob("*.py"))) <= 16
+    # The door says in which file to begin.
+    assert set(re.findall(r"``(\w+)``", door)) & modules
+
+
+def test_the_map_is_true() -> None:
+    repository = ROOT.parents[1]
+    tool = importlib.util.spec_from_file_location("house", repository / "tools" / "house.py")
+    assert tool is not None
+    assert tool.loader is not None
+    house = importlib.util.module_from_spec(tool)
+    tool.loader.exec_module(house)
+    page = (repository / "docs" / "map.md").read_text("utf-8")
+    assert page == house.page_of_map(ROOT), "run `python tools/house.py --map`"
+
+
+def test_the_ways_name_files_that_are_there() -> None:
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text("utf-8")
+    ways = page.partition("## Four ways")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([\w/]+\.py)`", ways))
+    assert len(named) > 40
+    there = {str(path.relative_to(ROOT)) for path in FILES}
+    assert {name for name in named if not any(p.endswith(f"/{name}") or p == name for p in there)} == set()

@@ -1,1 +1,4 @@
-"""tunesmith in other libraries."""
+"""tunesmith in other libraries.
+
+``sklearn`` is an estimator, ``sil_machine`` a tuner for sil-machine; trackers share ``tracking``.
+"""

@@ -1,1 +1,4 @@
-"""Pictures and tables of results."""
+"""Pictures and pages of results.
+
+``surface`` and ``map`` show the metric along lines and over planes; ``page`` is the page of a run.
+"""

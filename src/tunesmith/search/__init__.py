@@ -1,1 +1,4 @@
-"""Exact search along a line, and the directions to search in."""
+"""Search for weights: along lines, in spaces, over planes, and exact.
+
+Begin with ``line``; ``directions`` makes climbs of line searches, and ``space`` restricts them.
+"""

@@ -1,1 +1,4 @@
-"""Tuners: one module per algorithm."""
+"""Tuners: one module or package per algorithm.
+
+``base`` has :class:`Tuner`, and the registry; ``fitting`` is what happens around every algorithm.
+"""
