@@ -35,7 +35,7 @@ from tunesmith.parallel.local import available_threads
 from tunesmith.search.exact import cones
 from tunesmith.search.exact import dive as dives
 from tunesmith.search.exact.active_set import FEASIBLE, reset
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.cones import ConeSearch
 from tunesmith.search.exact.extreme import BAND, TOLERANCE, Tester, examine, new_state, owners
 from tunesmith.search.exact.incumbent import incumbents
@@ -134,7 +134,7 @@ def search(problem: Problem) -> tuple[float, int]:
     known = incumbents(problem, TOLERANCE, np.random.default_rng(1))
     tree = ConeSearch(problem, known=known)
     begun = time.perf_counter()
-    tree.run(Limits(60.0))
+    tree.run(SearchLimits(60.0))
     return time.perf_counter() - begun, tree.tested
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import tunesmith as ts
 from tunesmith.data.forests import Forests
 from tunesmith.data.memory import parsed_size
-from tunesmith.io.forests.arrow.writer import ForestWriter, Row, rows_of
+from tunesmith.io.forests.arrow.writer import ForestRow, ForestWriter, rows_of
 
 MIB = 1 << 20
 TUNERS: dict[str, list[str]] = {
@@ -104,7 +104,7 @@ def repeated(forests: Path, references: Path, folder: Path, size: float) -> Set:
     return Set(folder / "set.arrow", folder / "set.ref", held)
 
 
-def _rows(forests: Forests) -> Iterator[tuple[int, Row]]:
+def _rows(forests: Forests) -> Iterator[tuple[int, ForestRow]]:
     """Yield forests over and over; names and words are those of the first row of all."""
     for turn in itertools.count():
         for k, row in enumerate(rows_of(forests)):

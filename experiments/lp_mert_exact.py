@@ -10,7 +10,7 @@ import numpy as np
 
 import lp_mert_sets as sets
 import tunesmith as ts
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.extreme import TOLERANCE, Tester
 from tunesmith.search.exact.incumbent import incumbents
 from tunesmith.search.exact.lazy.search import lazy_search
@@ -157,7 +157,7 @@ def lazily(tuning: ts.TuningSet) -> dict[str, Any]:
     begun = time.perf_counter()
     found = lazy_search(
         problem,
-        limits=Limits(LAZY_LIMIT, megabytes=1000.0),
+        limits=SearchLimits(LAZY_LIMIT, megabytes=1000.0),
         incumbent=known[0] if known else None,
     )
     seconds = time.perf_counter() - begun

@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.forests import Edge, forest_arrays
 from tests.helpers.waiting import PATIENCE
-from tunesmith.io.forests.arrow.writer import ForestWriter, Row
+from tunesmith.io.forests.arrow.writer import ForestRow, ForestWriter
 
 MIB = 1 << 20
 #: So many that those of a reference are rare: nodes are hardly split for BLEU.
@@ -69,7 +69,7 @@ def stored(path: Path, size: int) -> int:
         while held < size:
             arrays, words = kinds[count % len(kinds)]
             new = (names, vocabulary) if count == 0 else ((), ())
-            writer.add(Row(count, arrays, *new, references=[words]))
+            writer.add(ForestRow(count, arrays, *new, references=[words]))
             held += arrays.bytes
             count += 1
         writer.close()

@@ -100,4 +100,6 @@ def test_the_ways_name_files_that_are_there() -> None:
     named = set(re.findall(r"`([\w/]+\.py)`", ways))
     assert len(named) > 40
     there = {str(path.relative_to(ROOT)) for path in FILES}
-    assert {name for name in named if not any(p.endswith(f"/{name}") or p == name for p in there)} == set()
+    assert {
+        name for name in named if not any(p.endswith(f"/{name}") or p == name for p in there)
+    } == set()

@@ -22,7 +22,7 @@ from tunesmith.io.read import read
 from tunesmith.io.weights.files import read_weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.report.page.assemble import Options, view_of
+from tunesmith.report.page.assemble import PageOptions, view_of
 from tunesmith.report.page.files import content_of
 from tunesmith.report.page.run.reading import read_run
 from tunesmith.tuners.mert.mert import MERT
@@ -107,13 +107,13 @@ def joshua_config(folder: Path, seed: Seed) -> Any:
 def result(folder: Path, seed: Seed) -> Any:
     """Make the page of a result file."""
     record = read_run(folder / seed.first)
-    return content_of(view_of(record, Options(2, (), 2)), "a.json")
+    return content_of(view_of(record, PageOptions(2, (), 2)), "a.json")
 
 
 def work_directory(folder: Path, seed: Seed) -> Any:
     """Make the page of a work directory."""
     record = read_run(folder)
-    return content_of(view_of(record, Options(2, (), 2)), "a.json")
+    return content_of(view_of(record, PageOptions(2, (), 2)), "a.json")
 
 
 def resumed(folder: Path, seed: Seed) -> Any:

@@ -24,7 +24,7 @@ class Interruption(KeyboardInterrupt):
     """A Ctrl-C that requests the best result so far."""
 
 
-class _Handler:
+class _SignalHandler:
     """Handles SIGINT in a block; ``deferrals`` counts ``uninterrupted`` blocks within it."""
 
     def __init__(self, again: Callable[[], None] | None) -> None:
@@ -44,7 +44,7 @@ class _Handler:
 
 
 #: Handlers of the blocks in force, the innermost last; of the whole process, as signals are.
-_handlers: list[_Handler] = []
+_handlers: list[_SignalHandler] = []
 
 
 @contextlib.contextmanager
@@ -67,7 +67,7 @@ def interruptible(again: Callable[[], None] | None = None) -> Iterator[None]:
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    handler = _Handler(again)
+    handler = _SignalHandler(again)
     try:
         _handlers.append(handler)
         signal.signal(signal.SIGINT, handler)

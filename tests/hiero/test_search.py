@@ -15,7 +15,7 @@ from tests.helpers.forests import derivations, vector
 from tests.helpers.hiero.enumeration import GLUE, UNIT, drawn_rules, everything
 from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
-from tunesmith.hiero.engine import Engine, Settings
+from tunesmith.hiero.engine import HieroEngine, Settings
 from tunesmith.hiero.grammar.grammar import Nonterminal, Rule, glue, grammar_of, joined
 from tunesmith.hiero.lm.language_model import LanguageModel, LanguageModels
 
@@ -109,15 +109,15 @@ def log10_of(text: str, words: tuple[str, ...]) -> float:
     return sum(after(tuple(said[max(0, k - order + 1) : k]), said[k]) for k in range(1, len(said)))
 
 
-def engine_of(rules, models, limit=15, **changes) -> Engine:
+def engine_of(rules, models, limit=15, **changes) -> HieroEngine:
     whole = joined([grammar_of(rules, limit), glue()])
-    return Engine(whole, models, Settings(**changes))
+    return HieroEngine(whole, models, Settings(**changes))
 
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=4).map(tuple)
 
 
-def said_by(engine: Engine, sentence, weights) -> Counter:
+def said_by(engine: HieroEngine, sentence, weights) -> Counter:
     found = engine.search(sentence, weights)
     arrays = found.forest()
     return Counter(
@@ -129,7 +129,7 @@ def said_by(engine: Engine, sentence, weights) -> Counter:
     )
 
 
-def expected(engine: Engine, every) -> Counter:
+def expected(engine: HieroEngine, every) -> Counter:
     found: Counter = Counter()
     for one in every:
         values = dict(one.features)
@@ -328,7 +328,7 @@ def test_names_of_language_models_are_theirs_alone(models):
 def test_rules_count_where_phrases_are_the_whole(models):
     rules = [*grammar_rules("a", ["A"]), Rule("X", (Nonterminal("X"),) * 2, (1, 2))]
     whole = Settings(top="X", passes="none")
-    engine = Engine(grammar_of(rules), models, whole)
+    engine = HieroEngine(grammar_of(rules), models, whole)
     arrays = engine.search(("a", "a"), np.zeros(len(engine.names))).forest()
     (tree,) = derivations(arrays)
     own = dict(zip(engine.names, vector(arrays, tree, len(engine.names)), strict=True))

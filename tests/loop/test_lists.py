@@ -13,7 +13,7 @@ from tests.helpers.builders import candidate_set
 from tests.helpers.tiers import examples
 from tunesmith.decoders.base import Sentence
 from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.lists import Lists
+from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.metrics.base import METRICS
 from tunesmith.tasks.lists import TuningSet
 
@@ -39,7 +39,7 @@ def decodings(draw):
 @settings(max_examples=examples(40))
 @given(decodings(), st.sampled_from(["bleu", "ter", "bleu:lowercase=true"]))
 def test_statistics_are_those_of_a_fresh_count(sets, metric):
-    lists = Lists(INPUTS, METRICS.create(metric))
+    lists = AccumulatedLists(INPUTS, METRICS.create(metric))
     seen: set = set()
     for decoded in sets:
         rows = [
@@ -69,7 +69,7 @@ def test_new_candidates_without_a_word():
         candidate_set([[[1.0]], [[2.0]], [[3.0]]], texts=["a b", "c", "d"]),
         candidate_set([[[1.0], [2.0], [5.0]], [[2.0]], [[3.0]]], texts=["a b", "", "", "c", "d"]),
     ]
-    lists = Lists(INPUTS, METRICS.create("bleu"))
+    lists = AccumulatedLists(INPUTS, METRICS.create("bleu"))
     for one in sets:
         lists.add(dataclasses.replace(one, ids=(7, 3, 5)))
     assert lists.new == 2
@@ -79,7 +79,7 @@ def test_new_candidates_without_a_word():
 @pytest.mark.parametrize("lower", [0.0, 1.0])
 def test_columns_are_kept(lower):
     made = candidate_set([[[1.0, 2.0], [2.0, lower]], [[2.0, 3.0]], [[3.0, 4.0]]])
-    lists = Lists(INPUTS, METRICS.create("column:f1"), ["f1"])
+    lists = AccumulatedLists(INPUTS, METRICS.create("column:f1"), ["f1"])
     for _ in range(2):
         lists.add(dataclasses.replace(made, ids=(7, 3, 5)))
     assert lists.new == 0

@@ -24,7 +24,7 @@ from tunesmith.decoders.base import (
 )
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.lists import Lists
+from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.loop import Loop
 from tunesmith.loop.rounds import average, change
 from tunesmith.metrics.base import METRICS
@@ -137,7 +137,7 @@ def test_lists_are_merged_without_duplicates(sizes, seed):
     """Against a dictionary, with statistics that are counted anew."""
     rng = np.random.default_rng(seed)
     inputs = Inputs.of(["a", "b"], ["x y", "y"])
-    lists = Lists(inputs, METRICS.create("bleu"))
+    lists = AccumulatedLists(inputs, METRICS.create("bleu"))
     seen = [{}, {}]
     for size in sizes:
         vectors = rng.integers(0, 2, (2, size, 2)).astype(float)

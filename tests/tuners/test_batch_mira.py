@@ -12,7 +12,7 @@ from tests.helpers.builders import Loss, Mean, candidate_set, tuning_set
 from tests.helpers.tiers import examples
 from tests.helpers.tuners.problems import number_problem, text_problem
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.lists.hope_fear import Learned, Lists, document_pass
+from tunesmith.inference.lists.hope_fear import ListArrays, PassState, document_pass
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read
 from tunesmith.metrics.candidate_scorer import objective_of
@@ -105,7 +105,7 @@ def test_averages_need_no_document(seed, metric):
 def test_most_sentences_are_the_kernels():
     tuning = text_problem(3, groups=8)
     worth = objective_of("document:decay=0.999").begin(tuning, "examples")
-    lists, learned = Lists.of(tuning.candidates), Learned.begin(np.ones(11))
+    lists, learned = ListArrays.of(tuning.candidates), PassState.begin(np.ones(11))
     stats = np.ascontiguousarray(tuning.stats.T)
     own = (np.arange(8), 0, lists, stats, 1.0, 0.999, True)
     assert document_pass(*own, worth.document, 0.01, learned) == 8

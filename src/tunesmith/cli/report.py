@@ -86,7 +86,7 @@ def run(
 ) -> None:
     """Make one page of a run: scores, weights, error surfaces, sentences, and warnings."""
     from tunesmith.io.streams import check_writable, write_atomically
-    from tunesmith.report.page.assemble import Options, check_maps, view_of
+    from tunesmith.report.page.assemble import PageOptions, check_maps, view_of
     from tunesmith.report.page.files import check_ending, content_of
     from tunesmith.report.page.run.reading import Given, read_run
 
@@ -106,7 +106,7 @@ def run(
     if figures is not None and os.path.exists(figures) and not os.path.isdir(figures):
         raise UsageError(f"--figures {figures} is a file; name a folder")
     pairs = tuple(parse_pair(text) for text in maps) or None
-    options = Options(sentences, pairs, map_features)
+    options = PageOptions(sentences, pairs, map_features)
     record = read_run(path, given)
     check_maps(record, options)
     view = view_of(record, options)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.data.features import Features, Selection
+from tunesmith.data.features import Features, FeatureSelection
 from tunesmith.errors import TunesmithError
 
 #: A group's name in the file: a whole number where all are, text otherwise.
@@ -197,7 +197,7 @@ class CandidateSet:
             Patterns such as ``"LM*"``: a feature stays if one of ``keep`` matches it, or
             there is none, and none of ``drop`` does.
         """
-        selection = Selection.of(keep, drop)
+        selection = FeatureSelection.of(keep, drop)
         names = self.features.names
         selection.check(names)
         return replace(self, features=self.features.only(selection.kept(names)))

@@ -160,7 +160,7 @@ class Features:
 
 
 @dataclass(frozen=True)
-class Selection:
+class FeatureSelection:
     """Which features take part, by patterns as of file names: ``LM*``, ``TM0_?``.
 
     Attributes
@@ -175,7 +175,7 @@ class Selection:
     drop: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()) -> Selection:
+    def of(cls, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()) -> FeatureSelection:
         """Take one pattern or several."""
         one_or_more = [(p,) if isinstance(p, str) else tuple(p) for p in (keep, drop)]
         return cls(*one_or_more)

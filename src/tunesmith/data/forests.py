@@ -19,7 +19,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import pieces_of
@@ -153,7 +153,7 @@ class Forests(ABC):
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
     ) -> Forests:
         """Return the same forests with some of their features; see ``CandidateSet``."""
-        selection = Selection.of(keep, drop)
+        selection = FeatureSelection.of(keep, drop)
         selection.check(self.names)
         kept = selection.kept(self.names)
         return self if kept == self.names else SelectedForests(self, kept)

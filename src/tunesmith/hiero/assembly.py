@@ -22,7 +22,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import digest_of
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.hiero.conventions import CDEC, Conventions
-from tunesmith.hiero.engine import Engine, Found, Settings
+from tunesmith.hiero.engine import HieroEngine, Settings, Translation
 from tunesmith.hiero.grammar import grammar as grammars
 from tunesmith.hiero.grammar.grammar import FROM_START, SPAN, Grammar, glue
 from tunesmith.hiero.grammar.lexical import frequent_in_rules, with_lexical
@@ -35,7 +35,7 @@ from tunesmith.hiero.store import frozen
 if TYPE_CHECKING:
     from tunesmith.hiero.decoder import HieroDecoder
 
-T = TypeVar("T", "Grammar", "Engine")
+T = TypeVar("T", "Grammar", "HieroEngine")
 
 #: How many grammars of single sentences are kept, and what searches with them; each of both takes
 #: at most this share of the memory.
@@ -89,7 +89,7 @@ class Parts:
         that a feature keeps its place.
     """
 
-    engine: Engine
+    engine: HieroEngine
     conventions: Conventions
     start: Weights | None
     files: tuple[FileDigest, ...]
@@ -99,7 +99,7 @@ class Parts:
     names: tuple[str, ...] = field(init=False)
     _met: set[str] = field(default_factory=set)
     _grammars: OrderedDict[str, Grammar] = field(default_factory=OrderedDict)
-    _engines: OrderedDict[str, Engine] = field(default_factory=OrderedDict)
+    _engines: OrderedDict[str, HieroEngine] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class Parts:
                 self.names = tuple(dict.fromkeys([*self.names, *new]))
                 self._met.add(file)
 
-    def engine_of(self, one: Input) -> Engine:
+    def engine_of(self, one: Input) -> HieroEngine:
         """Return what searches a sentence; its features are those of ``names``, or the first."""
         if not one.grammar:
             return self.engine
@@ -155,7 +155,7 @@ class Parts:
         whole = self.engine
         rules = grammars.joined([whole.grammar, self._grammar(one.grammar)])
         settings = dataclasses.replace(whole.settings, names=self.names)
-        made = Engine(rules, whole.models, settings)
+        made = HieroEngine(rules, whole.models, settings)
         return _kept(self._engines, self._lock, one.grammar, made)
 
     def forget(self) -> None:
@@ -190,7 +190,7 @@ class Parts:
         return {file.path: file.sha256 for file in self.files}
 
 
-def spelled(found: Found, best_alone: bool, rules: Conventions) -> Spelled:
+def spelled(found: Translation, best_alone: bool, rules: Conventions) -> Spelled:
     """Write out the words of a forest: ids depend on the grammar, and on the sentence."""
     arrays = found.forest(best_alone)
     side = arrays.words
@@ -375,5 +375,5 @@ def _parts(
     unknown = conventions.unknown_suffix
     names = tuple(f"{name}{unknown}" for name in models.names) if unknown else ()
     settings = dataclasses.replace(settings, unknown=options.unknown, unknown_names=names, **given)
-    engine = Engine(grammar, models, settings)
+    engine = HieroEngine(grammar, models, settings)
     return Parts(engine, conventions, start, files, limit, frequent)

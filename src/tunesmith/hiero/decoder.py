@@ -17,7 +17,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.hiero.assembly import Input, Parts, assembled
-from tunesmith.hiero.engine import Engine
+from tunesmith.hiero.engine import HieroEngine
 from tunesmith.hiero.sharing import searched
 from tunesmith.inference.forests.lists import kbest_lists, outputs
 from tunesmith.registry import option
@@ -109,7 +109,7 @@ class HieroDecoder(Decoder):
         return assembled(self)
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> HieroEngine:
         """What searches; made when it is first asked for."""
         return self._parts.engine
 

@@ -114,7 +114,7 @@ class Prepared(NamedTuple):
         return sum(array.nbytes for array in arrays)
 
 
-class Found(NamedTuple):
+class Translation(NamedTuple):
     """What was found for a sentence."""
 
     chart: Chart
@@ -126,7 +126,7 @@ class Found(NamedTuple):
         return chart_forest(self.chart, held.parse, held.rules, best_alone, held.hidden)
 
 
-class Engine:
+class HieroEngine:
     """Translates: parses are kept, weights may be others at each search.
 
     Attributes
@@ -179,9 +179,9 @@ class Engine:
         self._kept_bytes = 0
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[Engine], tuple[Grammar, LanguageModels, Settings]]:
+    def __reduce__(self) -> tuple[type[HieroEngine], tuple[Grammar, LanguageModels, Settings]]:
         """Be made anew in another process: what is kept of sentences stays behind."""
-        return Engine, (self.grammar, self.models, self.settings)
+        return HieroEngine, (self.grammar, self.models, self.settings)
 
     def _with_ends(self, nodes: Ids, ends: Ids) -> Ids:
         """Return the nodes of words, where the ends of sentences may be words like any other."""
@@ -280,14 +280,14 @@ class Engine:
                 found |= (symbols[at] == ids) & rules
         return found
 
-    def search(self, words: Sequence[str], weights: Floats) -> Found:
+    def search(self, words: Sequence[str], weights: Floats) -> Translation:
         """Find good derivations of a sentence under weights [D] in the order of ``names``."""
         own = np.ascontiguousarray(weights[: len(self.models.names)])
         prepared = self.prepare(words)
         has_ends = not self.settings.has_end_words
         if prepared is None:
             chart = chart_of_nothing(self.models.arrays, own, has_ends)
-            return Found(chart, NOTHING)
+            return Translation(chart, NOTHING)
         scores = rule_scores(prepared.rules, weights)
         chart = searched(
             prepared.parse,
@@ -299,7 +299,7 @@ class Engine:
             self.settings.option_limit,
             has_ends,
         )
-        return Found(chart, prepared)
+        return Translation(chart, prepared)
 
 
 def _nothing() -> Prepared:

@@ -156,7 +156,7 @@ class JoshuaConfig:
             Of Joshua. Until 5, a word that is passed through adds 1 to OOVPenalty, since then
             -100.
         """
-        return _Reader(os.fspath(path), version).result()
+        return _ConfigReader(os.fspath(path), version).result()
 
     def grammar(self) -> Grammar:
         """Read all grammars, each with its limit; glue rules are added where there are none."""
@@ -191,7 +191,7 @@ def glue(conventions: Conventions = JOSHUA) -> Grammar:
 
 
 @dataclass
-class _Reader:
+class _ConfigReader:
     """Takes one setting after the other."""
 
     path: str

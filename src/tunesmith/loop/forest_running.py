@@ -8,16 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, check_decoded, check_forests
 from tunesmith.interruption import check, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_forests
 from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.lists import Lists
+from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.rounds import LoopRound
-from tunesmith.loop.running import Run, SoFar, Timed, whole, with_decoder_output
+from tunesmith.loop.running import RoundData, Run, Timed, whole, with_decoder_output
 from tunesmith.loop.state import State
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import thread_count
@@ -48,10 +48,10 @@ class ForestRun(Run):
         configuration["tuning"]["forests"] = self.forest_options.signature()
         return configuration
 
-    def _so_far(self, which: str, inputs: Inputs) -> SoFar:
+    def _so_far(self, which: str, inputs: Inputs) -> RoundData:
         if self.grows(which):
             return ForestsSoFar(inputs, self.metric, self.forest_options)
-        return Lists(inputs, self.metric, self.columns, grows=False)
+        return AccumulatedLists(inputs, self.metric, self.columns, grows=False)
 
     def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
         """Run the step that decodes a set, unless it is done, and add its forests or candidates."""
@@ -66,7 +66,7 @@ class ForestRun(Run):
                 so_far.add(forests, weights)
             check()
             return
-        assert isinstance(so_far, Lists)
+        assert isinstance(so_far, AccumulatedLists)
         decoded = state.candidates(
             step, timed(self._decoding(lambda decoder: decoder.outputs(weights, sentences)))
         )
@@ -121,7 +121,7 @@ class LiveRun(ForestRun):
     @cached_property
     def _task(self) -> Setup:
         options = self.fit_options
-        selection = Selection.of(options["keep"], options["drop"])
+        selection = FeatureSelection.of(options["keep"], options["drop"])
         start = self.start_weights if any(self.start_weights.values()) else None
         setup = self.tuner.setup(self._tuning, start, HeldOut(), selection, options["strict"])
         check_normalise(options["normalise"], setup.space)

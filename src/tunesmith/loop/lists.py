@@ -16,7 +16,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.tasks.lists import TuningSet
 
 
-class Lists:
+class AccumulatedLists:
     """Grows by one decoding per round; each candidate is scored once.
 
     Attributes

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     Decoder,
@@ -28,7 +28,7 @@ from tunesmith.errors import TunesmithError, recorded_warnings
 from tunesmith.interruption import check, uninterrupted, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.lists import Lists
+from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.records import damaged
 from tunesmith.loop.rounds import (
     LoopRound,
@@ -73,7 +73,7 @@ class Timed(Protocol):
 NEEDED = ("weights", "score", "warnings", "history", "certificate", "line_searches", "loop_seconds")
 
 
-class SoFar(Protocol):
+class RoundData(Protocol):
     """What has been decoded of a set, in all rounds or only in the last."""
 
     @property
@@ -108,7 +108,7 @@ class Run:
     tune_on: ClassVar[str] = "lists"
     #: What the sizes count.
     candidates: ClassVar[str] = "candidates"
-    lists: Mapping[str, SoFar]
+    lists: Mapping[str, RoundData]
 
     def __init__(
         self,
@@ -147,12 +147,12 @@ class Run:
         """Tell whether the decodings of a set are merged from round to round."""
         return which == "tune" or (which == "dev" and self.dev_chooses)
 
-    def _so_far(self, which: str, inputs: Inputs) -> SoFar:
-        return Lists(inputs, self.metric, self.columns, self.grows(which))
+    def _so_far(self, which: str, inputs: Inputs) -> RoundData:
+        return AccumulatedLists(inputs, self.metric, self.columns, self.grows(which))
 
     def configuration(self) -> dict[str, Any]:
         """Return all that determines the rounds: what they decode, and how they tune."""
-        selection = Selection.of(self.fit_options["keep"], self.fit_options["drop"])
+        selection = FeatureSelection.of(self.fit_options["keep"], self.fit_options["drop"])
         return {
             "decoding": {
                 "decoder": self.decoder.configuration(),
@@ -266,7 +266,7 @@ class Run:
     def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
         """Run the step that decodes a set, unless it is done, and add its candidates."""
         sentences, lists = self.sets[which].sentences, self.lists[which]
-        assert isinstance(lists, Lists)
+        assert isinstance(lists, AccumulatedLists)
         make = timed(lambda folder: self._decode(folder, weights, sentences))
         decoded = state.candidates(step, make)
         check_decoded(decoded, sentences)
@@ -433,7 +433,7 @@ def with_decoder_output(error: DecoderError, decoder: Decoder) -> DecoderError:
     return DecoderError(f"{error}; {output}" if output else str(error))
 
 
-def _output(lists: SoFar) -> dict[str, Any]:
+def _output(lists: RoundData) -> dict[str, Any]:
     """Return the scores of a decoder's output, as JSON."""
     output = lists.output
     scores = dataclasses.asdict(scores_of_outputs(output, output))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tunesmith.significance.comparison import MetricComparison, PairedTest
-from tunesmith.significance.systems import Run, System
+from tunesmith.significance.systems import System, SystemRun
 
 #: Fewer sentences than this tell little about the sentences that were not drawn.
 FEW = 50
@@ -54,7 +54,7 @@ def _of_systems(systems: Sequence[System]) -> Iterator[str]:
             )
 
 
-def _are_same(one: Run, other: Run) -> bool:
+def _are_same(one: SystemRun, other: SystemRun) -> bool:
     """Tell whether two runs put out the same texts, with the same scores beside them."""
     first, second = one.outputs, other.outputs
     if (first.texts.lengths != second.texts.lengths).any():

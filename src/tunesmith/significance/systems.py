@@ -24,7 +24,7 @@ Pool = CandidateSet | Forests
 
 
 @dataclass(frozen=True)
-class Run:
+class SystemRun:
     """What one run of a system puts out.
 
     Attributes
@@ -44,7 +44,7 @@ class System:
     """A system by name, with its runs."""
 
     name: str
-    runs: tuple[Run, ...]
+    runs: tuple[SystemRun, ...]
 
 
 def systems_of(
@@ -142,25 +142,27 @@ def _is_path(given: object) -> bool:
 
 def _run(
     run: Any, number: int, references: Sequence[Any], candidates: Pool | None, strict: bool
-) -> Run:
+) -> SystemRun:
     if isinstance(run, CandidateSet):
-        return Run(f"run {number}", run)
+        return SystemRun(f"run {number}", run)
     if isinstance(run, str | os.PathLike):
         path = os.fspath(run)
         if candidates is None and not all(map(_is_path, references)):
             raise UsageError(f"'{path}' is a file and references are texts; give files, or texts")
         if candidates is None:
-            return Run(path, read_hypotheses(path, references))
-        return Run(path, chosen_by(read_weights(path).weights, candidates, strict, f"{path}: "))
+            return SystemRun(path, read_hypotheses(path, references))
+        return SystemRun(
+            path, chosen_by(read_weights(path).weights, candidates, strict, f"{path}: ")
+        )
     weights = getattr(run, "weights", run)
     if isinstance(weights, Mapping):
         if candidates is None:
             raise UsageError("weights choose from candidates; give these too")
         held = Weights.from_dict(weights)
-        return Run(f"run {number}", chosen_by(held, candidates, strict))
+        return SystemRun(f"run {number}", chosen_by(held, candidates, strict))
     if candidates is not None:
         raise UsageError("with candidates systems are weights; give them, or drop the candidates")
-    return Run(f"run {number}", _of_texts(_listed(run), references))
+    return SystemRun(f"run {number}", _of_texts(_listed(run), references))
 
 
 def chosen_by(

@@ -10,7 +10,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats
 from tunesmith.data.candidates import FileDigest
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.data.forests import Forests, SelectedForests
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
@@ -211,7 +211,7 @@ class LiveTuning(Task):
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
     ) -> LiveTuning:
         """Return the same with some of the features; the others have no weight."""
-        selection = Selection.of(keep, drop)
+        selection = FeatureSelection.of(keep, drop)
         selection.check(self.names)
         kept = selection.kept(self.names)
         about = self.start, self.metric, self.options

@@ -5,7 +5,8 @@
 >>> check_metric(BLEU(order=2))
 
 Each ``check_...`` raises a :class:`ConformanceError` that names the rule that is broken and says
-how to fix it; ``metrics``, ``tuners``, ``formats`` ... have the rules of a kind each. Each ``..._checks`` returns the same rules one by one, to be tests of pytest::
+how to fix it; ``metrics``, ``tuners``, ``formats`` ... have the rules of a kind each. Each
+``..._checks`` returns the same rules one by one, to be tests of pytest::
 
     @pytest.mark.parametrize("check", metric_checks(MyMetric))
     def test_my_metric(check):

@@ -54,11 +54,11 @@ def directions_checks(directions: Directions | type[Directions]) -> list[Check[A
     ``directions`` is as for :func:`check_directions`.
     """
     made = directions() if isinstance(directions, type) else directions
-    return checks_of(RULES, name_of(made), _Probe(made))
+    return checks_of(RULES, name_of(made), _DirectionsProbe(made))
 
 
 @dataclass
-class _Probe:
+class _DirectionsProbe:
     """A direction finder and what it is tried on."""
 
     directions: Directions
@@ -97,12 +97,12 @@ class _Probe:
         return self.climb(tuning, np.linspace(-1.0, 1.0, width), seed)[2].weights
 
 
-def has_a_name(probe: _Probe) -> None:
+def has_a_name(probe: _DirectionsProbe) -> None:
     """Have a name that a user can write, and a docstring."""
     demand_a_name(probe.directions, DIRECTIONS, "@DIRECTIONS.register")
 
 
-def climb_is_never_worse(probe: _Probe) -> None:
+def climb_is_never_worse(probe: _DirectionsProbe) -> None:
     """End a climb no worse than it began, at a point with the gain that it says."""
     for tuning in probe.problems():
         before = fingerprint(tuning)
@@ -122,7 +122,7 @@ def climb_is_never_worse(probe: _Probe) -> None:
         demand(fingerprint(tuning) == before, "it changes the set", "work on copies")
 
 
-def easy_problem_is_solved(probe: _Probe) -> None:
+def easy_problem_is_solved(probe: _DirectionsProbe) -> None:
     """Find the one feature that is enough, for metrics and for error rates."""
     for lower in (False, True):
         tuning = line_problem(("Other", "good", "bad"), lower)
@@ -136,7 +136,7 @@ def easy_problem_is_solved(probe: _Probe) -> None:
         )
 
 
-def unusual_sets_are_climbed(probe: _Probe) -> None:
+def unusual_sets_are_climbed(probe: _DirectionsProbe) -> None:
     """Climb on single candidates, equal vectors, constant and sparse features, and from 0."""
     for what, tuning in odd_problems().items():
         for begin in (1.0, 0.0):
@@ -150,7 +150,7 @@ def unusual_sets_are_climbed(probe: _Probe) -> None:
             )
 
 
-def restrictions_are_kept(probe: _Probe) -> None:
+def restrictions_are_kept(probe: _DirectionsProbe) -> None:
     """Keep fixed, tied and bounded weights what they may be."""
     for tuning in probe.problems():
         names = tuning.candidates.features.names
@@ -172,7 +172,7 @@ def restrictions_are_kept(probe: _Probe) -> None:
             )
 
 
-def penalties_are_counted(probe: _Probe) -> None:
+def penalties_are_counted(probe: _DirectionsProbe) -> None:
     """End no worse than it began where large or many weights cost something."""
     penalties = (
         SquaredDistance(0.3, np.array([0.5, -0.5, 0.0]), np.ones(3)),
@@ -191,13 +191,13 @@ def penalties_are_counted(probe: _Probe) -> None:
             )
 
 
-def same_seed_same_bits(probe: _Probe) -> None:
+def same_seed_same_bits(probe: _DirectionsProbe) -> None:
     """End at the same weights for the same seed, whatever the global random numbers."""
     tuning = probe.problems()[0]
     demand_no_global_randomness(lambda: probe.end(tuning), same_bits)
 
 
-def threads_change_nothing(probe: _Probe) -> None:
+def threads_change_nothing(probe: _DirectionsProbe) -> None:
     """End at the same bits for one thread and for two."""
     tuning = probe.problems()[1]
     found = []

@@ -71,11 +71,11 @@ def tuner_checks(tuner: Tuner | type[Tuner], never_worse: bool | None = None) ->
     """
     made = tuner() if isinstance(tuner, type) else tuner
     promised = made.never_worse if never_worse is None else never_worse
-    return checks_of(RULES, name_of(made), _Probe(made, promised))
+    return checks_of(RULES, name_of(made), _TunerProbe(made, promised))
 
 
 @dataclass
-class _Probe:
+class _TunerProbe:
     """A tuner and what it promises."""
 
     tuner: Tuner
@@ -91,27 +91,27 @@ class _Probe:
         return self.tuner.fit(tuning, begin, rng=rng)
 
 
-def has_a_name(probe: _Probe) -> None:
+def has_a_name(probe: _TunerProbe) -> None:
     """Have a name that a user can write, and a docstring."""
     demand_a_name(probe.tuner, TUNERS, "@TUNERS.register")
 
 
-def options_are_documented(probe: _Probe) -> None:
+def options_are_documented(probe: _TunerProbe) -> None:
     """Give every option a default, a help text and a type that can be parsed."""
     demand_documented_options(probe.tuner)
 
 
-def equal_options_are_equal(probe: _Probe) -> None:
+def equal_options_are_equal(probe: _TunerProbe) -> None:
     """Be equal, with the same hash, where options are the same, and nowhere else."""
     demand_equality(probe.tuner)
 
 
-def signature_tells_options(probe: _Probe) -> None:
+def signature_tells_options(probe: _TunerProbe) -> None:
     """Return a signature of one line that is another one if an option changes."""
     demand_a_signature(probe.tuner)
 
 
-def outcome_has_a_weight_for_each_feature(probe: _Probe) -> None:
+def outcome_has_a_weight_for_each_feature(probe: _TunerProbe) -> None:
     """Return an Outcome with a finite weight for each feature, with a start and without."""
     for tuning in probe.problems():
         width = len(tuning.candidates.features.names)
@@ -140,7 +140,7 @@ def _demand_weights(found: object, width: int, where: str = "") -> None:
     )
 
 
-def result_is_what_a_fresh_look_says(probe: _Probe) -> None:
+def result_is_what_a_fresh_look_says(probe: _TunerProbe) -> None:
     """Give a result whose score its weights reach, and that can be written as JSON."""
     for tuning in probe.problems():
         result = probe.fit(tuning)
@@ -171,7 +171,7 @@ def _score_by_hand(tuning: TuningSet, weights: Floats) -> float:
     return tuning.score(np.array(chosen))
 
 
-def input_is_left_alone(probe: _Probe) -> None:
+def input_is_left_alone(probe: _TunerProbe) -> None:
     """Leave the set and the starting weights as they are."""
     for tuning in probe.problems()[:2]:
         before = fingerprint(tuning)
@@ -187,7 +187,7 @@ def input_is_left_alone(probe: _Probe) -> None:
         demand(not changed, f"it changes the set: {', '.join(changed)}", "work on copies")
 
 
-def same_seed_same_bits(probe: _Probe) -> None:
+def same_seed_same_bits(probe: _TunerProbe) -> None:
     """Return the same weights for the same seed, as a number or as a generator."""
     for tuning in probe.problems()[:2]:
         found = [probe.fit(tuning, rng=7), probe.fit(tuning, rng=7)]
@@ -200,13 +200,13 @@ def same_seed_same_bits(probe: _Probe) -> None:
             )
 
 
-def randomness_is_not_global(probe: _Probe) -> None:
+def randomness_is_not_global(probe: _TunerProbe) -> None:
     """Draw from the generator that is given, never from global random numbers."""
     tuning = probe.problems()[0]
     demand_no_global_randomness(lambda: probe.fit(tuning).weights.vector, same_bits)
 
 
-def threads_change_nothing(probe: _Probe) -> None:
+def threads_change_nothing(probe: _TunerProbe) -> None:
     """Return the same bits for one thread and for two."""
     for tuning in probe.problems()[:2]:
         found = []
@@ -220,7 +220,7 @@ def threads_change_nothing(probe: _Probe) -> None:
         )
 
 
-def unusual_sets_are_tuned(probe: _Probe) -> None:
+def unusual_sets_are_tuned(probe: _TunerProbe) -> None:
     """Tune sets with single candidates, equal vectors, constant or sparse features."""
     for what, tuning in odd_problems().items():
         width = len(tuning.candidates.features.names)
@@ -236,17 +236,17 @@ def unusual_sets_are_tuned(probe: _Probe) -> None:
             _demand_weights(found, width, f"on a set with {what} ")
 
 
-def easy_problem_is_solved(probe: _Probe) -> None:
+def easy_problem_is_solved(probe: _TunerProbe) -> None:
     """Find the one feature that is enough, in whatever order the names are."""
     _demand_solved(probe, lower=False)
 
 
-def lower_is_better_is_solved(probe: _Probe) -> None:
+def lower_is_better_is_solved(probe: _TunerProbe) -> None:
     """Do the same where the metric is an error rate."""
     _demand_solved(probe, lower=True)
 
 
-def _demand_solved(probe: _Probe, lower: bool) -> None:
+def _demand_solved(probe: _TunerProbe, lower: bool) -> None:
     for turn in range(len(NAMES)):
         names = NAMES[turn:] + NAMES[:turn]
         tuning = line_problem(names, lower)
@@ -264,7 +264,7 @@ def _demand_solved(probe: _Probe, lower: bool) -> None:
         )
 
 
-def result_is_never_worse_than_the_start(probe: _Probe) -> None:
+def result_is_never_worse_than_the_start(probe: _TunerProbe) -> None:
     """Return weights at least as good as the start, if never_worse."""
     if not probe.never_worse:
         raise NotApplicable("never_worse is False: nothing is promised")
@@ -284,7 +284,7 @@ def result_is_never_worse_than_the_start(probe: _Probe) -> None:
             start = result.weights.vector.copy()
 
 
-def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
+def metrics_of_a_corpus_are_tuned(probe: _TunerProbe) -> None:
     """Tune for BLEU, which is no sum over sentences, or refuse it if needs_sum."""
     tuning = TuningSet(as_set(corpus()), "bleu")
     if not probe.tuner.needs_sum:
@@ -297,7 +297,7 @@ def metrics_of_a_corpus_are_tuned(probe: _Probe) -> None:
     demand(False, "needs_sum is True and BLEU is accepted", "call super().check(tuning) in check")
 
 
-def rounds_of_a_loop_go_on(probe: _Probe) -> None:
+def rounds_of_a_loop_go_on(probe: _TunerProbe) -> None:
     """Return from after, with rounds or without, a tuner that tunes, the same each time."""
     tuning = probe.problems()[0]
     names = tuning.candidates.features.names

@@ -57,11 +57,11 @@ def weights_format_checks(
     ``format`` is as for :func:`check_weights_format`.
     """
     made = format() if isinstance(format, type) else format
-    return checks_of(RULES, name_of(made), _Probe(made))
+    return checks_of(RULES, name_of(made), _WeightsProbe(made))
 
 
 @dataclass
-class _Probe:
+class _WeightsProbe:
     """A format and what it is tried on."""
 
     format: WeightsFormat
@@ -99,18 +99,18 @@ class _Probe:
         )
 
 
-def has_a_name(probe: _Probe) -> None:
+def has_a_name(probe: _WeightsProbe) -> None:
     """Have a name that a user can write, and a docstring."""
     demand_a_name(probe.format, WEIGHTS_FORMATS, "@WEIGHTS_FORMATS.register")
 
 
-def what_is_written_is_read_back(probe: _Probe) -> None:
+def what_is_written_is_read_back(probe: _WeightsProbe) -> None:
     """Read weights back value for value, in their order."""
     for what, weights, text in probe.texts():
         probe.demand_same(weights, text, what)
 
 
-def a_file_is_written_again(probe: _Probe) -> None:
+def a_file_is_written_again(probe: _WeightsProbe) -> None:
     """Put other values into the text of a file, and new names beside them."""
     for what, weights, text in probe.texts():
         changed = {name: 2.0 * np.sign(value) + 0.25 for name, value in weights.items()}
@@ -118,7 +118,7 @@ def a_file_is_written_again(probe: _Probe) -> None:
         probe.demand_same(others, probe.format.write(others, text), f"{what}, written again")
 
 
-def it_recognises_its_own(probe: _Probe) -> None:
+def it_recognises_its_own(probe: _WeightsProbe) -> None:
     """Recognise every text that it writes."""
     for what, _, text in probe.texts():
         demand(
@@ -128,7 +128,7 @@ def it_recognises_its_own(probe: _Probe) -> None:
         )
 
 
-def it_leaves_others_alone(probe: _Probe) -> None:
+def it_leaves_others_alone(probe: _WeightsProbe) -> None:
     """Recognise neither other formats nor what holds no weights."""
     remedy = "look in recognises for what only such files have, and return True or False"
     for text in NO_WEIGHTS:
@@ -152,11 +152,11 @@ def it_leaves_others_alone(probe: _Probe) -> None:
 def _texts_of(other: WeightsFormat) -> list[bytes]:
     """Return what another format writes, as far as it knows it again itself."""
     with contextlib.suppress(Broken, TunesmithError):
-        return [text for _, _, text in _Probe(other).texts() if other.recognises(text)]
+        return [text for _, _, text in _WeightsProbe(other).texts() if other.recognises(text)]
     return []
 
 
-def wrong_weights_are_an_error(probe: _Probe) -> None:
+def wrong_weights_are_an_error(probe: _WeightsProbe) -> None:
     """Raise a FormatError for values that are no finite numbers."""
     for what, _, text in probe.texts():
         for value in (b"nan", b"inf", b"-inf", b"1e999", b"a-word"):
@@ -171,7 +171,7 @@ def wrong_weights_are_an_error(probe: _Probe) -> None:
                 )
 
 
-def damaged_files_are_an_error(probe: _Probe) -> None:
+def damaged_files_are_an_error(probe: _WeightsProbe) -> None:
     """Read whatever a file holds, or raise a FormatError that names it."""
     rng = np.random.default_rng(42)
     marks = (b"\n", b"\t", b"=", b":", b"#", b"[", b'"', b"{", b"-", b"9" * 40, "ä".encode())
@@ -187,7 +187,7 @@ def damaged_files_are_an_error(probe: _Probe) -> None:
                 _error_of(probe, damaged, f"the text {damaged[:80]!r}")
 
 
-def _error_of(probe: _Probe, text: bytes, what: str) -> TunesmithError | None:
+def _error_of(probe: _WeightsProbe, text: bytes, what: str) -> TunesmithError | None:
     """Read as a user's file is read, and return the error; another one breaks the rule."""
     try:
         check_utf8(text, PLACE, 1)

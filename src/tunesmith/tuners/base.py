@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
 from tunesmith.interruption import uninterrupted
@@ -183,7 +183,7 @@ class Tuner(Options, ABC):
         rng = 1 if rng is None else rng
         seed = None if isinstance(rng, np.random.Generator) else checked_seed(rng)
         generator = generator_of(rng)
-        selection = Selection.of(keep, drop)
+        selection = FeatureSelection.of(keep, drop)
         own = {"runs": runs, "combine": combine, "normalise": normalise}
         own |= {"keep": ",".join(selection.keep), "drop": ",".join(selection.drop)}
         about = {"seed": seed, **own}
@@ -203,7 +203,7 @@ class Tuner(Options, ABC):
         held_out: HeldOut,
         beside: Sequence[Beside],
         generator: np.random.Generator,
-        selection: Selection,
+        selection: FeatureSelection,
         strict: bool,
         about: Mapping[str, Any],
         callback_list: CallbackList,
@@ -271,7 +271,7 @@ class Tuner(Options, ABC):
         tuning: Task,
         start: Mapping[str, float] | None,
         held_out: HeldOut,
-        selection: Selection,
+        selection: FeatureSelection,
         strict: bool,
     ) -> Setup:
         """Select features, match names, and find out what the weights may be."""

@@ -17,7 +17,13 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, inner
 from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Examples, difference
-from tunesmith.inference.lists.hope_fear import ORDER, Learned, Lists, document_pass, fixed_pass
+from tunesmith.inference.lists.hope_fear import (
+    ORDER,
+    ListArrays,
+    PassState,
+    document_pass,
+    fixed_pass,
+)
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import (
@@ -126,7 +132,7 @@ class BatchMIRA(Rounds):
         """Go over all sentences, each time in another order."""
         worth = self.begun(objective, tuning, "examples", start)
         (scale,) = self.start_scale
-        learned = Learned.begin(scale * start)
+        learned = PassState.begin(scale * start)
         go = self._way(tuning, worth)
         for _ in range(self.passes):
             before = int(learned.counts[1])
@@ -152,7 +158,7 @@ class BatchMIRA(Rounds):
 class Pass(Protocol):
     """A way to go over the sentences of a set."""
 
-    def __call__(self, order: Ints, learned: Learned) -> None:
+    def __call__(self, order: Ints, learned: PassState) -> None:
         """Go over sentences in an order."""
         ...
 
@@ -166,12 +172,12 @@ class ExamplePass:
     c: float
     adds_hope: bool
 
-    def __call__(self, order: Ints, learned: Learned) -> None:
+    def __call__(self, order: Ints, learned: PassState) -> None:
         """Go over sentences in an order."""
         for group in order:
             self.step(int(group), learned)
 
-    def step(self, group: int, learned: Learned) -> None:
+    def step(self, group: int, learned: PassState) -> None:
         """Learn from one sentence.
 
         η = min(C, (B(hope) − B(fear) − w·d) / ‖d‖²), w ← w + η d, where d = h(hope) − h(fear).
@@ -185,7 +191,7 @@ class ExamplePass:
             self._towards(hope, fear, gap, learned)
         self.worth.add(added.stats)
 
-    def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: Learned) -> None:
+    def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: PassState) -> None:
         features, away = difference(hope.features, hope.values, fear.features, fear.values)
         loss = gap - inner(learned.weights[features], away)
         square = inner(away, away)
@@ -200,11 +206,11 @@ class _FixedPass:
     """By a kernel, where values stay as they are during a pass."""
 
     def __init__(self, tuning: TuningSet, worth: Worth, c: float) -> None:
-        self._lists = Lists.of(tuning.candidates)
+        self._lists = ListArrays.of(tuning.candidates)
         self._worth = worth
         self._c = c
 
-    def __call__(self, order: Ints, learned: Learned) -> None:
+    def __call__(self, order: Ints, learned: PassState) -> None:
         edges = itertools.pairwise(self._lists.start.tolist())
         values = np.concatenate([self._worth.values(*edge) for edge in edges])
         fixed_pass(order, self._lists, values, self._c, learned)
@@ -216,7 +222,7 @@ class _DocumentPass:
     def __init__(
         self, tuning: TuningSet, worth: DocumentWorth, metric: BLEU, c: float, adds_hope: bool
     ) -> None:
-        self._lists = Lists.of(tuning.candidates)
+        self._lists = ListArrays.of(tuning.candidates)
         self._stats = np.ascontiguousarray(tuning.stats.T)
         self._scale = metric.reference_length_scale
         self._tuning, self._worth = tuning, worth
@@ -226,7 +232,7 @@ class _DocumentPass:
     def _slow(self) -> ExamplePass:
         return ExamplePass(self._tuning.examples(), self._worth, self._c, self._adds_hope)
 
-    def __call__(self, order: Ints, learned: Learned) -> None:
+    def __call__(self, order: Ints, learned: PassState) -> None:
         done, worth = 0, self._worth
         while done < len(order):
             done = document_pass(

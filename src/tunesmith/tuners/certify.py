@@ -14,7 +14,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
 from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.randomness import generator_of
-from tunesmith.search.exact.certificate import Limits, certificate, progress_of
+from tunesmith.search.exact.certificate import SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.exact.incumbent import Incumbent, incumbents
 from tunesmith.search.exact.problem import Problem
@@ -127,7 +127,7 @@ def certify(
     score = tuning.score(best_of(tuning.candidates, values))
     problem = Problem.of(tuning)
     compile_kernels(problem, tolerance)
-    limits = Limits(time_limit, megabytes=MEMORY)
+    limits = SearchLimits(time_limit, megabytes=MEMORY)
     found, best = None, values
     if problem.size > 0:
         known = _known(problem, problem.vector(values), tolerance, generator, limits)
@@ -154,7 +154,11 @@ def certify(
 
 
 def _known(
-    problem: Problem, vector: Floats, tolerance: float, rng: np.random.Generator, limits: Limits
+    problem: Problem,
+    vector: Floats,
+    tolerance: float,
+    rng: np.random.Generator,
+    limits: SearchLimits,
 ) -> list[Incumbent]:
     """Return vectors to begin with: on many groups those near to the given one are the best."""
     if problem.size <= NO_TREE:

@@ -16,7 +16,7 @@ from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.registry import option
 from tunesmith.search.exact.beam import beam_search
-from tunesmith.search.exact.certificate import Found, Limits, certificate, progress_of
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.exact.incumbent import STARTS, incumbents, reassessed
 from tunesmith.search.exact.lazy.search import lazy_search
@@ -109,8 +109,8 @@ class LPMERT(Remembering):
             compile_kernels(problem, self.tolerance)
         if self.search == "lazy":
             few = problem.part(np.arange(min(problem.size, 2)))
-            lazy_search(few, tolerance=self.tolerance, limits=Limits(tests=4))
-        limits = Limits(self.time_limit, self.test_limit, self.memory_limit)
+            lazy_search(few, tolerance=self.tolerance, limits=SearchLimits(tests=4))
+        limits = SearchLimits(self.time_limit, self.test_limit, self.memory_limit)
         begin = self.own_start(tuning) if start is None else start
         choices = distinct([begin, *self.points(tuning.names)])
         record = _Record(problem)
@@ -147,10 +147,10 @@ class LPMERT(Remembering):
         self,
         problem: Problem,
         first: list[Floats],
-        limits: Limits,
+        limits: SearchLimits,
         rng: np.random.Generator,
         record: _Record,
-    ) -> Found:
+    ) -> ExactResult:
         """Search from some vectors on; the first is what a cosine is to."""
         about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
         if self.search == "beam":

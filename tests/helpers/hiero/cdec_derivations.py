@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tunesmith.hiero.engine import Engine, Prepared
+from tunesmith.hiero.engine import HieroEngine, Prepared
 
 #: Features that are not those of a rule alone.
 OF_MODELS = ("LanguageModel",)
@@ -110,7 +110,7 @@ def text_of(steps: list[Step]) -> list[str]:
 class OurRules:
     """The rules of our parse of a sentence, by where they apply and what they say."""
 
-    def __init__(self, engine: Engine, prepared: Prepared) -> None:
+    def __init__(self, engine: HieroEngine, prepared: Prepared) -> None:
         self.engine = engine
         self.prepared, self.parse, self.rules = prepared, prepared.parse, prepared.rules
         categories = engine.grammar.categories
@@ -152,7 +152,7 @@ class OurRules:
         return None
 
 
-def our_score(engine: Engine, sentence: str, steps: list[Step], weights: Mapping[str, float]):
+def our_score(engine: HieroEngine, sentence: str, steps: list[Step], weights: Mapping[str, float]):
     """Return w·h of a derivation by our rules and our language model; None if a rule is lacking."""
     prepared = engine.prepare(sentence.split())
     assert prepared is not None

@@ -107,8 +107,8 @@ def _sentence(k: int, text: str, features: int) -> v.SentenceView:
     )
 
 
-def _rounds(names: tuple[str, ...]) -> v.Rounds:
-    return v.Rounds(
+def _rounds(names: tuple[str, ...]) -> v.RoundsView:
+    return v.RoundsView(
         unit="round",
         names=names,
         series={

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.report.records import record_of
 from tunesmith.errors import TunesmithError
-from tunesmith.report.page.assemble import Options, fitting, summary_of, view_of
+from tunesmith.report.page.assemble import PageOptions, fitting, summary_of, view_of
 from tunesmith.report.page.view import Sentences, SentenceView
 
 
@@ -94,4 +94,4 @@ def test_a_record_with_nothing_in_it_is_shown():
 @pytest.mark.parametrize("wrong", [{"sentences": -1}, {"map_features": -1}, {"weights": 0}])
 def test_wrong_options(wrong):
     with pytest.raises(TunesmithError):
-        Options(**wrong)
+        PageOptions(**wrong)

@@ -22,11 +22,11 @@ from tests.helpers.report.browser import (
 )
 from tests.helpers.report.views import HOSTILE, sample
 from tunesmith.decoders.pool import PoolDecoder
-from tunesmith.report.page.assemble import Options, view_of
+from tunesmith.report.page.assemble import PageOptions, view_of
 from tunesmith.report.page.html import page_of
 from tunesmith.report.page.run.reading import read_run
 from tunesmith.report.page.serve import Follower, Making, Server
-from tunesmith.report.page.view import Rounds
+from tunesmith.report.page.view import RoundsView
 
 pytestmark = [
     pytest.mark.long,
@@ -122,7 +122,9 @@ def test_the_numbers_are_those_of_the_view(page):
 
 
 def test_replicates_are_points_and_have_a_mean(page):
-    runs = Rounds("seed", ("1", "2", "3"), {"tune": (40.0, 42.0, 44.0)}, {}, 1, is_ordered=False)
+    runs = RoundsView(
+        "seed", ("1", "2", "3"), {"tune": (40.0, 42.0, 44.0)}, {}, 1, is_ordered=False
+    )
     window = page(view=dataclasses.replace(sample(), replicates=runs))
     draw_all(window)
     assert "Means over 3 runs: Tune 42.00, deviation 2." in text_of(window, "#replicates")
@@ -134,7 +136,7 @@ def test_replicates_are_points_and_have_a_mean(page):
 
 def test_sets_that_are_not_looked_at_between_are_dotted(page):
     series = {"tune": (40.0, 41.0, 42.0), "best so far": (40.0, 41.0, 42.0)}
-    rows = Rounds("climb", ("0", "1", "2"), {**series, "dev": (39.0, None, 38.0)}, {}, 2)
+    rows = RoundsView("climb", ("0", "1", "2"), {**series, "dev": (39.0, None, 38.0)}, {}, 2)
     window = page(view=dataclasses.replace(sample(), rounds=rows))
     draw_all(window)
     traces = window.run(
@@ -407,7 +409,7 @@ def real_run(bundled, tmp_path_factory):
 
 def test_the_page_of_a_real_run(page, real_run):
     record = read_run(real_run)
-    view = view_of(record, Options(map_features=3))
+    view = view_of(record, PageOptions(map_features=3))
     window = page(view=view)
     found = window.run("return [...document.querySelectorAll('section')].map(s => s.id)")
     wanted = {"head", "cautions", "rounds", "lengths", "weights", "surface", "map"}

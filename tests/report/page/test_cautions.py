@@ -14,7 +14,7 @@ from tests.helpers.report.records import record_of
 from tunesmith.metrics.base import METRICS
 from tunesmith.report.page.cautions import LONG, LOSS, SHORT, STEP, cautions_of
 from tunesmith.report.page.run.record import RunSet
-from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces
+from tunesmith.report.page.view import RoundsView, SurfaceCurve, Surfaces
 from tunesmith.tasks.lists import TuningSet
 
 BLEU, TER = METRICS.create("bleu"), METRICS.create("ter")
@@ -47,7 +47,7 @@ def test_the_numbers_are_told_with_an_advice():
 
 def series(tune, dev, chosen):
     names = tuple(str(k) for k in range(len(tune)))
-    return Rounds("round", names, {"tune": tuple(tune), "dev": tuple(dev)}, {}, chosen)
+    return RoundsView("round", names, {"tune": tuple(tune), "dev": tuple(dev)}, {}, chosen)
 
 
 @given(st.lists(st.tuples(SCORES, SCORES), min_size=1, max_size=5), st.data())

@@ -10,9 +10,9 @@ import pytest
 import tunesmith as ts
 from tests.helpers.tuners.problems import text_problem
 from tunesmith.errors import UsageError
-from tunesmith.report.page.assemble import Options
+from tunesmith.report.page.assemble import PageOptions
 
-FEW = Options(sentences=5, map_features=2)
+FEW = PageOptions(sentences=5, map_features=2)
 
 
 @pytest.fixture(scope="module")

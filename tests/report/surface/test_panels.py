@@ -15,7 +15,7 @@ from tunesmith.report.surface.curves import Best, Curve
 from tunesmith.report.surface.panels import (
     CLOSE_MOST,
     Band,
-    Steps,
+    StepCurve,
     best_text,
     close_window,
     heading,
@@ -98,7 +98,7 @@ def test_a_close_up_has_no_more_steps_than_can_be_drawn():
 
 def test_few_steps_are_drawn_one_by_one():
     shape = shape_within(curve([1.0, 2.0, 3.0]), (1.5, 10.0), 4, 2)
-    assert isinstance(shape, Steps)
+    assert isinstance(shape, StepCurve)
     assert shape.ends.tolist() == [1.5, 2.0, 3.0, 10.0]
     assert shape.scores.tolist() == [1.0, 2.0, 3.0]
 

@@ -16,7 +16,7 @@ from tunesmith.parallel.local import threads
 from tunesmith.search.exact.active_set import FEASIBLE
 from tunesmith.search.exact.beam import beam_search
 from tunesmith.search.exact.beam_rows import examine_rows, kept, leads
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.extreme import new_state, owners
 from tunesmith.search.exact.problem import Problem
 
@@ -95,7 +95,7 @@ def test_rounds_end_when_nothing_changes():
     assert 1 < first.rounds < 10
 
 
-@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(tests=0)])
+@pytest.mark.parametrize("limits", [SearchLimits(seconds=0.0), SearchLimits(tests=0)])
 def test_limits_end_it_with_the_start(limits):
     problem = many_points(size=6)
     vector, lost = start_of(problem)

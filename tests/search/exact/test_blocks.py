@@ -18,7 +18,7 @@ from tunesmith.parallel.local import threads
 from tunesmith.search.exact import blocks, cones
 from tunesmith.search.exact import certificate as found
 from tunesmith.search.exact.blocks import BlockBound
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -52,7 +52,7 @@ def test_it_holds_and_rises_until_it_is_the_optimum(seed, first, tests, together
             )
             seen.append(bound.bound)
 
-        bound.run(Limits(), None, tell)
+        bound.run(SearchLimits(), None, tell)
     assert seen == sorted(seen)
     assert seen[-1] == bound.bound == optimum
     assert bound.done
@@ -70,10 +70,10 @@ def test_it_holds_wherever_it_stops(seed, tests, first):
         bound = BlockBound(problem)
         before = 0
         for more in range(4):
-            bound.run(Limits(tests=tests * (more + 1)))
+            bound.run(SearchLimits(tests=tests * (more + 1)))
             assert before <= bound.bound <= optimum
             before = bound.bound
-        bound.run(Limits(megabytes=0.0))
+        bound.run(SearchLimits(megabytes=0.0))
     assert bound.bound == optimum
 
 
@@ -88,7 +88,7 @@ def test_any_number_of_features_and_a_cosine(seed, tolerance, cosine):
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch, 1)
         bound = BlockBound(problem, tolerance, towards, cosine)
-        bound.run(Limits())
+        bound.run(SearchLimits())
     assert bound.bound == optimum
     assert bound.done or problem.size == 0
 
@@ -101,7 +101,7 @@ def test_blocks_are_no_larger_than_the_largest(seed, first, largest):
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch, first)
         bound = BlockBound(problem)
-        bound.run(Limits(), largest)
+        bound.run(SearchLimits(), largest)
     assert sum(bound.sizes) == problem.size
     assert max(bound.sizes) <= max(first, largest)
     # Nothing is left that could be merged: the two smallest are too large together.
@@ -118,12 +118,12 @@ def test_by_hand():
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch, 1)
         bound = BlockBound(problem)
-        bound.run(Limits(), 1)
+        bound.run(SearchLimits(), 1)
         assert (bound.sizes, bound.bound, bound.done) == ([1, 1, 1], 0, False)
-        bound.run(Limits(), 2)
+        bound.run(SearchLimits(), 2)
         assert sorted(bound.sizes) == [1, 2]
         assert bound.bound == 2  # the first two: their signs differ, and 2 < 3
-        bound.run(Limits())
+        bound.run(SearchLimits())
     assert (bound.sizes, bound.bound, bound.done) == ([3], 3, True)
     best = bound.best()
     assert [(one.loss, one.vector.tolist()) for one in best] == [(3, [1.0])]
@@ -137,7 +137,7 @@ def test_the_best_vectors_of_blocks_are_assessed_on_all(seed):
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch)
         bound = BlockBound(problem, known=some_known(problem, rng, 1e-6))
-        bound.run(Limits(), 4)
+        bound.run(SearchLimits(), 4)
     best = bound.best()
     assert [one.loss for one in best] == sorted(one.loss for one in best)
     for one in best:
@@ -156,7 +156,7 @@ def test_the_same_for_any_number_of_threads(monkeypatch):
         with threads(count):
             bound = BlockBound(problem)
             seen = []
-            bound.run(Limits(tests=8000), None, lambda b=bound, s=seen: s.append(b.bound))
+            bound.run(SearchLimits(tests=8000), None, lambda b=bound, s=seen: s.append(b.bound))
         vectors = [one.vector.tolist() for one in bound.best()]
         results.append((seen, bound.tested, bound.sizes, vectors))
     assert results[0] == results[1] == results[2]
@@ -167,10 +167,10 @@ def test_the_same_for_any_number_of_threads(monkeypatch):
 def test_no_time_and_no_groups():
     problem = Problem.of(flat_tuning(np.random.default_rng(1), 5))
     bound = BlockBound(problem)
-    bound.run(Limits(seconds=0.0))
+    bound.run(SearchLimits(seconds=0.0))
     assert (bound.bound, bound.tested, bound.done, bound.best()) == (0, 0, False, [])
     nothing = BlockBound(problem.part([]))
-    nothing.run(Limits())
+    nothing.run(SearchLimits())
     assert (nothing.bound, nothing.tested, nothing.sizes) == (0, 0, [])
 
 
@@ -183,6 +183,6 @@ def test_time_runs_out_on_the_way(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(found, "working_seconds", ticks.__next__)
             bound = BlockBound(problem)
-            bound.run(Limits(seconds=float(seconds), begun=next(ticks)))
+            bound.run(SearchLimits(seconds=float(seconds), begun=next(ticks)))
         assert not bound.done or bound.bound == optimum
         assert 0 <= bound.bound <= optimum

@@ -16,7 +16,7 @@ from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact import cones, dive
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.cones import ConeSearch
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.lazy.search import lazy_search
@@ -49,11 +49,11 @@ def test_the_bound_holds_wherever_it_stops(seed, tolerance, step, near):
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch, step)
         for most in range(step, 100 * step, step):
-            search.run(Limits(tests=most))
+            search.run(SearchLimits(tests=most))
             assert before <= search.bound <= optimum <= search.to_beat <= known[0].loss
             assert plain_loss(problem, search.best.vector, tolerance) == search.best.loss
             before = search.bound
-    search.run(Limits())
+    search.run(SearchLimits())
     assert search.done
     assert search.bound == search.to_beat == search.best.loss == optimum
     if near:
@@ -76,7 +76,7 @@ def test_subtrees_wait_and_are_taken_up_again(seed, tests, together, levels, ful
 
     with pytest.MonkeyPatch.context() as patch:
         small_steps(patch, tests, together, levels)
-        search.run(Limits(megabytes=0.0 if full else None), tell)
+        search.run(SearchLimits(megabytes=0.0 if full else None), tell)
     assert search.done
     assert search.best.loss == optimum
     assert search._bytes == 0
@@ -91,7 +91,7 @@ def test_without_a_vector_to_begin_with():
     assert search.best is None
     assert search.to_beat == 1 + 3 + 1
     assert search.bound == 0
-    search.run(Limits())
+    search.run(SearchLimits())
     assert (search.done, search.best.loss, search.bound) == (True, 1, 1)
     assert search.best.vector.tolist() == [1.0]
 
@@ -100,7 +100,7 @@ def test_within_a_cosine_that_allows_nothing():
     # Both points are equal at a right angle: near to it nobody is ahead by the tolerance.
     problem = Problem.of(tuning_set([[[1, 0], [-1, 0]]], [[1, 0]]))
     search = ConeSearch(problem, 0.1, np.array([0.0, 1.0]), 0.999)
-    search.run(Limits())
+    search.run(SearchLimits())
     assert search.done
     assert search.best is None
 
@@ -111,7 +111,7 @@ def test_known_vectors_outside_of_the_cosine_do_not_count():
     known = [Incumbent(np.array([1.0, 0.0]), 0)]
     search = ConeSearch(problem, towards=towards, cosine=0.5, known=known)
     assert search.best is None
-    search.run(Limits())
+    search.run(SearchLimits())
     assert (search.best.loss, search.best.vector.tolist()) == (1, [-1.0, 0.0])
     # A threshold of 0 or less restricts nothing.
     assert ConeSearch(problem, towards=towards, cosine=0.0, known=known).best is known[0]
@@ -119,7 +119,7 @@ def test_known_vectors_outside_of_the_cosine_do_not_count():
 
 def test_limits_that_leave_nothing():
     problem = Problem.of(flat_tuning(np.random.default_rng(1), 6))
-    for limits in (Limits(seconds=0.0), Limits(tests=0)):
+    for limits in (SearchLimits(seconds=0.0), SearchLimits(tests=0)):
         search = ConeSearch(problem)
         search.run(limits)
         assert (search.tested, search.bound, search.done) == (0, 0, False)
@@ -138,7 +138,7 @@ def test_the_same_for_any_number_of_threads(monkeypatch):
     for count in (1, 2, 3):
         search = ConeSearch(many_points(groups=12))
         with threads(count):
-            search.run(Limits(tests=10_000))
+            search.run(SearchLimits(tests=10_000))
         assert not search.done  # the queue was used
         one = search.best
         found.append((one.vector.tolist(), one.loss, search.bound, search.tested, search.nodes))
@@ -150,6 +150,6 @@ def test_the_same_for_any_number_of_threads(monkeypatch):
 def test_lazy_search_agrees_on_larger_problems(seed):
     problem = many_points(seed, 5, 15, 5)
     search = ConeSearch(problem)
-    search.run(Limits())
+    search.run(SearchLimits())
     assert search.best.loss == lazy_search(problem).loss
     assert plain_loss(problem, search.best.vector, 1e-6) == search.best.loss

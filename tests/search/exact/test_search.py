@@ -18,7 +18,7 @@ from tunesmith.inference.lists.hypotheses import best
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact import blocks, cones
 from tunesmith.search.exact import search as exact
-from tunesmith.search.exact.certificate import Found, Limits, certificate
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate
 from tunesmith.search.exact.incumbent import incumbents
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.exact.search import exact_search
@@ -122,7 +122,7 @@ def test_bounds_hold_wherever_it_stops(seed, tests, no_tree, small):
     problem = Problem.of(flat_tuning(rng, 6 if numba.config.DISABLE_JIT else 8, 6))
     known = some_known(problem, rng, 1e-6)
     optimum = circle_optimum(problem)
-    limits = Limits(tests=tests, megabytes=0.0 if small else None)
+    limits = SearchLimits(tests=tests, megabytes=0.0 if small else None)
     with pytest.MonkeyPatch.context() as patch:
         small_blocks(patch, 4, no_tree)
         found = exact_search(problem, known, rng, limits=limits)
@@ -134,10 +134,10 @@ def test_no_time_at_all():
     problem = Problem.of(flat_tuning(np.random.default_rng(3), 40))
     rng = np.random.default_rng(1)
     known = some_known(problem, rng, 1e-6)
-    found = exact_search(problem, known, rng, limits=Limits(seconds=0.0))
+    found = exact_search(problem, known, rng, limits=SearchLimits(seconds=0.0))
     assert (found.tested, found.bound) == (0, 0)
     assert found.loss <= known[0].loss
-    nothing = exact_search(problem, [], rng, limits=Limits(seconds=0.0))
+    nothing = exact_search(problem, [], rng, limits=SearchLimits(seconds=0.0))
     assert (nothing.vector, nothing.optimal, nothing.bound) == (None, False, 0)
     assert nothing.loss > known[-1].loss
 
@@ -157,7 +157,7 @@ def test_the_same_for_any_number_of_threads(groups):
         with threads(count):
             rng = np.random.default_rng(4)
             known = incumbents(problem, 1e-6, rng, starts=2)
-            found = exact_search(problem, known, rng, limits=Limits(tests=4000))
+            found = exact_search(problem, known, rng, limits=SearchLimits(tests=4000))
         results.append((found.vector.tolist(), found.loss, found.bound, found.tested))
     assert results[0] == results[1] == results[2]
     assert 0 < results[0][2] <= results[0][1]
@@ -167,7 +167,7 @@ def test_a_certificate_in_the_metrics_unit():
     # Mean of values: the best of the three groups are 3, 5 and 2.
     problem = Problem.of(tuning_set([[[0], [1]], [[1], [0]], [[0], [1]]], [[3, 1], [5, 3], [2, 0]]))
     assert problem.combinations == 8
-    found = certificate(problem, 2.0, Found(np.ones(1), 2, 1, 7), 1.5)
+    found = certificate(problem, 2.0, ExactResult(np.ones(1), 2, 1, 7), 1.5)
     assert found == {
         "best": pytest.approx((10 - 4) / 3),
         "bound": pytest.approx((10 - 2) / 3),
@@ -178,23 +178,23 @@ def test_a_certificate_in_the_metrics_unit():
         "seconds": 1.5,
     }
     # A bound above what was found is no better than it.
-    proven = certificate(problem, 8 / 3, Found(np.ones(1), 1, 2, 7), 1.5)
+    proven = certificate(problem, 8 / 3, ExactResult(np.ones(1), 1, 2, 7), 1.5)
     assert (proven["bound"], proven["gap"], proven["optimal"]) == (8 / 3, 0.0, True)
     # Rounding in another order is no gap.
-    near = certificate(problem, 8 / 3 - 1e-12, Found(np.ones(1), 1, 1, 7), 1.5)
+    near = certificate(problem, 8 / 3 - 1e-12, ExactResult(np.ones(1), 1, 1, 7), 1.5)
     assert (near["optimal"], near["gap"], near["bound"]) == (True, 0.0, 8 / 3 - 1e-12)
     # Others than the optimal weights are not proven, whichever side they are on.
-    worse = certificate(problem, 2.0, Found(np.ones(1), 1, 1, 7), 1.5)
+    worse = certificate(problem, 2.0, ExactResult(np.ones(1), 1, 1, 7), 1.5)
     assert (worse["optimal"], worse["bound"]) == (False, pytest.approx(8 / 3))
     assert "tie" not in worse
-    tied = certificate(problem, 3.0, Found(np.ones(1), 1, 1, 7), 1.5)
+    tied = certificate(problem, 3.0, ExactResult(np.ones(1), 1, 1, 7), 1.5)
     assert (tied["optimal"], tied["bound"], tied["gap"], tied["tie"]) == (False, 3.0, 0.0, True)
     # Nothing that counts was found, so nothing is proven but the bound.
-    none = certificate(problem, 2.0, Found(None, 6, 6, 7), 1.5)
+    none = certificate(problem, 2.0, ExactResult(None, 6, 6, 7), 1.5)
     assert (none["optimal"], none["tie"]) == (False, True)
-    assert not Found(None, 1, 1, 0).optimal
-    assert Found(np.ones(1), 1, 1, 0).optimal
-    assert not Found(np.ones(1), 1, 0, 0).optimal
+    assert not ExactResult(None, 1, 1, 0).optimal
+    assert ExactResult(np.ones(1), 1, 1, 0).optimal
+    assert not ExactResult(np.ones(1), 1, 0, 0).optimal
 
 
 def test_numbers_that_no_float_holds_are_texts():

@@ -296,9 +296,9 @@ def test_a_name_with_brackets_matches_itself():
     features = tuning.candidates.features
     named = type(features)(("[X]", "X"), features.dense, (), features.sparse)
     assert named.only(["[X]"]).names == ("[X]",)
-    from tunesmith.data.features import Selection
+    from tunesmith.data.features import FeatureSelection
 
-    assert Selection.of(keep="[X]").kept(named.names) == ("[X]", "X")
+    assert FeatureSelection.of(keep="[X]").kept(named.names) == ("[X]", "X")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,19 @@ from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Worth, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
-from tunesmith.tuners.pro.gathering import Describer, Steps, gather, has_monsters, sentence_scores
+from tunesmith.tuners.pro.gathering import (
+    Describer,
+    PairSteps,
+    gather,
+    has_monsters,
+    sentence_scores,
+)
 from tunesmith.tuners.pro.pairs import SAMPLERS
 from tunesmith.tuners.pro.selection import SELECTIONS
 
 
-def steps_of(select=("all",), accept="all", sample="uniform") -> Steps:
-    return Steps(
+def steps_of(select=("all",), accept="all", sample="uniform") -> PairSteps:
+    return PairSteps(
         SAMPLERS.create(sample),
         [(name, SELECTIONS.create(name)) for name in select],
         ACCEPTANCES.create(accept),

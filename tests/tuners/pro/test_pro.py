@@ -20,7 +20,7 @@ from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import PRESETS, DocumentWorth, objective_of
 from tunesmith.parallel.local import threads
 from tunesmith.testing import check_tuner
-from tunesmith.tuners.pro.gathering import Steps, gather
+from tunesmith.tuners.pro.gathering import PairSteps, gather
 from tunesmith.tuners.pro.pairs import Uniform
 from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.pro.ranking import Logistic, difference_vectors
@@ -122,7 +122,7 @@ def test_scaled_lengths_follow_the_round_before(real, start):
     result = PRO(objective="scaled", iterations=2, accept="all", select="all").fit(tuning, start)
     weights = None
     worth = objective_of("bleu+1").begin(tuning, "pairs")
-    steps = Steps(Uniform(10**6), [("all", Everything())], _All())
+    steps = PairSteps(Uniform(10**6), [("all", Everything())], _All())
     rng = np.random.default_rng(9)
     for _ in range(2):
         pairs = gather(tuning, worth, steps, None, rng)

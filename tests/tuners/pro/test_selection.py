@@ -12,7 +12,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.tuners.pro.pairs import Pairs, Rivals
 from tunesmith.tuners.pro.selection import (
     SELECTIONS,
-    Difference,
+    DifferenceSelection,
     Everything,
     Length,
     Outliers,
@@ -54,9 +54,11 @@ def test_difference(group, least, more):
     rivals, pairs = group
     low, high = least / 64.0, (least + more) / 64.0
     apart = [rivals.values[i] - rivals.values[j] for i, j in members(pairs)]
-    assert kept(Difference(low), rivals, pairs) == [low <= d for d in apart]
+    assert kept(DifferenceSelection(low), rivals, pairs) == [low <= d for d in apart]
     if more:
-        assert kept(Difference(low, high), rivals, pairs) == [low <= d <= high for d in apart]
+        assert kept(DifferenceSelection(low, high), rivals, pairs) == [
+            low <= d <= high for d in apart
+        ]
 
 
 @given(groups(), st.integers(0, 30))

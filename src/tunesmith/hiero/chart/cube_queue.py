@@ -37,7 +37,7 @@ class Queue(NamedTuple):
     heap: Ids
 
 
-class Evaluated(NamedTuple):
+class CubeItem(NamedTuple):
     """What language models said of entries.
 
     Attributes
@@ -57,12 +57,12 @@ class Evaluated(NamedTuple):
 
 
 @kernel
-def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, Evaluated]:
+def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
     """Return room for entries of some arity, and for so many models with such contexts."""
     size = 256
     return (
         Queue(np.empty((size, RANKS + arity), np.int32), np.empty(size), np.empty(size, np.int32)),
-        Evaluated(
+        CubeItem(
             np.empty(size),
             np.empty((size, count)),
             np.empty((size, count * (3 + 2 * context)), np.int32),
@@ -82,7 +82,7 @@ def with_entries(queue: Queue, room: int) -> Queue:
 
 
 @kernel
-def with_rows(evaluated: Evaluated, room: int) -> Evaluated:
+def with_rows(evaluated: CubeItem, room: int) -> CubeItem:
     """Return evaluations with room for so many."""
     before = evaluated.values.shape[0]
     if room <= before:
@@ -93,7 +93,7 @@ def with_rows(evaluated: Evaluated, room: int) -> Evaluated:
     copy_rows(probabilities, 0, evaluated.probabilities)
     copy_rows(ints, 0, evaluated.ints)
     copy_rows(floats, 0, evaluated.floats)
-    return Evaluated(grown_floats(evaluated.values, 2 * room), probabilities, ints, floats)
+    return CubeItem(grown_floats(evaluated.values, 2 * room), probabilities, ints, floats)
 
 
 @inlined

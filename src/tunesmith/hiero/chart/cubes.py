@@ -19,7 +19,7 @@ from tunesmith.hiero.chart.cube_queue import (
     PLACE,
     RANKS,
     RULE,
-    Evaluated,
+    CubeItem,
     Queue,
     empty_queue,
     is_new,
@@ -255,7 +255,7 @@ def _evaluate(
     first: Ints,
     nodes: Nodes,
     queue: Queue,
-    evaluated: Evaluated,
+    evaluated: CubeItem,
     used: Ints,
 ) -> None:
     """Ask the language models about an entry, and let it wait with what it is worth.
@@ -314,7 +314,7 @@ def _settle(
     nodes: Nodes,
     edges: Edges,
     queue: Queue,
-    evaluated: Evaluated,
+    evaluated: CubeItem,
     found: Ids,
     used: Ints,
 ) -> None:

@@ -66,7 +66,7 @@ class Parse(NamedTuple):
     goal: int
 
 
-class Options(NamedTuple):
+class ParseOptions(NamedTuple):
     """Options under way, and a table of them by their nodes; see :class:`Parse`."""
 
     nodes: Ids
@@ -191,12 +191,12 @@ def parsed(
 
 
 @kernel
-def _nothing() -> tuple[Options, Made]:
+def _nothing() -> tuple[ParseOptions, Made]:
     """Return room for options, vertices and bundles."""
     size = 64
     table = np.full(4 * size, NONE, np.int32)
     return (
-        Options(np.empty(size, np.int32), np.empty(size, np.int32), table),
+        ParseOptions(np.empty(size, np.int32), np.empty(size, np.int32), table),
         Made(
             np.empty(size, np.int32),
             np.empty(size, np.int32),
@@ -305,8 +305,8 @@ def _advance(
 
 @kernel
 def _pass(
-    i: int, categories: Ids, options: Options, complete: Ids, present: Flags, used: Ints
-) -> tuple[Options, Ids]:
+    i: int, categories: Ids, options: ParseOptions, complete: Ids, present: Flags, used: Ints
+) -> tuple[ParseOptions, Ids]:
     """Let a word pass through as some categories."""
     for category in categories:
         options = _with_option(options, -1 - i, category, used)
@@ -333,11 +333,11 @@ def _complete(
     width: int,
     first: int,
     items: Ids,
-    options: Options,
+    options: ParseOptions,
     complete: Ids,
     present: Flags,
     used: Ints,
-) -> tuple[Ids, Options, Ids]:
+) -> tuple[Ids, ParseOptions, Ids]:
     """Find the rules that are complete, and begin others with what they make of this very span.
 
     A category that rules of one nonterminal make comes later in the order than what they make it
@@ -378,8 +378,8 @@ def _begin(
 
 @kernel
 def _options(
-    grammar: GrammarArrays, node: int, options: Options, used: Ints
-) -> tuple[int, Options]:
+    grammar: GrammarArrays, node: int, options: ParseOptions, used: Ints
+) -> tuple[int, ParseOptions]:
     """Return the first option of a trie node, one for each category that its rules make."""
     table = options.table
     mask = np.uint64(table.shape[0] - 1)
@@ -403,18 +403,18 @@ def _options(
 
 
 @kernel
-def _with_option(options: Options, node: int, head: int, used: Ints) -> Options:
+def _with_option(options: ParseOptions, node: int, head: int, used: Ints) -> ParseOptions:
     count = used[OPTIONS]
     used[OPTIONS] += 1
     if count == options.nodes.shape[0]:
         nodes, heads = grown(options.nodes, count + 1), grown(options.heads, count + 1)
-        options = Options(nodes, heads, options.table)
+        options = ParseOptions(nodes, heads, options.table)
     options.nodes[count], options.heads[count] = node, head
     return options
 
 
 @kernel
-def _with_larger_table(options: Options, count: int) -> Options:
+def _with_larger_table(options: ParseOptions, count: int) -> ParseOptions:
     nodes = options.nodes
     table = np.full(4 * options.table.shape[0], NONE, np.int32)
     mask = np.uint64(table.shape[0] - 1)
@@ -424,7 +424,7 @@ def _with_larger_table(options: Options, count: int) -> Options:
             while table[at] >= 0:
                 at = (at + np.uint64(1)) & mask
             table[at] = k
-    return Options(nodes, options.heads, table)
+    return ParseOptions(nodes, options.heads, table)
 
 
 @kernel
@@ -458,7 +458,7 @@ def _bundle(
     first: int,
     order: Ids,
     items: Ids,
-    options: Options,
+    options: ParseOptions,
     complete: Ids,
     made: Made,
     used: Ints,

@@ -37,7 +37,7 @@ class Table(NamedTuple):
     used: Ints
 
 
-class Room(NamedTuple):
+class RuleBuffers(NamedTuple):
     """Where rules go; offsets end with the last rule that is whole.
 
     Features without names have the ids -1, -2, ... by their places. ``slow`` holds numbers that
@@ -67,7 +67,7 @@ def parse_rules(
     counts_labelled: bool,
     negated: bool,
     info: Ints,
-    room: Room,
+    room: RuleBuffers,
     words: Table,
     categories: Table,
     names: Table,
@@ -172,7 +172,7 @@ def _head(data: Bytes, lo: int, hi: int, info: Ints, categories: Table) -> tuple
 
 @kernel
 def _source(
-    data: Bytes, i: int, info: Ints, room: Room, words: Table, categories: Table
+    data: Bytes, i: int, info: Ints, room: RuleBuffers, words: Table, categories: Table
 ) -> tuple[Number, Number]:
     """Read the source side, and what ends it; bars come before it."""
     lo, i = _token(data, i)
@@ -218,7 +218,7 @@ def _source(
 
 @kernel
 def _target(
-    data: Bytes, i: int, info: Ints, room: Room, words: Table, categories: Table
+    data: Bytes, i: int, info: Ints, room: RuleBuffers, words: Table, categories: Table
 ) -> tuple[Number, Number]:
     """Read the target side, and what ends it: bars, or the line's end."""
     at = info[TARGETS]
@@ -262,7 +262,7 @@ def _features(
     counts_labelled: bool,
     negated: bool,
     info: Ints,
-    room: Room,
+    room: RuleBuffers,
     names: Table,
 ) -> tuple[Number, Number]:
     """Read values with and without names; cdec takes semicolons between them as well."""
@@ -324,7 +324,7 @@ def _parts(data: Bytes, lo: int, hi: int) -> tuple[Number, Number]:
 
 
 @kernel
-def _points(data: Bytes, i: int, info: Ints, room: Room) -> tuple[Number, Number]:
+def _points(data: Bytes, i: int, info: Ints, room: RuleBuffers) -> tuple[Number, Number]:
     """Read the alignment."""
     at = info[LINKS]
     while True:

@@ -45,7 +45,7 @@ from tunesmith.hiero.grammar.rule_lines import (
     TOO_MANY,
     UNLINKED,
     WORDS_FULL,
-    Room,
+    RuleBuffers,
     Table,
     parse_rules,
 )
@@ -127,7 +127,7 @@ def read_grammar(
         Rules that make this category, and begin with it, are glue: they have the limit -1.
     """
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    reader = _Reader(conventions)
+    reader = _GrammarReader(conventions)
     files = []
     for path in several:
         source = Source(path)
@@ -152,7 +152,7 @@ def read_grammar(
     return joined(parts)
 
 
-def _place(reader: _Reader, rows: Ints, rule: int) -> tuple[str, int | None]:
+def _place(reader: _GrammarReader, rows: Ints, rule: int) -> tuple[str, int | None]:
     return reader.place(int(rows[rule]))
 
 
@@ -182,7 +182,7 @@ def segment(line: str) -> tuple[dict[str, str], str]:
     return attributes, found.group(2).strip()
 
 
-class _Reader:
+class _GrammarReader:
     """Runs the kernel over the blocks of files and keeps what it found."""
 
     def __init__(self, conventions: Conventions) -> None:
@@ -279,7 +279,7 @@ class _Reader:
         return rows._replace(feature_ids=np.where(own < 0, -1 - own, renamed)), tuple(ids)
 
 
-def _room(size: int, slow: int) -> Room:
+def _room(size: int, slow: int) -> RuleBuffers:
     """Return room for the rules of so many bytes: a symbol has two, a rule or a link more."""
     most = size // 2 + 2
 
@@ -289,7 +289,7 @@ def _room(size: int, slow: int) -> Room:
     def ids() -> Ids:
         return np.empty(most, np.int32)
 
-    return Room(
+    return RuleBuffers(
         lines=start(),
         heads=np.empty(size // 8 + 2, np.int32),
         source_start=start(),
@@ -307,7 +307,7 @@ def _room(size: int, slow: int) -> Room:
     )
 
 
-def _taken(room: Room, info: Ints) -> tuple[Ints, RuleRows]:
+def _taken(room: RuleBuffers, info: Ints) -> tuple[Ints, RuleRows]:
     """Copy the rules out of the room: their lines, and themselves."""
     rules = int(info[RULES])
     starts = rules + 1

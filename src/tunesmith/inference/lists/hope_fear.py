@@ -21,7 +21,7 @@ from tunesmith.kernels import kernel
 ORDER = 4
 
 
-class Lists(NamedTuple):
+class ListArrays(NamedTuple):
     """Features of lists, as passes read them.
 
     Attributes
@@ -41,11 +41,11 @@ class Lists(NamedTuple):
     sparse_values: Floats
 
     @staticmethod
-    def of(candidates: CandidateSet) -> Lists:
+    def of(candidates: CandidateSet) -> ListArrays:
         """Turn the sparse block round; the dense one stays as it is."""
         features = candidates.features
         rows = csr_array(features.sparse)
-        return Lists(
+        return ListArrays(
             candidates.start,
             features.dense,
             rows.indptr.astype(np.int64),
@@ -54,7 +54,7 @@ class Lists(NamedTuple):
         )
 
 
-class Learned(NamedTuple):
+class PassState(NamedTuple):
     """Weights on their way, changed in place.
 
     Attributes
@@ -73,9 +73,9 @@ class Learned(NamedTuple):
     counts: Ints
 
     @staticmethod
-    def begin(weights: Floats) -> Learned:
+    def begin(weights: Floats) -> PassState:
         """Return a copy of weights that has not changed yet."""
-        return Learned(weights.copy(), np.zeros(len(weights)), np.zeros(2, np.int64))
+        return PassState(weights.copy(), np.zeros(len(weights)), np.zeros(2, np.int64))
 
     def average(self) -> Floats:
         """Return the mean of the first weights and those after each sentence.
@@ -88,7 +88,7 @@ class Learned(NamedTuple):
         return mean
 
 
-class Difference(NamedTuple):
+class HopeFearDifference(NamedTuple):
     """Room for the features of one candidate minus those of another.
 
     Attributes
@@ -101,7 +101,9 @@ class Difference(NamedTuple):
 
 
 @kernel
-def fixed_pass(order: Ints, lists: Lists, values: Floats, c: float, learned: Learned) -> None:
+def fixed_pass(
+    order: Ints, lists: ListArrays, values: Floats, c: float, learned: PassState
+) -> None:
     """Go over groups in an order; candidates are worth ``values`` [N]."""
     start = lists.start
     scores = np.empty(np.max(start[1:] - start[:-1]))
@@ -119,14 +121,14 @@ def fixed_pass(order: Ints, lists: Lists, values: Floats, c: float, learned: Lea
 def document_pass(
     order: Ints,
     begin: int,
-    lists: Lists,
+    lists: ListArrays,
     stats: Stats,
     length_scale: float,
     decay: float,
     adds_hope: bool,
     document: Floats,
     c: float,
-    learned: Learned,
+    learned: PassState,
 ) -> Number:
     """Go over groups, whose candidates are worth what they add to BLEU of a document.
 
@@ -168,15 +170,15 @@ def document_pass(
 
 
 @kernel
-def _room(lists: Lists) -> Difference:
+def _room(lists: ListArrays) -> HopeFearDifference:
     """Return room for the difference of any two candidates."""
     start = lists.sparse_start
     most = lists.dense.shape[0] + 2 * np.max(start[1:] - start[:-1])
-    return Difference(np.empty(most, np.int32), np.empty(most))
+    return HopeFearDifference(np.empty(most, np.int32), np.empty(most))
 
 
 @kernel
-def _score(lists: Lists, weights: Floats, first: int, scores: Floats) -> None:
+def _score(lists: ListArrays, weights: Floats, first: int, scores: Floats) -> None:
     """Compute w·h of a group, with the bits of ``Features.dot``."""
     dense, sparse_start = lists.dense, lists.sparse_start
     last = first + scores.shape[0]
@@ -251,7 +253,13 @@ def _hope_fear(scores: Floats, values: Floats) -> tuple[int, int]:
 
 @kernel
 def _step(
-    lists: Lists, hope: int, fear: int, gap: float, c: float, learned: Learned, away: Difference
+    lists: ListArrays,
+    hope: int,
+    fear: int,
+    gap: float,
+    c: float,
+    learned: PassState,
+    away: HopeFearDifference,
 ) -> None:
     """Step as far as the margin of hope over fear falls short of the gap between their values.
 
@@ -280,7 +288,7 @@ def _step(
 
 
 @kernel
-def _subtract(lists: Lists, hope: int, fear: int, away: Difference) -> Number:
+def _subtract(lists: ListArrays, hope: int, fear: int, away: HopeFearDifference) -> Number:
     """Write down the features of one candidate minus those of another; return how many."""
     dense, ids, values = lists.dense, lists.sparse_features, lists.sparse_values
     n = dense.shape[0]

@@ -44,7 +44,7 @@ class JoshuaHypergraph(MosesHypergraph):
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the one forest of a file."""
-        yield _Reader(source, names, words).forest()
+        yield _HypergraphReader(source, names, words).forest()
 
     def lines(self, arrays: ForestArrays, forests: Forests) -> Iterator[str]:
         """Yield the lines of one forest of a set."""
@@ -55,7 +55,7 @@ class JoshuaHypergraph(MosesHypergraph):
             yield from texts
 
 
-class _Reader(HypergraphReader):
+class _HypergraphReader(HypergraphReader):
     """Reads one file."""
 
     def forest(self) -> RawForest:

@@ -74,7 +74,7 @@ class PlfFormat(ForestFormat):
         """Yield the lattice of each line."""
         expected: int | None = None
         for line, text in source.lines():
-            parser = _Line(text, source.name, line, self.scores == "probabilities", expected)
+            parser = _PlfLine(text, source.name, line, self.scores == "probabilities", expected)
             yield parser.lattice(names, words)
             expected = parser.expected
 
@@ -94,7 +94,7 @@ def score_names(count: int) -> list[str]:
     return [NAME] if count == 1 else [f"{NAME}_{k}" for k in range(1, count + 1)]
 
 
-class _Line:
+class _PlfLine:
     """One lattice: a line, and how far it has been read."""
 
     def __init__(

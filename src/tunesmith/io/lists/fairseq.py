@@ -48,7 +48,7 @@ class FairseqFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all hypotheses to the collector."""
-        _Reader(source.name, collector, self.text == "detokenised").read(source)
+        _FairseqReader(source.name, collector, self.text == "detokenised").read(source)
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write the lines of each sample.
@@ -110,7 +110,7 @@ class _Hypothesis:
 
 
 @dataclass
-class _Reader:
+class _FairseqReader:
     name: str
     collector: Collector
     detokenised: bool
@@ -188,5 +188,5 @@ class _Reader:
                 self.collector.add_references(one.group, [tokens[0]], f"{self.name}:{line}")
 
 
-def _shown(one: _Hypothesis | _Reader) -> str:
+def _shown(one: _Hypothesis | _FairseqReader) -> str:
     return ", ".join(f"{kind}-" for kind in one.kinds)

@@ -32,7 +32,7 @@ from tunesmith.io.tables.arrow_types import (
     first_line,
     is_text,
 )
-from tunesmith.io.tables.base import Batch, Room, add_batches
+from tunesmith.io.tables.base import Batch, SizeLimit, add_batches
 
 SCHEMA_KEY, SCHEMA = b"tunesmith.schema", b"candidates/1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"
@@ -91,7 +91,7 @@ class ArrowFormat(CandidateFormat):
                 collector.add_set(candidates, source.name)
             else:
                 check_schema(schema, source.name)
-                room = Room(source.name, len(data))
+                room = SizeLimit(source.name, len(data))
                 add_batches(_rows(batches, room), source.name, collector)
         except (
             pa.ArrowException,
@@ -135,7 +135,7 @@ def _opened(data: memoryview, pa: Any) -> tuple[Any, Iterator[Any]]:
     return stream.schema, iter(stream)
 
 
-def _rows(batches: Iterator[Any], room: Room) -> Iterator[Batch]:
+def _rows(batches: Iterator[Any], room: SizeLimit) -> Iterator[Batch]:
     row = 1
     for batch in batches:
         room.check_rows(batch.num_rows, batch.num_columns)

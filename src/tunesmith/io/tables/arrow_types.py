@@ -15,7 +15,7 @@ from tunesmith.io.tables.base import (
     Batch,
     Column,
     Numbers,
-    Room,
+    SizeLimit,
     is_reference,
 )
 
@@ -44,7 +44,7 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)[:80]
 
 
-def arrow_columns(batch: Any, room: Room, first_line: int = 1) -> Batch:
+def arrow_columns(batch: Any, room: SizeLimit, first_line: int = 1) -> Batch:
     """Return an Arrow record batch in our terms."""
     batch.validate(full=True)
     columns: dict[str, Column] = {}
@@ -100,7 +100,7 @@ def _is_numeric(kind: Any) -> bool:
     )
 
 
-def _column(name: str, column: Any, room: Room, first_line: int) -> Column:
+def _column(name: str, column: Any, room: SizeLimit, first_line: int) -> Column:
     """Return a column of numbers or texts."""
     import pyarrow as pa
 
@@ -126,7 +126,7 @@ def _column(name: str, column: Any, room: Room, first_line: int) -> Column:
     return [None] * len(column)
 
 
-def _from_whole(name: str, column: Any, room: Room, first_line: int) -> Floats:
+def _from_whole(name: str, column: Any, room: SizeLimit, first_line: int) -> Floats:
     """Return whole numbers; raise an error if one would be rounded."""
     whole = column.fill_null(0).to_numpy(zero_copy_only=False)
     values: Floats = whole.astype(np.float64)
@@ -137,7 +137,7 @@ def _from_whole(name: str, column: Any, room: Room, first_line: int) -> Floats:
     return values
 
 
-def _lists(column: Any, room: Room) -> list[list[str] | None]:
+def _lists(column: Any, room: SizeLimit) -> list[list[str] | None]:
     """Return lists of texts."""
     import pyarrow as pa
 
@@ -156,7 +156,7 @@ def _lists(column: Any, room: Room) -> list[list[str] | None]:
     ]
 
 
-def _texts_by_number(column: Any, room: Room) -> list[str | None]:
+def _texts_by_number(column: Any, room: SizeLimit) -> list[str | None]:
     """Return the texts of a dictionary's entries; each is held once, however often it comes."""
     numbers = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
     lengths = _lengths(column.dictionary)

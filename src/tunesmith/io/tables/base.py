@@ -77,7 +77,7 @@ class Batch:
 
 def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> None:
     """Add the rows of a table to a collector."""
-    reader = _Reader(name, collector)
+    reader = _TableReader(name, collector)
     for batch in batches:
         if len(batch):
             reader.add(batch)
@@ -87,7 +87,7 @@ def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> No
         warnings.warn(f"{name}: column '{column}' {what} and is left out", stacklevel=3)
 
 
-class _Reader:
+class _TableReader:
     def __init__(self, name: str, collector: Collector) -> None:
         self.name = name
         self.collector = collector
@@ -328,7 +328,7 @@ def _reference_number(name: str) -> int:
 
 
 @dataclass
-class Room:
+class SizeLimit:
     """What a table of so many bytes may become, and what it has become."""
 
     name: str

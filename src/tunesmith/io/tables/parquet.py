@@ -21,7 +21,7 @@ from tunesmith.io.tables.arrow_types import (
     is_list_of_texts,
     is_text,
 )
-from tunesmith.io.tables.base import REFERENCES, Batch, Room, add_batches, to_columns
+from tunesmith.io.tables.base import REFERENCES, Batch, SizeLimit, add_batches, to_columns
 from tunesmith.io.tables.parquet_limits import Pages, pages_of
 
 #: Rows that are read at a time.
@@ -67,7 +67,7 @@ def _batches(data: memoryview, name: str) -> Iterator[Batch]:
     pa, parquet = _libraries()
     whole = pa.py_buffer(data)
     metadata = parquet.read_metadata(pa.BufferReader(whole))
-    room = Room(name, len(data))
+    room = SizeLimit(name, len(data))
     room.check_rows(metadata.num_rows, metadata.num_columns)
     pages = pages_of(data)
     room.check(sum(column.total for column in pages.values()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.engine import Actors, Answer, Lost
 from tunesmith.parallel.remote.slots import STRIKES, Request
-from tunesmith.parallel.remote.worker import Call, Forget, Make, Outcome
+from tunesmith.parallel.remote.worker import Call, Forget, Make, PieceOutcome
 
 if TYPE_CHECKING:
     from tunesmith.parallel.remote.engine import RemoteEngine
@@ -38,7 +38,7 @@ class RemoteActors(Actors):
         self._names = [-1] * len(seeds)  # by which the worker knows them
         self._gone: dict[int, str] = dict.fromkeys(range(len(seeds)), "it was never made")
         self._pending: set[int] = set()
-        self._outcomes: deque[tuple[int, Outcome | Lost]] = deque()
+        self._outcomes: deque[tuple[int, PieceOutcome | Lost]] = deque()
         self._creating: dict[int, Any] = {}  # seeds of those that are being created
         self._strikes: dict[int, int] = {}
         self._errors: dict[int, BaseException] = {}
@@ -132,7 +132,7 @@ class RemoteActors(Actors):
             self._outcomes.clear()
             self._engine._loss_listeners.discard(self)
 
-    def on_answer(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: PieceOutcome) -> None:
         """Take the answer to a call, or note that an actor is created."""
         if isinstance(request.message, Make):
             self._creating.pop(request.key, None)

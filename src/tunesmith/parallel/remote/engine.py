@@ -36,7 +36,7 @@ from tunesmith.parallel.remote.broadcast import BroadcastBlocks
 from tunesmith.parallel.remote.mapping import RemoteMap
 from tunesmith.parallel.remote.packing import Packed, packed, unpacked
 from tunesmith.parallel.remote.slots import Link, Request, Slot
-from tunesmith.parallel.remote.worker import Hello, Outcome, PortableError, is_worker, versions
+from tunesmith.parallel.remote.worker import Hello, PieceOutcome, PortableError, is_worker, versions
 
 R = TypeVar("R")
 
@@ -194,7 +194,7 @@ class RemoteEngine(Engine):
                     slot.link.ask(request.block)
                     request.block = None
             except TunesmithError as error:  # no memory for the block
-                request.client.on_answer(request, Outcome(error=PortableError(error)))
+                request.client.on_answer(request, PieceOutcome(error=PortableError(error)))
                 continue
             if not slot.sent:
                 slot.since = time.monotonic()
@@ -271,7 +271,7 @@ class RemoteEngine(Engine):
                 with attempt():
                     request.client.on_lost(request, why, was_running=bool(sent) and position == 0)
 
-    def on_answer(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: PieceOutcome) -> None:
         """Check the versions of a worker that is ready: others may compute other bits."""
         try:
             if outcome.error is not None:
@@ -335,12 +335,12 @@ def _check_versions(theirs: dict[str, str]) -> None:
         raise TunesmithError(f"workers have {have}, this process {here}; install the same")
 
 
-def _outcome(block: Any) -> Outcome:
+def _outcome(block: Any) -> PieceOutcome:
     try:
-        outcome: Outcome = unpacked(block)
+        outcome: PieceOutcome = unpacked(block)
     except Exception as error:  # noqa: BLE001  (the client raises it)
         text = f"what a worker returned cannot be read: {error}; define it in a module"
-        return Outcome(error=PortableError(TunesmithError(text)))
+        return PieceOutcome(error=PortableError(TunesmithError(text)))
     return outcome
 
 

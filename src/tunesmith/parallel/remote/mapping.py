@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.remote.slots import STRIKES, Request
-from tunesmith.parallel.remote.worker import Outcome, Task, Work
+from tunesmith.parallel.remote.worker import MapTask, PieceOutcome, PieceRequest
 
 if TYPE_CHECKING:
     from tunesmith.parallel.remote.engine import RemoteEngine
@@ -48,7 +48,7 @@ class RemoteMap:
         self._engine = engine
         self._pieces = pieces
         references, numbers = engine._broadcast.referenced(data)
-        self._task = engine._broadcast.put(Task(work, references, common))
+        self._task = engine._broadcast.put(MapTask(work, references, common))
         self._numbers = (*numbers, self._task)
         self._to_do = deque(range(len(pieces)))
         self._open = set(range(len(pieces)))  # without an answer, and wanted
@@ -82,7 +82,9 @@ class RemoteMap:
             if slot.is_ready and number not in busy and self._to_do:
                 run = _Run(number, self._next(), time.monotonic())
                 pieces = tuple(self._pieces[k] for k in run.pieces)
-                request = Request(Work(self._task, pieces), self._numbers, self, run.pieces[0])
+                request = Request(
+                    PieceRequest(self._task, pieces), self._numbers, self, run.pieces[0]
+                )
                 self._runs[request] = run
                 engine._assign(slot, request)
 
@@ -95,7 +97,7 @@ class RemoteMap:
             pieces.append(self._to_do.popleft())
         return pieces
 
-    def on_answer(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: PieceOutcome) -> None:
         """Store results."""
         run = self._runs.pop(request)
         results = outcome.value if isinstance(outcome.value, list) else []
@@ -165,7 +167,7 @@ class _IgnoringClient:
     def __init__(self) -> None:
         self.warned: set[tuple[type[Warning], str]] = _Everything()  # no warnings either
 
-    def on_answer(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: PieceOutcome) -> None:
         """Ignore it."""
 
     def on_lost(self, request: Request, why: str, was_running: bool) -> None:

@@ -28,7 +28,7 @@ from tunesmith.parallel.remote.engine import RemoteEngine
 from tunesmith.parallel.remote.packing import Packed, packed
 from tunesmith.parallel.remote.slots import Link
 from tunesmith.parallel.remote.worker import (
-    Outcome,
+    PieceOutcome,
     WorkerServer,
     as_worker,
     main_module,
@@ -216,7 +216,7 @@ def _reply(channel: Channel, answer: Packed) -> None:
     try:
         block = shared(answer)
     except TunesmithError as error:
-        block = shared(packed(Outcome(error=portable_error(error))))
+        block = shared(packed(PieceOutcome(error=portable_error(error))))
     with contextlib.suppress(OSError):  # the driver is gone
         channel.send(_ASK, 0, block)
     if isinstance(block, Shared):

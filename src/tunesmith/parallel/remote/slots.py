@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tunesmith.parallel.remote.packing import Packed
-from tunesmith.parallel.remote.worker import Outcome
+from tunesmith.parallel.remote.worker import PieceOutcome
 
 #: Workers that a piece or an actor may kill before it is given up.
 STRIKES = 3
@@ -54,7 +54,7 @@ class Client(Protocol):
 
     warned: set[tuple[type[Warning], str]]
 
-    def on_answer(self, request: Request, outcome: Outcome) -> None:
+    def on_answer(self, request: Request, outcome: PieceOutcome) -> None:
         """Handle an answer."""
 
     def on_lost(self, request: Request, why: str, was_running: bool) -> None:

@@ -39,7 +39,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Task:
+class MapTask:
     """What the pieces of a map have in common; a block of its own, as data are."""
 
     work: Callable[..., Any]
@@ -55,7 +55,7 @@ class BlockReference:
 
 
 @dataclass(frozen=True)
-class Work:
+class PieceRequest:
     """Do some pieces of the task in the block of this number."""
 
     task: int
@@ -92,7 +92,7 @@ CaughtWarning = tuple[type[Warning], str, str, int]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PieceOutcome:
     """The result of a message.
 
     Attributes
@@ -173,7 +173,7 @@ class WorkerServer:
         self._skipped.add(task)
 
     def answer(self, message: Any) -> Packed:
-        """Return the packed :class:`Outcome` of a packed message; this raises nothing."""
+        """Return the packed :class:`PieceOutcome` of a packed message; this raises nothing."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")  # each place once for every message
             value: Any = []
@@ -184,18 +184,18 @@ class WorkerServer:
                 error = portable_error(problem)
         warned = tuple({(w.category, str(w.message), w.filename, w.lineno): None for w in caught})
         try:
-            return packed(Outcome(value, error, warned))
+            return packed(PieceOutcome(value, error, warned))
         except Exception as problem:  # noqa: BLE001
-            return packed(Outcome(error=portable_error(problem)))
+            return packed(PieceOutcome(error=portable_error(problem)))
 
     def _handle(self, message: Any, results: list[Any]) -> Any:
         match message:
-            case Work(number, pieces):
+            case PieceRequest(number, pieces):
                 end = time.monotonic() + LONG
                 for piece in pieces:
                     if number in self._skipped or (results and time.monotonic() > end):
                         break
-                    task: Task = self._value(number)
+                    task: MapTask = self._value(number)
                     results.append(task.work(task.data, piece, *task.common))
                 return results
             case Call(actor, method, arguments):
@@ -211,8 +211,8 @@ class WorkerServer:
     def _value(self, number: int) -> Any:
         if number not in self._values:
             value = _load(self._blocks[number])
-            if isinstance(value, Task):
-                value = Task(value.work, self._resolve(value.data), value.common)
+            if isinstance(value, MapTask):
+                value = MapTask(value.work, self._resolve(value.data), value.common)
             self._values[number] = value
             del self._blocks[number]
         return self._values[number]

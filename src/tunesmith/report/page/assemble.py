@@ -30,7 +30,7 @@ PARTS = 5
 
 
 @dataclass(frozen=True)
-class Options:
+class PageOptions:
     """How much of a run is shown.
 
     Attributes
@@ -58,9 +58,9 @@ class Options:
                 raise UsageError(f"{flag} is {getattr(self, name)}; give {least} or more")
 
 
-def view_of(record: RunRecord, options: Options | None = None) -> View:
+def view_of(record: RunRecord, options: PageOptions | None = None) -> View:
     """Return all that a page shows."""
-    options = options or Options()
+    options = options or PageOptions()
     check_maps(record, options)
     progress("report", 0, PARTS, "surfaces")
     surfaces = surfaces_of(record, options.curves) if options.curves else None
@@ -92,7 +92,7 @@ def view_of(record: RunRecord, options: Options | None = None) -> View:
     return view
 
 
-def check_maps(record: RunRecord, options: Options) -> None:
+def check_maps(record: RunRecord, options: PageOptions) -> None:
     """Raise an error if a requested map has features that the run does not have."""
     names = tuple(dict.fromkeys([*record.weights, *record.start]))
     for pair in options.maps or ():

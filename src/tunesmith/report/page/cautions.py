@@ -15,7 +15,7 @@ from tunesmith.registry import IN_FILE
 from tunesmith.report.page.rounds import number
 from tunesmith.report.page.run.files import CALLED
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.view import Rounds, SurfaceCurve, Surfaces, Warned
+from tunesmith.report.page.view import RoundsView, SurfaceCurve, Surfaces, Warned
 from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.fitting.guards import metric_bias, overlap, told_overlap
 from tunesmith.tuners.pro.gathering import has_monsters
@@ -41,7 +41,7 @@ KINDS = {
 
 
 def cautions_of(
-    record: RunRecord, rounds: Rounds | None, surfaces: Surfaces | None
+    record: RunRecord, rounds: RoundsView | None, surfaces: Surfaces | None
 ) -> tuple[Warned, ...]:
     """Return what to be careful about, the gravest first."""
     found = [
@@ -97,7 +97,7 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
             )
 
 
-def _falling(record: RunRecord, rounds: Rounds | None) -> Iterator[Warned]:
+def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
     """Tell of a held-out score that falls from some round on while that of the tuning set rises."""
     if rounds is None or rounds.unit not in {"round", "epoch"} or rounds.chosen is None:
         return

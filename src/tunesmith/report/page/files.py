@@ -7,7 +7,7 @@ import os
 
 from tunesmith.errors import UsageError
 from tunesmith.io.streams import check_writable, write_atomically
-from tunesmith.report.page.assemble import Options, view_of
+from tunesmith.report.page.assemble import PageOptions, view_of
 from tunesmith.report.page.run.files import run_set
 from tunesmith.report.page.run.reading import made_metric, read_run
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
@@ -27,7 +27,7 @@ def write_report(
     test: Task | None = None,
     *,
     figures: str | os.PathLike[str] | None = None,
-    options: Options | None = None,
+    options: PageOptions | None = None,
 ) -> View:
     """Write the page of a run, whole or not at all.
 

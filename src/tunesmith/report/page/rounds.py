@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.view import Rounds
+from tunesmith.report.page.view import RoundsView
 
 #: Scores of rows that differ by less than this, relative to their size, are the same.
 SAME = 1e-9
@@ -30,7 +30,7 @@ NO_COLUMN = {
 
 
 @dataclass(frozen=True)
-class Row:
+class RoundRow:
     """One row, before columns are made of all."""
 
     name: str
@@ -40,7 +40,7 @@ class Row:
     is_chosen: bool = False
 
 
-def rounds_of(record: RunRecord) -> Rounds | None:
+def rounds_of(record: RunRecord) -> RoundsView | None:
     """Return what a run came to step by step; None if nothing is known yet.
 
     Rows are the rounds of a loop, otherwise the settings among which a held-out set chose,
@@ -57,12 +57,12 @@ def rounds_of(record: RunRecord) -> Rounds | None:
     return _columns(unit, rows) if rows else None
 
 
-def replicates_of(record: RunRecord) -> Rounds | None:
+def replicates_of(record: RunRecord) -> RoundsView | None:
     """Return the scores of independent runs, of which this is one; None if there are no others."""
     held = record.result.get("replicates")
     entries = entries_of(held, "runs") if isinstance(held, dict) else []
     rows = [
-        Row(str(one.get("seed", k)), _sets(one, "score"), is_chosen=bool(one.get("chosen")))
+        RoundRow(str(one.get("seed", k)), _sets(one, "score"), is_chosen=bool(one.get("chosen")))
         for k, one in enumerate(entries)
     ]
     return _columns("seed", rows) if rows else None
@@ -86,7 +86,7 @@ def setting_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key not in OF_EVERY_SETTING}
 
 
-def _loop(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+def _loop(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[RoundRow]]:
     """Return the rounds of a loop.
 
     What a round promises is compared with what the next one gets: both are of the same weights.
@@ -94,7 +94,7 @@ def _loop(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str
     promised = [None, *(number(one.get("list_score")) for one in entries[:-1])]
     columns = "new", "candidates", "decoded", "decode_seconds", "tune_seconds"
     rows = [
-        Row(
+        RoundRow(
             str(one.get("round", k)),
             # The average of all rounds is no round's promise.
             _sets(one, "score") | {"promised": None if one.get("round") == "average" else before},
@@ -111,7 +111,7 @@ def _sets(entry: Mapping[str, Any], what: str) -> dict[str, float | None]:
     return {which: number(entry.get(f"{prefix}{what}")) for which, prefix in SETS.items()}
 
 
-def _path(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+def _path(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[RoundRow]]:
     """Return the settings; those that are rounds of one tuner are rounds."""
     is_rounds = all({*setting_of(one)} == {"round"} for one in entries)
     unit = _unit(entries_of(result, "history")) if is_rounds else "setting"
@@ -123,7 +123,7 @@ def _path(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str
         shown = columns if is_rounds else [*setting, *columns, "seconds"]
         lengths = _sets(one, "length_ratio") | (_held_lengths(result) if is_chosen else {})
         table = {key: one.get(key) for key in shown}
-        rows.append(Row(name, _sets(one, "score"), lengths, table, is_chosen))
+        rows.append(RoundRow(name, _sets(one, "score"), lengths, table, is_chosen))
     return unit, rows
 
 
@@ -138,11 +138,11 @@ def _named(key: str, value: Any) -> str:
     return shown if key in {"tuner", "objective"} else f"{key.replace('_', ' ')} {shown}"
 
 
-def _runs(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[Row]]:
+def _runs(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[RoundRow]]:
     """Return several runs, of which one may be the result."""
     weights = result.get("weights")
     rows = [
-        Row(
+        RoundRow(
             str(one.get("run", k)),
             {"tune": number(one.get("score"))},
             is_chosen=one.get("weights") == weights,
@@ -158,7 +158,7 @@ def _unit(history: Sequence[Mapping[str, Any]]) -> str:
     return "epoch" if "changes" in keys else "pass" if "updates" in keys else "round"
 
 
-def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[Row]]:
+def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[RoundRow]]:
     """Return the steps that a tuner notes, between the start and the result."""
     # The run on the core features has a start and weights of its own.
     entries = [one for one in entries_of(result, "history") if "part" not in one]
@@ -173,20 +173,20 @@ def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[Row]]:
     return unit, _with_ends(rows, result)
 
 
-def _step(entry: Mapping[str, Any], name: str) -> Row:
+def _step(entry: Mapping[str, Any], name: str) -> RoundRow:
     series = {
         "tune": number(entry.get("score")),
         "smoothed": number(entry.get("smoothed_score")),
         "bound": number(entry.get("bound")),
     }
     columns = {key: value for key, value in entry.items() if key not in NO_COLUMN}
-    return Row(name, series, {"tune": number(entry.get("length_ratio"))}, columns)
+    return RoundRow(name, series, {"tune": number(entry.get("length_ratio"))}, columns)
 
 
-def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> list[Row]:
+def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> list[RoundRow]:
     """Return where each climb ended; a restart has one for itself and one for each walk."""
     best: float | None = number(entries[0].get("score"))
-    rows = [Row("start", {"tune": best, "best so far": best})]
+    rows = [RoundRow("start", {"tune": best, "best so far": best})]
     restart, walk = None, 0
     for first, after in zip(begins, [*begins[1:], len(entries)], strict=True):
         last = entries[after - 1]
@@ -197,20 +197,20 @@ def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> l
         best = (max if higher else min)(known, default=None)
         columns = {"began": number(entries[first].get("score")), "steps": after - 1 - first}
         name = f"{restart}.{walk}" if walk else str(restart)
-        rows.append(Row(name, {"tune": score, "best so far": best}, table=columns))
+        rows.append(RoundRow(name, {"tune": score, "best so far": best}, table=columns))
     return rows
 
 
-def _with_ends(rows: list[Row], result: Mapping[str, Any]) -> list[Row]:
+def _with_ends(rows: list[RoundRow], result: Mapping[str, Any]) -> list[RoundRow]:
     """Add the start and the result where they lack, with what other sets had there."""
     initial, final = number(result.get("initial_score")), number(result.get("score"))
     if initial is not None and not (rows and _is_same(rows[0].series.get("tune"), initial)):
-        rows = [Row("start", {"tune": initial}), *rows]
+        rows = [RoundRow("start", {"tune": initial}), *rows]
     if final is None:
         return rows
     same = [k for k, row in enumerate(rows) if _is_same(row.series.get("tune"), final)]
     if not same:
-        rows, same = [*rows, Row("result", {"tune": final})], [len(rows)]
+        rows, same = [*rows, RoundRow("result", {"tune": final})], [len(rows)]
     # Steps go on from one to the next; of climbs and of the best round the first of equals counts.
     is_first = "best so far" in rows[0].series or "|pick:best" in str(result.get("signature"))
     chosen = same[0] if is_first else same[-1]
@@ -227,10 +227,10 @@ def _is_same(a: float | None, b: float | None) -> bool:
     return a is not None and b is not None and math.isclose(a, b, rel_tol=SAME, abs_tol=SAME)
 
 
-def _columns(unit: str, rows: Sequence[Row]) -> Rounds:
+def _columns(unit: str, rows: Sequence[RoundRow]) -> RoundsView:
     """Turn rows into columns; those without any value are left out."""
     chosen = [k for k, row in enumerate(rows) if row.is_chosen]
-    return Rounds(
+    return RoundsView(
         unit=unit,
         names=tuple(row.name for row in rows),
         series=_turned([row.series for row in rows]),

@@ -102,7 +102,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Rounds:
+class RoundsView:
     """Scores by round of a loop, by epoch, or by step of a tuner.
 
     Attributes
@@ -423,7 +423,7 @@ class View:
     version: str
     summary: Summary
     warnings: tuple[Warned, ...]
-    rounds: Rounds | None
+    rounds: RoundsView | None
     weights: WeightTable
     surfaces: Surfaces | None
     maps: Maps | None
@@ -432,7 +432,7 @@ class View:
     certificate: dict[str, Any] | None
     path: list[dict[str, Any]] | None
     missing: tuple[str, ...]
-    replicates: Rounds | None = None
+    replicates: RoundsView | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""

@@ -17,7 +17,7 @@ from tunesmith.report.surface.panels import (
     CURRENT,
     PLATEAU,
     Band,
-    Steps,
+    StepCurve,
     best_text,
     close_window,
     current_text,
@@ -149,7 +149,7 @@ def _extent(line: Line, window: Span) -> Span:
     return float(edges.min() - margin), float(edges.max() + margin)
 
 
-def _traces(curve: Curve, shape: Steps | Band, colour: str) -> list[Any]:
+def _traces(curve: Curve, shape: StepCurve | Band, colour: str) -> list[Any]:
     from plotly.graph_objects import Scatter
 
     style = {"shape": "hv", "color": colour, "width": 1.5}
@@ -158,7 +158,7 @@ def _traces(curve: Curve, shape: Steps | Band, colour: str) -> list[Any]:
     where = "from %{customdata[0]:.10~g} to %{customdata[1]:.10~g}"
     ends = _doubled(shape.ends)
     pieces = np.column_stack([np.repeat(shape.ends[:-1], 2), np.repeat(shape.ends[1:], 2)])
-    if isinstance(shape, Steps):
+    if isinstance(shape, StepCurve):
         return [
             Scatter(
                 x=ends,

@@ -24,7 +24,7 @@ REACH = 2.0
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepCurve:
     """The objective within a window, step for step.
 
     Attributes
@@ -93,11 +93,11 @@ def close_window(line: Line) -> Span:
     return line.weight - half, line.weight + half
 
 
-def shape_within(curve: Curve, window: Span, columns: int, most: int) -> Steps | Band:
+def shape_within(curve: Curve, window: Span, columns: int, most: int) -> StepCurve | Band:
     """Return all steps within a window, or columns if there are more than ``most`` steps."""
     edges, scores = curve.within(window)
     if len(edges) <= most:
-        return Steps(np.concatenate([window[:1], edges, window[1:]]), scores)
+        return StepCurve(np.concatenate([window[:1], edges, window[1:]]), scores)
     ends = np.linspace(*window, columns + 1)
     first = np.searchsorted(edges, ends[:-1], side="right")
     last = np.searchsorted(edges, ends[1:], side="left")

@@ -24,7 +24,7 @@ from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.exact.active_set import FEASIBLE
 from tunesmith.search.exact.beam_rows import examine_rows, kept, leads
-from tunesmith.search.exact.certificate import Found, Limits
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.extreme import TOLERANCE, new_state, owners
 from tunesmith.search.exact.incumbent import Incumbent, all_scores, climbed, reassessed
 from tunesmith.search.exact.lazy.cells import LEFT, NEVER, NONE, RIGHT, Results, take_cells
@@ -48,7 +48,7 @@ CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
-class BeamFound(Found):
+class BeamFound(ExactResult):
     """What beam search found; its bound is 0, which says nothing.
 
     Attributes
@@ -61,7 +61,7 @@ class BeamFound(Found):
 
 
 @dataclass
-class _Choice:
+class _BeamChoice:
     """A choice of a range: its points, and the others that it is against.
 
     ``ahead`` says by how much these are ahead of the chosen ones under the best vector, as far
@@ -75,24 +75,24 @@ class _Choice:
     when: int
 
 
-class _Range:
+class _BeamRange:
     """The choices of the groups ``lo`` to ``hi - 1``, as far as they were asked for."""
 
-    def __init__(self, search: _Search, lo: int, hi: int) -> None:
+    def __init__(self, search: _BeamSearch, lo: int, hi: int) -> None:
         self.search, self.lo, self.hi = search, lo, hi
-        self.halves: list[_Range] = []
-        self.found: list[_Choice] = []
+        self.halves: list[_BeamRange] = []
+        self.found: list[_BeamChoice] = []
         self.tests, self.looks = 0, 0
         self.new: list[Floats] = []
         if hi - lo > 1:
             middle = (lo + hi) // 2
-            self.halves = [_Range(search, lo, middle), _Range(search, middle, hi)]
+            self.halves = [_BeamRange(search, lo, middle), _BeamRange(search, middle, hi)]
         self._next = 0
         self._heap = np.zeros((8, 3), np.int64)
         self._size = 1
 
     @property
-    def ranges(self) -> list[_Range]:
+    def ranges(self) -> list[_BeamRange]:
         """The range itself and all within it."""
         return [self, *(one for half in self.halves for one in half.ranges)]
 
@@ -176,7 +176,7 @@ class _Range:
         elif not taken and why == NONE:
             self._give_up()
 
-    def _combine(self, left: _Choice, right: _Choice) -> None:
+    def _combine(self, left: _BeamChoice, right: _BeamChoice) -> None:
         """Test two choices together, against the points within the beam."""
         search = self.search
         self.looks += 1
@@ -206,10 +206,10 @@ class _Range:
 
     def _add(self, points: Ints, others: Ints) -> None:
         loss = int(self.search.problem.loss[points].sum())
-        self.found.append(_Choice(points, loss, others, np.zeros(0), -1))
+        self.found.append(_BeamChoice(points, loss, others, np.zeros(0), -1))
 
 
-class _Search:
+class _BeamSearch:
     """What all ranges share: the best vector, and what it says about points."""
 
     def __init__(
@@ -219,7 +219,7 @@ class _Search:
         beam: int,
         tolerance: float,
         tries: int,
-        limits: Limits,
+        limits: SearchLimits,
     ) -> None:
         self.problem, self.beam, self.tries = problem, beam, tries
         self.tolerance, self.limits = tolerance, limits
@@ -245,7 +245,7 @@ class _Search:
         all_scores(self.problem.points, start, best.vector, self.scores)
         self.winners = winners_of(self.scores, start)
 
-    def refresh(self, choice: _Choice) -> None:
+    def refresh(self, choice: _BeamChoice) -> None:
         """Have a choice know by how much the others are ahead of it."""
         if choice.when != self.when:
             chosen = self.winners.copy()
@@ -258,15 +258,15 @@ class _Search:
 
         A limit of tests, ``before`` of which have been, is looked at after each length.
         """
-        top = _Range(self, 0, self.problem.size)
-        levels: dict[int, list[_Range]] = {}
+        top = _BeamRange(self, 0, self.problem.size)
+        levels: dict[int, list[_BeamRange]] = {}
         for one in top.ranges:
             levels.setdefault((one.hi - one.lo - 1).bit_length(), []).append(one)
         tests = 0
         for level in sorted(levels):
             if self.limits.tests is not None and before + tests >= self.limits.tests:
                 break
-            map_pieces(_Range.first, levels[level])
+            map_pieces(_BeamRange.first, levels[level])
             vectors = [vector for one in top.ranges for vector in one.new]
             for one in top.ranges:
                 one.new = []
@@ -305,7 +305,7 @@ def beam_search(
     *,
     beam: int = BEAM,
     tolerance: float = TOLERANCE,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     rng: np.random.Generator | None = None,
     tries: int = TRIES,
     rounds: int = ROUNDS,
@@ -323,7 +323,7 @@ def beam_search(
     rounds
         Times that all ranges are searched, at most.
     """
-    limits = limits or Limits()
+    limits = limits or SearchLimits()
     rng = rng or np.random.default_rng(1)
     # Without a tolerance: the result is to be no worse than what was given, ties or not.
     first = reassessed(problem, 0.0, [vector])
@@ -333,7 +333,7 @@ def beam_search(
     tested, done, order = 0, 0, np.arange(problem.size)
     while done < rounds:
         done += 1
-        search = _Search(problem.part(order), best, beam, tolerance, tries, limits)
+        search = _BeamSearch(problem.part(order), best, beam, tolerance, tries, limits)
         tested += search.round(tested, rng)
         is_same = search.best.loss >= best.loss
         best = search.best

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.cones import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.search.exact.incumbent import Incumbent, reassessed
@@ -29,7 +29,7 @@ TOGETHER = 8
 
 
 @dataclass
-class _Block:
+class _GroupBlock:
     """Some groups, and what they lose at least, also by what is known of their parts."""
 
     groups: Ints
@@ -72,7 +72,7 @@ class BlockBound:
         self.tolerance = tolerance
         self._about = tolerance, towards, cosine
         self._known = known
-        self._blocks: list[_Block] = []
+        self._blocks: list[_GroupBlock] = []
         self._waiting = [
             np.arange(lo, min(lo + FIRST, problem.size)) for lo in range(0, problem.size, FIRST)
         ]
@@ -105,7 +105,10 @@ class BlockBound:
         return reassessed(self.problem, self.tolerance, vectors)
 
     def run(
-        self, limits: Limits, largest: int | None = None, tell: Callable[[], None] | None = None
+        self,
+        limits: SearchLimits,
+        largest: int | None = None,
+        tell: Callable[[], None] | None = None,
     ) -> None:
         """Go on until a limit is reached, or no block can be made larger than the largest."""
         while limits.left > 0 and (limits.tests is None or self.tested < limits.tests):
@@ -129,14 +132,14 @@ class BlockBound:
             if tell is not None:
                 tell()
 
-    def _begin(self, groups: Ints, floor: int, limits: Limits) -> _Block:
+    def _begin(self, groups: Ints, floor: int, limits: SearchLimits) -> _GroupBlock:
         part = self.problem.part(groups)
         known = reassessed(part, self.tolerance, [one.vector for one in self._known])
-        block = _Block(groups, floor, ConeSearch(part, *self._about, known))
+        block = _GroupBlock(groups, floor, ConeSearch(part, *self._about, known))
         _go_on(block, limits, len(self._blocks))
         return block
 
-    def _merge(self, largest: int | None, limits: Limits) -> bool:
+    def _merge(self, largest: int | None, limits: SearchLimits) -> bool:
         """Make one of every two blocks that are done, the smallest first; tell if there were."""
         most = self.problem.size if largest is None else largest
         ready = [block for block in self._blocks if block.done]
@@ -155,13 +158,13 @@ class BlockBound:
             )
         return bool(pairs)
 
-    def _join(self, a: _Block, b: _Block, limits: Limits) -> _Block:
+    def _join(self, a: _GroupBlock, b: _GroupBlock, limits: SearchLimits) -> _GroupBlock:
         return self._begin(np.concatenate([a.groups, b.groups]), a.bound + b.bound, limits)
 
 
-def _go_on(block: _Block, limits: Limits, blocks: int) -> None:
+def _go_on(block: _GroupBlock, limits: SearchLimits, blocks: int) -> None:
     """Search a block for a while, with its share of the memory."""
     tests = block.search.tested + TESTS
     left = None if limits.seconds is None else max(limits.left, 0.0)
     memory = None if limits.megabytes is None else limits.megabytes / max(blocks, 1)
-    block.search.run(Limits(left, tests, memory))
+    block.search.run(SearchLimits(left, tests, memory))

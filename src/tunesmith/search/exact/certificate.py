@@ -14,7 +14,7 @@ from tunesmith.search.exact.problem import Problem
 
 
 @dataclass(frozen=True)
-class Limits:
+class SearchLimits:
     """When a search stops with what it has.
 
     Attributes
@@ -45,7 +45,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Found:
+class ExactResult:
     """The best vector found, and what is known about all others.
 
     Attributes
@@ -89,7 +89,7 @@ def progress_of(problem: Problem) -> Tell:
 
 
 def certificate(
-    problem: Problem, score: float, found: Found | None, seconds: float
+    problem: Problem, score: float, found: ExactResult | None, seconds: float
 ) -> dict[str, Any]:
     """Return the JSON object that says how good weights of some score are.
 

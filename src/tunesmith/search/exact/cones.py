@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.dive import (
     BEST,
     FAILED,
@@ -133,7 +133,7 @@ class ConeSearch:
             heapq.heappush(self._queue, entry)
             self._bytes += entry.bytes
 
-    def run(self, limits: Limits, tell: Callable[[], None] | None = None) -> None:
+    def run(self, limits: SearchLimits, tell: Callable[[], None] | None = None) -> None:
         """Search until it is done, or a limit is reached."""
         while self._queue and limits.left > 0:
             tests = ROUND * TESTS

@@ -20,7 +20,7 @@ from tunesmith.arrays import Bytes, Floats, Ints, Number
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_to
 from tunesmith.search.exact.active_set import FEASIBLE, INFEASIBLE, UNDECIDED, reset
-from tunesmith.search.exact.extreme import Lists, examine
+from tunesmith.search.exact.extreme import PointLists, examine
 from tunesmith.search.exact.incumbent import assess
 from tunesmith.search.exact.problem import Problem
 
@@ -131,7 +131,7 @@ def _copy_state(tree: Tree, source: int, target: int) -> None:
 
 @kernel
 def _examine(
-    lists: Lists, tree: Tree, order: Ints, scores: Floats, witness: Floats, blame: Bytes
+    lists: PointLists, tree: Tree, order: Ints, scores: Floats, witness: Floats, blame: Bytes
 ) -> int:
     """Test the chosen points of some groups, from the spare state on."""
     spare = tree.vectors.shape[0] - 1
@@ -160,7 +160,7 @@ def _examine(
 
 @kernel
 def _examine_child(
-    lists: Lists,
+    lists: PointLists,
     tree: Tree,
     level: int,
     group: int,
@@ -183,7 +183,7 @@ def _examine_child(
 
 @kernel
 def _remember(
-    lists: Lists, tree: Tree, level: int, witness: Floats, scores: Floats, winners: Ints
+    lists: PointLists, tree: Tree, level: int, witness: Floats, scores: Floats, winners: Ints
 ) -> None:
     """Put a vector of a node's cone into the pool; it may be the best of all."""
     total = assess(
@@ -234,7 +234,7 @@ def _rule_out(tree: Tree, level: int, point: int, blame: Bytes) -> None:
 
 
 @kernel
-def _first_alive(lists: Lists, tree: Tree, level: int, group: int) -> int:
+def _first_alive(lists: PointLists, tree: Tree, level: int, group: int) -> int:
     """Return the first point of a group that is not ruled out, -1 if there is none."""
     at, end = tree.first[level, group], lists.start[group + 1]
     alive = tree.alive[level]
@@ -245,7 +245,7 @@ def _first_alive(lists: Lists, tree: Tree, level: int, group: int) -> int:
 
 
 @kernel
-def _optimistic(lists: Lists, tree: Tree, level: int) -> int:
+def _optimistic(lists: PointLists, tree: Tree, level: int) -> int:
     """Return the loss if every group could have its first point; -1 if one has none left."""
     total = tree.lost[level]
     for group in range(tree.chosen.shape[0]):
@@ -259,7 +259,7 @@ def _optimistic(lists: Lists, tree: Tree, level: int) -> int:
 
 @kernel
 def _evaluate(
-    lists: Lists,
+    lists: PointLists,
     tree: Tree,
     level: int,
     scores: Floats,
@@ -299,7 +299,7 @@ def _evaluate(
 
 
 @kernel
-def _branch_on(lists: Lists, tree: Tree, level: int) -> int:
+def _branch_on(lists: PointLists, tree: Tree, level: int) -> int:
     """Return the group with the fewest points that matter.
 
     A point matters less, the more of the gap to the best known its loss uses up.
@@ -323,7 +323,7 @@ def _branch_on(lists: Lists, tree: Tree, level: int) -> int:
 
 
 @kernel
-def _descend(lists: Lists, tree: Tree, level: int, group: int, point: int) -> None:
+def _descend(lists: PointLists, tree: Tree, level: int, group: int, point: int) -> None:
     """Make the spare state that of a node's child, in which a group chooses a point."""
     _copy_state(tree, tree.vectors.shape[0] - 1, level + 1)
     tree.groups[tree.numbers[ROOT] + level] = group
@@ -337,7 +337,7 @@ def _descend(lists: Lists, tree: Tree, level: int, group: int, point: int) -> No
 
 
 @kernel
-def dive(lists: Lists, tree: Tree, most: int) -> tuple[int, int]:
+def dive(lists: PointLists, tree: Tree, most: int) -> tuple[int, int]:
     """Search a node and what is below it.
 
     Parameters

@@ -141,7 +141,7 @@ class Tester:
         return Verdict(True, witness, float(margin), np.zeros(0, np.int64))
 
 
-class Lists(NamedTuple):
+class PointLists(NamedTuple):
     """The arrays of a problem, and what counts as a win: see :func:`examine`."""
 
     points: Floats
@@ -156,10 +156,10 @@ class Lists(NamedTuple):
 
 def lists_of(
     problem: Problem, tolerance: float, towards: Floats | None = None, cosine: float = -1.0
-) -> Lists:
+) -> PointLists:
     """Return what kernels need to know of a problem."""
     aim, threshold = aimed(problem, towards, cosine)
-    return Lists(
+    return PointLists(
         problem.points,
         problem.start,
         problem.kin,

@@ -17,7 +17,7 @@ from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.active_set import best_other, rival, scores_in
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.line.search import NARROW
 
@@ -158,14 +158,14 @@ def incumbents(
     rng: np.random.Generator,
     first: Sequence[Floats] = (),
     starts: int = STARTS,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
 ) -> list[Incumbent]:
     """Return local optima that win clearly, the best first; none if none does.
 
     Beside random vectors, ``first`` are begun from, and count themselves. With a limit on time
     the later ones may not be begun from.
     """
-    limits = limits or Limits()
+    limits = limits or SearchLimits()
     begins = [*first, *rng.standard_normal((starts, problem.dimensions))]
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.blocks import BlockBound
-from tunesmith.search.exact.certificate import Found, Limits, Tell
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits, Tell
 from tunesmith.search.exact.cones import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.search.exact.incumbent import Incumbent, climbed, incumbents
@@ -34,9 +34,9 @@ def exact_search(
     tolerance: float = TOLERANCE,
     towards: Floats | None = None,
     cosine: float = -1.0,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     tell: Tell | None = None,
-) -> Found:
+) -> ExactResult:
     """Find the vector that loses least, and what every vector loses at least.
 
     Parameters
@@ -50,7 +50,7 @@ def exact_search(
     tell
         Called now and then.
     """
-    limits = limits or Limits()
+    limits = limits or SearchLimits()
     tell = tell or (lambda loss, bound, tested: None)
     about = tolerance, towards, cosine
     bound, tested = 0, 0
@@ -76,7 +76,7 @@ def exact_search(
                 tell(tree.best.loss, max(tree.bound, bound), tested + tree.tested)
 
         tree.run(limits, say_more)
-    return Found(
+    return ExactResult(
         None if tree.best is None else tree.best.vector,
         tree.to_beat,
         max(tree.bound, bound),
@@ -84,9 +84,9 @@ def exact_search(
     )
 
 
-def _part(limits: Limits, share: float) -> Limits:
+def _part(limits: SearchLimits, share: float) -> SearchLimits:
     """Return a share of what is left."""
-    return Limits(
+    return SearchLimits(
         None if limits.seconds is None else share * max(limits.left, 0.0),
         None if limits.tests is None else int(share * limits.tests),
         limits.megabytes,
@@ -110,4 +110,4 @@ def compile_kernels(problem: Problem, tolerance: float) -> None:
     """
     few = problem.part(np.arange(min(problem.size, 2)))
     known = incumbents(few, tolerance, np.random.default_rng(1), starts=1)
-    ConeSearch(few, tolerance, known=known).run(Limits(tests=4))
+    ConeSearch(few, tolerance, known=known).run(SearchLimits(tests=4))

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError, WeightNamesError
 from tunesmith.io.weights.files import read_weights
@@ -128,7 +128,7 @@ class Regularised(Options):
                 # It names its own file; an error about names is otherwise one about the start.
                 raise TunesmithError(str(error)) from None
         if self.core:
-            Selection.of(self.core).check(names, "core")
+            FeatureSelection.of(self.core).check(names, "core")
         if self.fixed_feature and self.fixed_feature not in names:
             raise unknown_feature(self.fixed_feature, names, "fixed-feature")
 

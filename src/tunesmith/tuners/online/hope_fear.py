@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.features import Selection
+from tunesmith.data.features import FeatureSelection
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
-from tunesmith.registry import option
+from tunesmith.registry import option, texts
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.stages import Outcome
@@ -31,6 +31,13 @@ from tunesmith.tuners.online.training import OnlineTuner, Training
 REFERENCES = ("bold", "max-bleu", "local", "hope")
 #: Learning rates beyond this are of features that are next to constant.
 GREATEST_RATE = 1e300
+
+
+def _pairs_as_texts(flag: str, given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
+    """Convert ``PATTERN=NUMBER``, or several, or a mapping of them."""
+    if isinstance(given, Mapping):
+        return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
+    return texts(flag, given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +60,7 @@ class HopeFear(OnlineTuner):
         "the learning rate of features whose names match, with --scale as if they were of size 1; "
         "the last that matches counts",
         "PATTERN=RATE",
+        convert=_pairs_as_texts,
     )
     scale: bool = option(True, "learn as if all dense features were of the same size")
     initial: tuple[str, ...] = option(
@@ -60,6 +68,7 @@ class HopeFear(OnlineTuner):
         "the weight of features whose names match to begin with, where no weights are given; "
         "others begin with 0",
         "PATTERN=VALUE",
+        convert=_pairs_as_texts,
     )
     average: bool = option(True, "return the average of the weights after each sentence")
     reference: Literal["bold", "max-bleu", "local", "hope"] = option(
@@ -94,8 +103,6 @@ class HopeFear(OnlineTuner):
             raise UsageError(f"mu is {self.mu:g}; give 0 or less")
         if not 0.0 < self.mu_decay <= 1.0:
             raise UsageError(f"mu-decay is {self.mu_decay:g}; give more than 0 and at most 1")
-        for name in ("feature_rate", "initial"):
-            object.__setattr__(self, name, _as_texts(getattr(self, name)))
         for pattern, rate in _parse_pairs("feature-rate", self.feature_rate):
             if rate < 0.0:
                 raise UsageError(f"the learning rate of '{pattern}' is {rate:g}; give 0 or more")
@@ -117,9 +124,9 @@ class HopeFear(OnlineTuner):
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error if a pattern matches no feature."""
         super().check_features(names, strict)
-        for flag, texts in (("feature-rate", self.feature_rate), ("initial", self.initial)):
-            for pattern, _ in _parse_pairs(flag, texts):
-                Selection.of(pattern).check(names, flag)
+        for flag, pairs in (("feature-rate", self.feature_rate), ("initial", self.initial)):
+            for pattern, _ in _parse_pairs(flag, pairs):
+                FeatureSelection.of(pattern).check(names, flag)
 
     def why_nothing(self) -> str | None:
         """Say what bold lacks, where it is asked for."""
@@ -208,12 +215,6 @@ class HopeFearRule(ABC):
         """Return x, of the reference derivation d_i and the 1-best."""
 
 
-def _as_texts(given: str | Iterable[str] | Mapping[str, float]) -> tuple[str, ...]:
-    if isinstance(given, Mapping):
-        return tuple(f"{pattern}={value!r}" for pattern, value in given.items())
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
 def _parse_pairs(flag: str, texts: Iterable[str]) -> list[tuple[str, float]]:
     """Return the patterns and numbers that a user gives; names may contain the sign."""
     pairs = []
@@ -235,5 +236,5 @@ def _values_by_pattern(
     """Return a number for each name: of the last pattern that matches, or the default."""
     values = dict.fromkeys(names, default)
     for pattern, value in _parse_pairs(flag, texts):
-        values |= dict.fromkeys(Selection.of(pattern).kept(names), value)
+        values |= dict.fromkeys(FeatureSelection.of(pattern).kept(names), value)
     return np.array(list(values.values()), np.float64)

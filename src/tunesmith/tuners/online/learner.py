@@ -48,7 +48,7 @@ UpdateRule: TypeAlias = Callable[
 ]
 
 
-class Step(NamedTuple):
+class LearnerStep(NamedTuple):
     """A learner's step: its sentence, the statistics [K] of the 1-best, and the update."""
 
     group: int
@@ -63,7 +63,7 @@ class Snapshot(NamedTuple):
     worth: dict[str, Any]
 
 
-class Setup:
+class TrainingSetup:
     """What all learners of a run share and none changes; it is sent to each worker once.
 
     Parameters
@@ -90,7 +90,7 @@ class Setup:
         self.worth = worth
         self.errors = errors
 
-    def data(self) -> tuple[Setup, Any]:
+    def data(self) -> tuple[TrainingSetup, Any]:
         """Return what workers are given: what is large apart, as others ask for it as well."""
         return self, self._split()[1]
 
@@ -103,7 +103,7 @@ class Setup:
         make, _ = self._split()
         return state if make is None else {**state, "tuning": make}
 
-    def with_large(self, large: Any) -> Setup:
+    def with_large(self, large: Any) -> TrainingSetup:
         """Put together what :meth:`data` has split, with a worker."""
         if isinstance(self.tuning, partial):
             self.tuning = self.tuning(large)
@@ -139,14 +139,14 @@ class Learner:
 
     total: Stats
 
-    def __init__(self, setup: Setup, model: Model, worth: Worth) -> None:
+    def __init__(self, setup: TrainingSetup, model: Model, worth: Worth) -> None:
         self._setup = setup
         self.model = model
         self.worth = worth
         self.begin_epoch()
 
     @classmethod
-    def restore(cls, setup: Setup, snapshot: Snapshot) -> Learner:
+    def restore(cls, setup: TrainingSetup, snapshot: Snapshot) -> Learner:
         """Make a learner from the snapshot of another; it takes the snapshot's model."""
         return cls(setup, snapshot.model, copy_worth(setup.worth, snapshot.worth))
 
@@ -163,13 +163,15 @@ class Learner:
     def _rule(self) -> UpdateRule:
         return self._setup.make_rule(len(self._setup.tuning.names))
 
-    def step(self, group: int, epoch: int, received: Sequence[SharedSet] = ()) -> Step:
+    def step(self, group: int, epoch: int, received: Sequence[SharedSet] = ()) -> LearnerStep:
         """Find the update for a sentence; the state stays as it is."""
         example = self._examples.example(group, self.worth)
         best = example.best(self.model.weights)
-        return Step(group, best.stats, self._rule(example, best, self.model, epoch, received))
+        return LearnerStep(
+            group, best.stats, self._rule(example, best, self.model, epoch, received)
+        )
 
-    def apply(self, step: Step) -> None:
+    def apply(self, step: LearnerStep) -> None:
         """Update the weights, their average and the document."""
         self.model.add(step.update.x)
         self.changes += step.update.x is not None
@@ -180,9 +182,9 @@ class Learner:
 
     def learn(
         self, groups: Sequence[int], epoch: int, received: Sequence[SharedSet] = ()
-    ) -> list[Step]:
+    ) -> list[LearnerStep]:
         """Learn from sentences in turn; return the steps of as many as there is time for."""
-        steps: list[Step] = []
+        steps: list[LearnerStep] = []
         end = time.monotonic() + REPORT_SECONDS
         with np.errstate(all=self._setup.errors), unseen():  # the pool shows progress
             for group in groups:

@@ -14,7 +14,7 @@ from tunesmith.parallel.engine import Actors, Lost, current_engine
 from tunesmith.parallel.threads import ThreadActors
 from tunesmith.progress import progress
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tuners.online.learner import Learner, Setup, Snapshot, Step
+from tunesmith.tuners.online.learner import Learner, LearnerStep, Snapshot, TrainingSetup
 
 #: A sentence over which this many learners were lost is given out while nobody else works; after
 #: this many more losses the run fails.
@@ -47,7 +47,9 @@ class LearnerPool:
         How many learners were lost.
     """
 
-    def __init__(self, setup: Setup, learners: Sequence[Learner], order: Ints, epoch: int) -> None:
+    def __init__(
+        self, setup: TrainingSetup, learners: Sequence[Learner], order: Ints, epoch: int
+    ) -> None:
         self.replaced = 0
         self._learners = learners
         self._epoch = epoch
@@ -78,7 +80,7 @@ class LearnerPool:
         self._asked[k] = list(groups[:most]), received
         self._ready.append(k)
 
-    def next(self) -> tuple[int, list[Step]]:
+    def next(self) -> tuple[int, list[LearnerStep]]:
         """Wait for the next learner; return its number and its steps, at least one."""
         while True:
             self._call()
@@ -105,7 +107,7 @@ class LearnerPool:
         if now is self._ready:
             self._ready = []
 
-    def _apply(self, k: int, steps: Sequence[Step]) -> None:
+    def _apply(self, k: int, steps: Sequence[LearnerStep]) -> None:
         """Apply a learner's steps to its copy."""
         expected = self._asked[k][0][: max(1, len(steps))]
         if [step.group for step in steps] != expected:
@@ -142,7 +144,7 @@ class LearnerPool:
             (self._suspects if is_suspect else self._ready).append(k)
 
 
-def _actors(setup: Setup, snapshots: Sequence[Snapshot]) -> Actors:
+def _actors(setup: TrainingSetup, snapshots: Sequence[Snapshot]) -> Actors:
     """Return a learner for each snapshot.
 
     If a decoder cannot be sent to workers, or threads cannot share it, learners live here and
@@ -154,7 +156,7 @@ def _actors(setup: Setup, snapshots: Sequence[Snapshot]) -> Actors:
     return engine.actors(_restore, setup.data(), snapshots)
 
 
-def _restore(data: tuple[Setup, Any], snapshot: Snapshot) -> Learner:
+def _restore(data: tuple[TrainingSetup, Any], snapshot: Snapshot) -> Learner:
     """Make a learner, with its worker."""
     setup, large = data
     return Learner.restore(setup.with_large(large), snapshot)

@@ -20,7 +20,7 @@ from tunesmith.registry import option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.online.asynchronous import Exchange
-from tunesmith.tuners.online.learner import Learner, Setup, UpdateRule
+from tunesmith.tuners.online.learner import Learner, TrainingSetup, UpdateRule
 from tunesmith.tuners.online.mixing import mixing_epoch
 from tunesmith.tuners.online.model import Model, average, mean
 
@@ -157,7 +157,9 @@ class Training:
     ) -> None:
         self._tuner = tuner
         self._rng = rng
-        self.setup = Setup(make_rule, tuning, worth, "ignore" if tuner.ignores_overflow else None)
+        self.setup = TrainingSetup(
+            make_rule, tuning, worth, "ignore" if tuner.ignores_overflow else None
+        )
         count = min(tuner.learners, max(1, tuning.groups))
         first = Learner(self.setup, model, worth)
         self.learners = [first]

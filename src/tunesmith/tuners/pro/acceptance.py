@@ -46,7 +46,7 @@ class Greatest(Acceptance):
 
 @ACCEPTANCES.register("random")
 @dataclass(frozen=True)
-class Random(Acceptance):
+class RandomAcceptance(Acceptance):
     """Any of the pairs, each being equally likely."""
 
     pairs: int = option(50, "pairs of each group at most (the papers' Ξ)", least=1)
@@ -58,7 +58,7 @@ class Random(Acceptance):
 
 @ACCEPTANCES.register("all")
 @dataclass(frozen=True)
-class Everything(Acceptance):
+class AcceptAll(Acceptance):
     """All pairs that were selected; groups with long lists then count more."""
 
     def accept(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Ints:

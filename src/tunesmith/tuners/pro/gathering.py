@@ -27,7 +27,7 @@ LONG, LONGER, LOW = 1.5, 10.0, 0.2
 
 
 @dataclass(frozen=True)
-class Steps:
+class PairSteps:
     """The first three steps of PRO.
 
     Attributes
@@ -65,7 +65,11 @@ class Gathered:
 
 
 def gather(
-    tuning: TuningSet, worth: Worth, steps: Steps, lengths: Lengths | None, rng: np.random.Generator
+    tuning: TuningSet,
+    worth: Worth,
+    steps: PairSteps,
+    lengths: Lengths | None,
+    rng: np.random.Generator,
 ) -> Gathered:
     """Sample, select and accept pairs of all groups, in random order.
 

@@ -23,7 +23,7 @@ from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
-from tunesmith.tuners.pro.gathering import Describer, Steps, gather, has_monsters
+from tunesmith.tuners.pro.gathering import Describer, PairSteps, gather, has_monsters
 from tunesmith.tuners.pro.pairs import SAMPLERS
 from tunesmith.tuners.pro.ranking import LEARNERS, difference_vectors
 from tunesmith.tuners.pro.selection import SELECTIONS
@@ -135,10 +135,10 @@ class PRO(Rounds):
             new = new * (wanted / now) if now > 0.0 else new
         return self._share * new + (1.0 - self._share) * old
 
-    def _steps(self, has_lengths: bool) -> Steps:
+    def _steps(self, has_lengths: bool) -> PairSteps:
         """Return the first three steps; the usual ones where none are given."""
         names = self.select or ((DIFFERENCE, LENGTH) if has_lengths else (DIFFERENCE,))
-        return Steps(
+        return PairSteps(
             SAMPLERS.create(self.sample),
             [(name, SELECTIONS.create(name)) for name in names],
             ACCEPTANCES.create(self.accept),

@@ -54,7 +54,7 @@ class Everything(Selection):
 
 @SELECTIONS.register("difference")
 @dataclass(frozen=True)
-class Difference(Selection):
+class DifferenceSelection(Selection):
     """Pairs whose members differ in worth by so much, in natural units: 5 points are 0.05."""
 
     least: float = option(0.05, "the least difference (the papers' α)", least=0)

@@ -18,7 +18,7 @@ from tunesmith.report.page.maps import maps_of
 from tunesmith.report.page.surfaces import surfaces_of
 from tunesmith.report.page.view import (
     PairRound,
-    Rounds,
+    RoundsView,
     Sentences,
     SentenceView,
     Summary,
@@ -70,7 +70,7 @@ def rounds(count=3, names=None):
     dev = (29.0, *[None] * (len(names) - 2), 28.5)[-len(names) :]
     series = {"tune": tune, "dev": dev, "promised": (None, *tune[:-1])}
     lengths = {"tune": tuple(0.9 + 0.01 * k for k in range(len(names)))}
-    return Rounds("round", names, series, lengths, len(names) - 1)
+    return RoundsView("round", names, series, lengths, len(names) - 1)
 
 
 def sentence(influence):
@@ -99,7 +99,7 @@ def full():
             Sentences("tune", 9, 5, 2, 1, (), "BLEU+1", (sentence(0.2), sentence(-0.1))),
             Sentences("dev", 9, 0, 0, 0, (), "BLEU+1", ()),
         ),
-        replicates=Rounds("seed", ("1", "2"), {"tune": (3.0, 4.0)}, {}, 0, is_ordered=False),
+        replicates=RoundsView("seed", ("1", "2"), {"tune": (3.0, 4.0)}, {}, 0, is_ordered=False),
         pairs=(PairRound("0", None, 5, side, side, 8.0), PairRound("1", None, 5, {}, {})),
     )
 

@@ -23,7 +23,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.loop import state
 from tunesmith.loop.loop import Loop
-from tunesmith.report.page.assemble import Options, summary_of, view_of
+from tunesmith.report.page.assemble import PageOptions, summary_of, view_of
 from tunesmith.report.page.run.folder import is_held
 from tunesmith.report.page.run.reading import Given, SetFiles, read_run
 from tunesmith.tuners.online.mira import MIRA
@@ -119,7 +119,7 @@ def test_a_run_that_ended_after_any_step(done, tmp_path):
             assert dict(record.weights) == known[best]["weights"]
             assert list(record.sets) == (["tune", "dev", "test"] if count > 3 else [])
             assert texts_of(record.sets["dev"].after) == output_of(record.weights, DEV)
-        view = view_of(record, Options(sentences=3, curves=2, map_features=2))
+        view = view_of(record, PageOptions(sentences=3, curves=2, map_features=2))
         json.dumps(view.to_dict(), allow_nan=False)
 
 
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_told(done, tmp_path, name, content, lost):
         (folder / "result.json").unlink()
     record = read_run(folder)
     assert any(lost in text for text in record.missing), record.missing
-    json.dumps(view_of(record, Options(3, curves=2, map_features=2)).to_dict(), allow_nan=False)
+    json.dumps(view_of(record, PageOptions(3, curves=2, map_features=2)).to_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -391,5 +391,5 @@ def test_a_result_with_anything_in_it_is_refused_or_shown(files, tmp_path, monke
         record = read_run(path)
     except TunesmithError:
         return
-    view = view_of(record, Options(sentences=1, curves=1, map_features=0, weights=2))
+    view = view_of(record, PageOptions(sentences=1, curves=1, map_features=0, weights=2))
     json.dumps(view.to_dict(), allow_nan=False)

@@ -15,7 +15,7 @@ from tests.helpers.search.brute_force import brute_optimum, random_problem
 from tests.helpers.search.exact_checks import many_points, plain_loss
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact.certificate import Limits
+from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.lazy.order import conflict_order, conflict_shares
 from tunesmith.search.exact.lazy.search import lazy_search
@@ -84,7 +84,7 @@ def test_bounds_hold_whenever_it_is_stopped(seed, tolerance, tests, near):
     optimum = brute_optimum(problem, tolerance, towards, cosine)
     found = lazy_search(
         problem, tolerance=tolerance, towards=towards, cosine=cosine,
-        limits=Limits(tests=tests), incumbent=incumbent, batch=1,
+        limits=SearchLimits(tests=tests), incumbent=incumbent, batch=1,
     )  # fmt: skip
     assert found.bound <= optimum <= found.loss <= incumbent.loss
     assert plain_loss(problem, found.vector, tolerance) == found.loss
@@ -136,7 +136,7 @@ def test_the_same_for_any_number_of_threads():
     results = []
     for count in (1, 2, 3):
         with threads(count):
-            results.append(lazy_search(many_points(), limits=Limits(tests=10_000)))
+            results.append(lazy_search(many_points(), limits=SearchLimits(tests=10_000)))
     first = results[0]
     assert first.counts[4][0] > 1000  # enough for batches that threads share
     for other in results[1:]:
@@ -149,12 +149,14 @@ def test_the_first_vectors_met_improve_on_a_bad_one():
     problem = many_points()
     rng = np.random.default_rng(3)
     incumbent = known(problem, rng, 1e-6)
-    found = lazy_search(problem, limits=Limits(tests=500), incumbent=incumbent)
+    found = lazy_search(problem, limits=SearchLimits(tests=500), incumbent=incumbent)
     assert found.bound < found.loss < incumbent.loss
     assert plain_loss(problem, found.vector, 1e-6) == found.loss
 
 
-@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(megabytes=0.0), Limits(tests=0)])
+@pytest.mark.parametrize(
+    "limits", [SearchLimits(seconds=0.0), SearchLimits(megabytes=0.0), SearchLimits(tests=0)]
+)
 def test_limits_end_it_with_what_there_is(limits):
     problem = many_points(size=8)
     incumbent = known(problem, np.random.default_rng(0), 1e-6)

@@ -22,7 +22,7 @@ from tunesmith.kernels import kernel
 SAMPLES = 16
 
 
-class Counted(NamedTuple):
+class NgramCounts(NamedTuple):
     """Distinct n-grams in suffix order.
 
     Attributes
@@ -59,7 +59,7 @@ class NgramCounter:
         self._most = max(1, memory // (3 * 8 * self._width + 40 + 2 * 20 * order))
         self._waiting: list[Ints] = []
         self._rows = 0
-        self._runs: list[Counted] = []
+        self._runs: list[NgramCounts] = []
 
     def add(self, ids: Ids, lengths: Ints) -> None:
         """Count the n-grams of some sentences."""
@@ -70,7 +70,7 @@ class NgramCounter:
         if self._rows >= self._most:
             self._end_run()
 
-    def ranges(self) -> Iterator[Counted]:
+    def ranges(self) -> Iterator[NgramCounts]:
         """Yield all n-grams, in order, in ranges that memory holds."""
         if self._rows:
             self._end_run()
@@ -92,7 +92,7 @@ class NgramCounter:
         keys = np.concatenate(self._waiting, axis=1)
         self._waiting, self._rows = [], 0
         run = distinct(keys, np.ones(keys.shape[1], np.int64))
-        self._runs.append(Counted(kept(run.keys), kept(run.counts)))
+        self._runs.append(NgramCounts(kept(run.keys), kept(run.counts)))
 
     def _cuts(self) -> Ints:
         """Return the pairs of last words at which ranges begin, all but the first."""
@@ -102,14 +102,14 @@ class NgramCounter:
         return cuts
 
 
-def distinct(keys: Ints, counts: Ints) -> Counted:
+def distinct(keys: Ints, counts: Ints) -> NgramCounts:
     """Sort n-grams and add up the counts of equal ones."""
     order = np.lexsort(keys[::-1])
     keys = keys[:, order]
     is_new: Flags = np.ones(len(order), np.bool_)
     is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     first = np.flatnonzero(is_new)
-    return Counted(np.ascontiguousarray(keys[:, first]), np.add.reduceat(counts[order], first))
+    return NgramCounts(np.ascontiguousarray(keys[:, first]), np.add.reduceat(counts[order], first))
 
 
 @kernel

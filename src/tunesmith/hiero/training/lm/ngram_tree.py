@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.memory import kept, own_pages
 from tunesmith.errors import TunesmithError
-from tunesmith.hiero.training.lm.ngram_counts import Counted
+from tunesmith.hiero.training.lm.ngram_counts import NgramCounts
 from tunesmith.hiero.training.lm.ngram_text import BEGIN, UNKNOWN
 from tunesmith.kernels import inlined, kernel
 
@@ -41,7 +41,7 @@ class Level(NamedTuple):
     occurrences: Ints
 
 
-def tree_of(ranges: Iterable[Counted], order: int) -> list[Level]:
+def tree_of(ranges: Iterable[NgramCounts], order: int) -> list[Level]:
     """Make the tree from the n-grams of the highest order, which come in suffix order.
 
     Levels that nothing is in are left out: no sentence is so long.

@@ -26,7 +26,7 @@ BITS = 30
 GAP = np.int32(-1)
 
 
-class Limits(NamedTuple):
+class ExtractionLimits(NamedTuple):
     """Which rules are extracted, as kernels take it.
 
     Attributes
@@ -55,7 +55,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """Which rules are extracted; Chiang's limits by default, see :class:`Limits`."""
+    """Which rules are extracted; Chiang's limits by default, see :class:`ExtractionLimits`."""
 
     max_phrase: int = 10
     max_symbols: int = 5
@@ -79,9 +79,9 @@ class Extraction:
                 )
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ExtractionLimits:
         """The same for kernels."""
-        return Limits(
+        return ExtractionLimits(
             self.max_phrase,
             self.max_symbols,
             self.max_nonterminals,
@@ -135,7 +135,7 @@ def extract(
     pairs: PairArrays,
     first: int,
     last: int,
-    limits: Limits,
+    limits: ExtractionLimits,
     shape: Shape,
     rows: Ids,
     counts: Ints,
@@ -186,7 +186,7 @@ def extract(
 
 
 @kernel
-def initial_phrases(links: Ids, words: int, target_words: int, limits: Limits) -> Ids:
+def initial_phrases(links: Ids, words: int, target_words: int, limits: ExtractionLimits) -> Ids:
     """Return the initial phrase pairs (first and last word of both sides), by their source side."""
     ends = np.empty((words, 2), np.int32)
     ends[:, 0], ends[:, 1] = target_words, -1
@@ -206,7 +206,7 @@ def initial_phrases(links: Ids, words: int, target_words: int, limits: Limits) -
 
 
 @kernel
-def _find_phrases(ends: Ids, target_ends: Ids, limits: Limits, found: Ids) -> int:
+def _find_phrases(ends: Ids, target_ends: Ids, limits: ExtractionLimits, found: Ids) -> int:
     """Write the phrase pairs as long as there is room, and return how many there are."""
     count = 0
     words = ends.shape[0]
@@ -232,7 +232,14 @@ def _find_phrases(ends: Ids, target_ends: Ids, limits: Limits, found: Ids) -> in
 
 @kernel
 def _widened(
-    i: int, j: int, low: int, high: int, target_ends: Ids, limits: Limits, found: Ids, count: int
+    i: int,
+    j: int,
+    low: int,
+    high: int,
+    target_ends: Ids,
+    limits: ExtractionLimits,
+    found: Ids,
+    count: int,
 ) -> int:
     """Write a phrase pair and, if ends may be loose, those with more words without links."""
     begin = low
@@ -275,7 +282,7 @@ def _linked(links: Ids, words: int) -> Ints:
 
 @kernel
 def _choose(
-    phrases: Ids, begins: Ints, linked: Ints, phrase: int, limits: Limits, choices: Ids
+    phrases: Ids, begins: Ints, linked: Ints, phrase: int, limits: ExtractionLimits, choices: Ids
 ) -> int:
     """Write which phrases inside one are replaced, in all ways; -1 for none.
 

@@ -38,7 +38,7 @@ from tunesmith.parallel.engine import current_engine, map_over
 GROWTH = 7.0
 
 
-class Counted(NamedTuple):
+class CountedForests(NamedTuple):
     """Some forests with counts.
 
     Attributes
@@ -107,7 +107,7 @@ def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids
     return whole, np.concatenate(widths)
 
 
-def _count_piece(data: tuple[Forests, BlockCounter], piece: slice) -> Counted:
+def _count_piece(data: tuple[Forests, BlockCounter], piece: slice) -> CountedForests:
     forests, counter = data
     return counter.of(forests.block(piece.start, piece.stop), piece.start)
 
@@ -149,7 +149,7 @@ class BlockCounter:
         self._limit = limit
         self._parts, self._references = prepared_references(forests, metric)
 
-    def of(self, block: Block, first: int) -> Counted:
+    def of(self, block: Block, first: int) -> CountedForests:
         """Count in a block whose first forest has a number in the whole set."""
         last = first + block.last - block.first
         order = self._metric.order
@@ -169,7 +169,7 @@ class BlockCounter:
             counts = _count(new, sides.start, sides.ids, edge0, split, trie, order, lengths[s])
             found.append(new._replace(counts=counts))
             widths.append(split.width)
-        return Counted(found, np.array(widths, np.int32))
+        return CountedForests(found, np.array(widths, np.int32))
 
     def _sides(self, arrays: ForestArrays) -> Texts:
         """Return the target sides of all hyperedges as the metric sees their words."""

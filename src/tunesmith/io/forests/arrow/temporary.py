@@ -20,7 +20,7 @@ from tunesmith.data.forests import Block, ForestArrays, Forests, cut, joined
 from tunesmith.errors import TunesmithError
 from tunesmith.io.forests.arrow.layout import Opened, layout_of
 from tunesmith.io.forests.arrow.store import StoredForests
-from tunesmith.io.forests.arrow.writer import ForestWriter, Row
+from tunesmith.io.forests.arrow.writer import ForestRow, ForestWriter
 
 
 class TemporaryForests:
@@ -42,7 +42,7 @@ class TemporaryForests:
         """Write one forest or several; ids of names and words are those of the set to come."""
         with writing_to_disk():
             for s in range(len(arrays.node_start) - 1):
-                self._writer.add(Row(self._rows, cut(Block(arrays, s, s + 1))))
+                self._writer.add(ForestRow(self._rows, cut(Block(arrays, s, s + 1))))
                 self._rows += 1
 
     def finish(

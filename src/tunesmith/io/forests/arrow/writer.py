@@ -26,7 +26,7 @@ BATCH = 4 << 20
 
 
 @dataclass(frozen=True)
-class Row:
+class ForestRow:
     """A forest as it is written: its arrays, which begin with 0, and what is new in it.
 
     ``names`` and ``words`` follow those of the rows before; ids count through all of them.
@@ -56,10 +56,10 @@ class ForestWriter:
         self._schema = forest_schema(self._pa, counts)
         self._counts = counts
         self._writer = self._pa.ipc.new_file(file, self._schema)
-        self._rows: list[Row] = []
+        self._rows: list[ForestRow] = []
         self._held = 0
 
-    def add(self, row: Row) -> None:
+    def add(self, row: ForestRow) -> None:
         """Write a forest."""
         if row.arrays.counts.shape[1] != self._counts:
             raise TunesmithError("forests have different numbers of counts; count them alike")
@@ -121,13 +121,13 @@ def _references(rows: Sequence[Sequence[Ids]], pa: Any) -> Any:
     return pa.LargeListArray.from_arrays(pa.array(offsets([len(row) for row in rows])), inner)
 
 
-def rows_of(forests: Forests) -> Iterator[Row]:
+def rows_of(forests: Forests) -> Iterator[ForestRow]:
     """Yield a set's forests as rows, one in memory at a time; the first has all names."""
     held = forests.references
     for s, i in enumerate(forests.ids):
         block = forests.block(s, s + 1)
         span = range(0) if held is None else range(*held.group_start[s : s + 2])
-        yield Row(
+        yield ForestRow(
             i,
             cut(block),
             forests.names if s == 0 else (),

@@ -9,7 +9,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.report.page.figures.words import axis_of, label, shown
-from tunesmith.report.page.view import Rounds, WeightTable
+from tunesmith.report.page.view import RoundsView, WeightTable
 from tunesmith.report.surface.panels import COLOURS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MOST_WEIGHTS, MOST_LINES = 40, 10
 WIDE = 300.0
 
 
-def scores(figure: Figure, rounds: Rounds, metric: str, higher: bool) -> None:
+def scores(figure: Figure, rounds: RoundsView, metric: str, higher: bool) -> None:
     """Draw scores by round, the chosen row being marked."""
     axes = figure.subplots()
     _series(axes, rounds, rounds.series)
@@ -48,7 +48,7 @@ def scores(figure: Figure, rounds: Rounds, metric: str, higher: bool) -> None:
     _legend(figure)
 
 
-def lengths(figure: Figure, rounds: Rounds) -> None:
+def lengths(figure: Figure, rounds: RoundsView) -> None:
     """Draw length ratios by round; those of the references are 1."""
     axes = figure.subplots()
     axes.axhline(1.0, color="#444444", linewidth=1.0, label="as long as the references")
@@ -58,7 +58,7 @@ def lengths(figure: Figure, rounds: Rounds) -> None:
     _legend(figure)
 
 
-def _series(axes: Axes, rounds: Rounds, series: Mapping[str, Sequence[float | None]]) -> None:
+def _series(axes: Axes, rounds: RoundsView, series: Mapping[str, Sequence[float | None]]) -> None:
     """Draw lines of some columns; rows that do not follow on each other are points."""
     if rounds.chosen is not None and len(rounds.names) > 1:
         axes.axvspan(
@@ -82,7 +82,7 @@ def _series(axes: Axes, rounds: Rounds, series: Mapping[str, Sequence[float | No
     _name_rows(axes, rounds)
 
 
-def _name_rows(axes: Axes, rounds: Rounds) -> None:
+def _name_rows(axes: Axes, rounds: RoundsView) -> None:
     """Name as many rows as fit."""
     count = len(rounds.names)
     longest = max((min(len(name), LONGEST) for name in rounds.names), default=1)
@@ -158,7 +158,7 @@ def weights_by_round(figure: Figure, table: WeightTable) -> None:
     axes.grid(alpha=0.25)
     values = np.array([v for row in rows for v in row.by_round if v is not None])
     _scale(axes.set_yscale, values)
-    _name_rows(axes, Rounds(table.unit, table.rounds, {}, {}, None))
+    _name_rows(axes, RoundsView(table.unit, table.rounds, {}, {}, None))
     axes.set_ylabel("weight, all scaled alike")
     more = f", the first {len(rows)}" if len(rows) < len(table.rows) or table.left_out else ""
     axes.set_title(f"weights by {table.unit}{more}", loc="left", fontsize=12)

@@ -13,7 +13,7 @@ from tunesmith.decoders.base import Sentence, check_decoded
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.loop.forests import ForestsSoFar
 from tunesmith.loop.inputs import Inputs
-from tunesmith.loop.lists import Lists
+from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.records import (
     ABOUT,
     CONFIGURATION,
@@ -283,7 +283,7 @@ class _Folder:
         if self.tuned_on == "forests" and which == "tune":
             return self._forests(inputs, paths, chosen, start, weights)
         columns = self.configuration["tuning"].get("columns") or ()
-        lists = Lists(inputs, self.metric, columns)
+        lists = AccumulatedLists(inputs, self.metric, columns)
         outputs = []
         for path in paths:
             decoded = read_lists(path)

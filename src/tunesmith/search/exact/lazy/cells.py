@@ -25,7 +25,7 @@ from tunesmith.search.exact.active_set import (
     rival,
     scores_in,
 )
-from tunesmith.search.exact.extreme import Lists, accuse, examine
+from tunesmith.search.exact.extreme import PointLists, accuse, examine
 from tunesmith.search.exact.lazy.conflicts import Conflicts, excluded, insert
 
 #: More than any loss.
@@ -59,7 +59,7 @@ class Results(NamedTuple):
     counts: Ints
 
 
-class Work(NamedTuple):
+class CellWork(NamedTuple):
     """What the tests of one share of the cells write, apart from results.
 
     Attributes
@@ -198,7 +198,7 @@ def take_cells(
 
 
 @kernel
-def _remember(lists: Lists, work: Work, order: Ints) -> None:
+def _remember(lists: PointLists, work: CellWork, order: Ints) -> None:
     """Keep the points that are to blame."""
     members = np.full(work.conflicts.sets.shape[1], -1, np.int64)
     count = 0
@@ -213,7 +213,7 @@ def _remember(lists: Lists, work: Work, order: Ints) -> None:
 
 
 @kernel
-def _wins(lists: Lists, work: Work, order: Ints, vector: Floats) -> bool:
+def _wins(lists: PointLists, work: CellWork, order: Ints, vector: Floats) -> bool:
     """Tell whether a vector of length 1 chooses some groups' points by the tolerance."""
     for group in order:
         lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
@@ -227,7 +227,7 @@ def _wins(lists: Lists, work: Work, order: Ints, vector: Floats) -> bool:
 
 
 @kernel
-def _row(lists: Lists, own: int, other: int, row: Floats) -> None:
+def _row(lists: PointLists, own: int, other: int, row: Floats) -> None:
     size, group = row.shape[0], lists.owner[own]
     lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
     base = lists.points[lo * size : (lo + many) * size]
@@ -236,7 +236,7 @@ def _row(lists: Lists, own: int, other: int, row: Floats) -> None:
 
 
 @kernel
-def _holds(lists: Lists, half: Results, at: int, vector: Floats, row: Floats) -> bool:
+def _holds(lists: PointLists, half: Results, at: int, vector: Floats, row: Floats) -> bool:
     """Tell whether a vector satisfies the rows that were active in a half: a quick no."""
     for i in range(half.counts[at]):
         _row(lists, half.rows[at, i, 0], half.rows[at, i, 1], row)
@@ -250,7 +250,14 @@ def _holds(lists: Lists, half: Results, at: int, vector: Floats, row: Floats) ->
 
 @kernel
 def _shows(
-    lists: Lists, work: Work, one: Results, i: int, other: Results, j: int, order: Ints, row: Floats
+    lists: PointLists,
+    work: CellWork,
+    one: Results,
+    i: int,
+    other: Results,
+    j: int,
+    order: Ints,
+    row: Floats,
 ) -> bool:
     """Tell whether the vector known from one half chooses the points of the other."""
     if one.counts[i] == 0 or not _holds(lists, other, j, one.vectors[i], row):
@@ -259,7 +266,7 @@ def _shows(
 
 
 @kernel
-def _begin(lists: Lists, work: Work, rows: Ints, count: int, row: Floats) -> int:
+def _begin(lists: PointLists, work: CellWork, rows: Ints, count: int, row: Floats) -> int:
     """Add rows that were active in a half, as far as they do not hold; INFEASIBLE if they cannot.
 
     Rows that matter in a half matter in the whole: this saves looking for them.
@@ -294,8 +301,8 @@ def _begin(lists: Lists, work: Work, rows: Ints, count: int, row: Floats) -> int
 
 @kernel
 def _test(
-    lists: Lists,
-    work: Work,
+    lists: PointLists,
+    work: CellWork,
     order: Ints,
     left: Results,
     m: int,
@@ -323,7 +330,9 @@ def _test(
 
 
 @kernel
-def _elsewhere(lists: Lists, work: Work, lo: int, hi: int, lost: int, vector: Floats) -> int:
+def _elsewhere(
+    lists: PointLists, work: CellWork, lo: int, hi: int, lost: int, vector: Floats
+) -> int:
     """Return the loss over all groups of a vector whose loss within a range is known.
 
     It is not less than the least one known if it cannot be, or where nobody wins clearly.
@@ -347,8 +356,8 @@ def _elsewhere(lists: Lists, work: Work, lo: int, hi: int, lost: int, vector: Fl
 
 @kernel
 def test_cells(
-    lists: Lists,
-    work: Work,
+    lists: PointLists,
+    work: CellWork,
     conflicts: Conflicts,
     lo: int,
     middle: int,

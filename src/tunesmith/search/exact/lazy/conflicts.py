@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tunesmith.arrays import Ints
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_to
-from tunesmith.search.exact.extreme import Lists
+from tunesmith.search.exact.extreme import PointLists
 
 
 class Conflicts(NamedTuple):
@@ -34,7 +34,7 @@ class Conflicts(NamedTuple):
 
 
 @kernel
-def excluded(lists: Lists, conflicts: Conflicts, chosen: Ints, order: Ints) -> tuple[int, int]:
+def excluded(lists: PointLists, conflicts: Conflicts, chosen: Ints, order: Ints) -> tuple[int, int]:
     """Look for a set that a choice contains: return by which point it was found, and where."""
     owner, sets = lists.owner, conflicts.sets
     first = lists.start[order[0]]

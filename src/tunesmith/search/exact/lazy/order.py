@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.active_set import INFEASIBLE, reset
-from tunesmith.search.exact.extreme import Lists, examine, lists_of, new_state
+from tunesmith.search.exact.extreme import PointLists, examine, lists_of, new_state
 from tunesmith.search.exact.problem import Problem
 
 #: Points of least loss that are tried against those of another group, at most.
@@ -24,7 +24,7 @@ MOST_TESTS = 40_000
 
 @kernel
 def _conflicts(
-    lists: Lists,
+    lists: PointLists,
     group: int,
     tried: int,
     vector: Floats,

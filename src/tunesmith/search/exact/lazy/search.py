@@ -23,7 +23,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.exact.active_set import FEASIBLE, UNDECIDED
-from tunesmith.search.exact.certificate import Found, Limits
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.extreme import TOLERANCE, lists_of, new_state, undecided
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.lazy.cells import (
@@ -35,8 +35,8 @@ from tunesmith.search.exact.lazy.cells import (
     RIGHT,
     SHOWN,
     TESTED,
+    CellWork,
     Results,
-    Work,
     take_cells,
     test_cells,
 )
@@ -56,7 +56,7 @@ SETS, WATCHED = 65536, 128
 
 
 @dataclass(frozen=True)
-class LazyFound(Found):
+class LazyFound(ExactResult):
     """What lazy search found.
 
     Attributes
@@ -249,10 +249,10 @@ class LazySearch:
             np.zeros(count, np.int64),
         )
 
-    def work(self, lo: int, hi: int) -> Work:
+    def work(self, lo: int, hi: int) -> CellWork:
         """Return room for the tests of a range."""
         size = self.problem.dimensions
-        return Work(
+        return CellWork(
             *new_state(size),
             np.empty(int(np.diff(self.problem.start).max())),
             np.empty(size),
@@ -275,7 +275,7 @@ class LazySearch:
             np.zeros(inside, np.int64),
         )
 
-    def offer(self, work: Work) -> None:
+    def offer(self, work: CellWork) -> None:
         """Take over the best vector that tests met, if it is better."""
         if work.numbers[LEAST] < self.least:
             self.best = Incumbent(work.best.copy(), int(work.numbers[LEAST]))
@@ -345,7 +345,7 @@ def lazy_search(
     tolerance: float = TOLERANCE,
     towards: Floats | None = None,
     cosine: float = -1.0,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     order: Sequence[int] | Ints | None = None,
     incumbent: Incumbent | None = None,
     batch: int | None = None,
@@ -362,7 +362,7 @@ def lazy_search(
     batch
         Combinations that are taken at once; by default ever more.
     """
-    limits = limits or Limits()
+    limits = limits or SearchLimits()
     if order is None:
         order = conflict_order(conflict_shares(problem, tolerance, towards, cosine))
     problem = problem.part(order)
