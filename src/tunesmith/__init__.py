@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import importlib
 import re
-from importlib import resources
 from typing import Any
 
 from tunesmith._version import __version__ as __version__
 
 # The stub beside this file says where every public name lives; type checkers read it, and so does
 # this. Modules are imported at first use, so that `import tunesmith` and `--help` are quick.
-_STUB = (resources.files("tunesmith") / "__init__.pyi").read_text("utf-8")
+with open(f"{__file__}i", encoding="utf-8") as _file:
+    _STUB = _file.read()
 _HOME = {
     name: module
     for module, names in re.findall(r"^from (\S+) import (\([^)]*\)|.*)$", _STUB, re.MULTILINE)
