@@ -18,9 +18,9 @@ ROOMS = [
     "errors",
     "arrays",
     "progress",
-    "kernels",
     "interruption",
     "randomness",
+    "kernels",
     "registry",
     "parallel",
     "data",
@@ -78,7 +78,8 @@ PACKAGES = sorted(path.parent for path in ROOT.rglob("__init__.py") if path.pare
 def test_a_package_has_a_door_and_few_modules(package: Path) -> None:
     door = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
     modules = {path.stem for path in package.iterdir() if path.name != "__init__.py"}
-    assert len(list(package.glob("*.py"))) <= 16
+    # None has more than 16 today, which leaves room for new metrics, formats and commands.
+    assert len(list(package.glob("*.py"))) <= 20
     # The door says in which file to begin.
     assert set(re.findall(r"``(\w+)``", door)) & modules
 
@@ -94,12 +95,13 @@ def test_the_map_is_true() -> None:
     assert page == house.page_of_map(ROOT), "run `python tools/house.py --map`"
 
 
-def test_the_ways_name_files_that_are_there() -> None:
+def test_the_architecture_names_files_that_are_there() -> None:
     page = (ROOT.parents[1] / "docs" / "architecture.md").read_text("utf-8")
-    ways = page.partition("## Four ways")[2].partition("\n## ")[0]
-    named = set(re.findall(r"`([\w/]+\.py)`", ways))
-    assert len(named) > 40
-    there = {str(path.relative_to(ROOT)) for path in FILES}
-    assert {
-        name for name in named if not any(p.endswith(f"/{name}") or p == name for p in there)
-    } == set()
+    named = set(re.findall(r"`([a-z_/]+\.py)`", page)) - {"path/to/file.py"}
+    assert len(named) > 60
+    repository = ROOT.parents[1]
+    others = [*repository.glob("tests/**/*.py"), *repository.glob("tools/*.py")]
+    there = [f"/{path.relative_to(repository)}" for path in [*ROOT.rglob("*.py"), *others]]
+    there += [f"/{path.relative_to(repository)}" for path in repository.glob("benchmarks/*.py")]
+    missing = {name for name in named if not any(p.endswith(f"/{name}") for p in there)}
+    assert missing == set()

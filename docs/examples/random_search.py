@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 
@@ -16,7 +15,7 @@ class RandomSearch(Tuner):
 
     def tune(self, tuning, start, rng):
         """Return the weights found, in the order of the features."""
-        lists = ListHypotheses(tuning)
+        lists = tuning.hypotheses()
         spread = lists.spread()  # so that each feature changes the model score by as much
         best = lists.point(self.own_start(tuning) if start is None else start)
         for _ in range(self.draws):

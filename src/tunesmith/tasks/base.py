@@ -1,7 +1,7 @@
 """What every task answers, whatever form its candidates have.
 
 Tuners and commands ask a :class:`Task`, so that they need not know whether they sit on lists or on
-forests, on a processor or on a GPU. A new kind of task, or a second array backend, is one class.
+forests, on a processor or on a GPU. A new kind of task is one class.
 """
 
 from __future__ import annotations

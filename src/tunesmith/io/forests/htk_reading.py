@@ -1,4 +1,4 @@
-"""Reading HTK's lattices: fields of lines, nodes and arcs; see ``forest_htk`` for the format."""
+"""Reading HTK's lattices: fields of lines, nodes and arcs; see ``htk`` for the format."""
 
 from __future__ import annotations
 

@@ -12,9 +12,8 @@ from scipy.sparse import coo_array
 from tunesmith.arrays import Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.tasks.lists import TuningSet
 
 #: Losses that are not counts become multiples of a unit, as fine as numbers are, rounded down:
 #: what is proven stays true. Sums of whole numbers are exact in any order; so large they may be.
@@ -82,7 +81,7 @@ class Problem:
     metric: Metric
 
     @classmethod
-    def of(cls, tuning: ScoredCandidates, spread: Floats | None = None) -> Problem:
+    def of(cls, tuning: TuningSet, spread: Floats | None = None) -> Problem:
         """Take what matters from a tuning set whose metric is a sum over its groups."""
         features, start = tuning.candidates.features, tuning.candidates.start
         size = len(features.names)
@@ -92,7 +91,7 @@ class Problem:
                 f"with {size} features; keep fewer, at most {MOST_FEATURES} features"
             )
         if spread is None:
-            spread = ListHypotheses(tuning).spread()
+            spread = tuning.hypotheses().spread()
         gains = _gains(tuning)
         points = _points(features, spread)
         chosen = start[:-1].copy()
@@ -185,7 +184,7 @@ class Problem:
         return self.points[lo * self.dimensions : hi * self.dimensions].reshape(-1, hi - lo)
 
 
-def _gains(tuning: ScoredCandidates) -> Floats:
+def _gains(tuning: TuningSet) -> Floats:
     """Return what each candidate [N] adds to the gain, up to a constant for each group."""
     start, stats = tuning.candidates.start, tuning.stats
     first = np.repeat(start[:-1], np.diff(start))

@@ -1,6 +1,6 @@
 """Online learning: Chiang, "Hope and fear for discriminative training" (JMLR 2012).
 
-- Algorithm 1: ``training`` (epochs), ``learner`` (one sentence), ``model`` (weights, average)
+- Begin with Algorithm 1: ``training`` (epochs), ``learner`` (one sentence), ``model`` (weights)
 - UpdateWeights: ``perceptron`` (section 3.1), ``sgd`` (equation 5), ``mira`` (Algorithm 2, with
   :mod:`tunesmith.search.working_set`), ``arow`` (Algorithm 3)
 - Reference derivations (section 4) and the options of these four tuners: ``hope_fear``

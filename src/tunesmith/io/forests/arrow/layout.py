@@ -54,7 +54,7 @@ NUMBERS: dict[str, np.dtype[Any]] = {
 #: Lists of texts; a row has one source or none.
 TEXTS = ("new_names", "new_words", "source")
 
-#: Fields of the tables of a message, see ``arrow_limits``.
+#: Fields of the tables of a message, see ``io.tables.arrow_limits``.
 NODES = 1
 FOOTER_SCHEMA, ENDIANNESS = 1, 0
 OFFSET = np.dtype(np.int64)
