@@ -81,7 +81,7 @@ def test_interpreted_and_compiled_give_the_same():
     [
         ("inference",),
         ("search", "io/test_numbers.py", "io/test_utf8.py", "data"),
-        ("decoders/hiero",),
+        ("hiero",),
     ],
 )
 def test_the_kernels_own_tests_pass_interpreted(folders):

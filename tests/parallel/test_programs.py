@@ -262,7 +262,7 @@ def test_hypotheses_are_sent_as_what_they_are_made_of_without_texts():
 
 
 #: Whole settings or runs, and those on forests.
-APART = ("_learnt_apart", "_run_apart", "_path_apart", "_with_forests")
+APART = ("_learnt_apart", "_run_apart", "_path_apart", "_with_large")
 
 
 def settings_of(engine):

@@ -179,15 +179,15 @@ def test_on_forests_rounds_on_lists_count(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from tunesmith.tuners.mert import mert
+    from tunesmith.tasks.lists import TuningSet
 
-    merged = mert.merged_lists
+    merged = TuningSet.merged
 
     def interrupted(*lists):
         signal.raise_signal(signal.SIGINT)
         return merged(*lists)
 
-    monkeypatch.setattr(mert, "merged_lists", interrupted)
+    monkeypatch.setattr(TuningSet, "merged", interrupted)
     given = ["--forests", few / "f.jsonl", "--references", few / "ref"]
     out = tmp_path / "w.json"
     found = cli("tune", *given, "--restarts", 0, "--out", out)
@@ -474,18 +474,18 @@ def test_weights_keep_the_format_of_the_start(
 def test_when_all_is_done_the_result_is_whole(
     cli: Run, lists: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tunesmith.tuners import base
+    from tunesmith.tasks.lists import TuningSet
 
     whole, out = tmp_path / "whole.json", tmp_path / "w.json"
     options = [*lists[:4], "--restarts", 1, "--walks", 0]
     assert cli("tune", *options, "--out", whole).code == 0
-    oracle_at = base.oracle_at
+    oracle_at = TuningSet.oracle_at
 
     def interrupted(*about):
         signal.raise_signal(signal.SIGINT)
         return oracle_at(*about)
 
-    monkeypatch.setattr(base, "oracle_at", interrupted)
+    monkeypatch.setattr(TuningSet, "oracle_at", interrupted)
     found = cli("tune", *options, "--out", out)
     assert found.code == 130
     assert found.err == f"tunesmith: interrupted; all was done; the weights are in {out}\n"
@@ -536,7 +536,7 @@ def loop_interrupted(patch: pytest.MonkeyPatch, done: int) -> list[str]:
     """Have Ctrl-C pressed while a loop tunes after so many rounds."""
     from tunesmith.loop.running import Run as LoopRun
 
-    learnt = LoopRun._learnt
+    learnt = LoopRun._learn
     pressed: list[str] = []
 
     def interrupted(self, rounds, said):
@@ -545,7 +545,7 @@ def loop_interrupted(patch: pytest.MonkeyPatch, done: int) -> list[str]:
             signal.raise_signal(signal.SIGINT)
         return learnt(self, rounds, said)
 
-    patch.setattr(LoopRun, "_learnt", interrupted)
+    patch.setattr(LoopRun, "_learn", interrupted)
     return pressed
 
 
@@ -606,9 +606,9 @@ def test_forests_of_a_decoder(
 SECOND = """\
 import os, signal, sys, threading
 from tunesmith.cli import main
-from tunesmith.tuners import base
+from tunesmith.tasks.lists import TuningSet
 
-oracle_at = base.oracle_at
+oracle_at = TuningSet.oracle_at
 
 def again(*about):
     sys.stderr.write("evaluating\\n")
@@ -617,7 +617,7 @@ def again(*about):
     os.write(2, b"not ended\\n")
     return oracle_at(*about)
 
-base.oracle_at = again
+TuningSet.oracle_at = again
 from tunesmith.tuners.mert import mert
 progress = mert.progress
 
@@ -644,7 +644,7 @@ def test_the_second_ends_at_once(lists: list[object], tmp_path: Path) -> None:
 BUSY = """\
 import hashlib, os, signal, sys, threading, time
 from tunesmith.cli import main
-from tunesmith.tuners import base
+from tunesmith.tasks.lists import TuningSet
 
 def press():
     while True:
@@ -655,7 +655,7 @@ def busy(*about):
     threading.Thread(target=press, daemon=True).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 
-base.oracle_at = busy
+TuningSet.oracle_at = busy
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -314,14 +314,14 @@ def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
     for file in files[1:]:
         np.testing.assert_array_equal(unpacked(mapped(file.file.fileno())), data)
         file.close()
-    assert not any(id(file) in channel._held for file in files)
+    assert not any(id(file) in channel._open_blocks for file in files)
     kept = channel.shared(block)
     place = id(kept)
-    assert place in channel._held
+    assert place in channel._open_blocks
     kept.file.close()
     del kept
     gc.collect()
-    assert place not in channel._held
+    assert place not in channel._open_blocks
 
 
 @pytest.mark.long

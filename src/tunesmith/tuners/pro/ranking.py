@@ -32,7 +32,7 @@ MEMORY = 20
 TINY = 1e-100
 
 
-class PairLearner(Options, ABC):
+class Learner(Options, ABC):
     """The fourth step: a ranker. A subclass is a frozen dataclass of options."""
 
     _owner_is = "learner"
@@ -52,12 +52,12 @@ class PairLearner(Options, ABC):
         """
 
 
-LEARNERS: Registry[PairLearner] = Registry(
-    "learner", "tunesmith.tuners.pro", "tunesmith.learners", PairLearner
+LEARNERS: Registry[Learner] = Registry(
+    "learner", "tunesmith.tuners.pro", "tunesmith.learners", Learner
 )
 
 
-class _Smooth(PairLearner):
+class _Smooth(Learner):
     """A loss of the margins w·x that has a slope, by L-BFGS.
 
     The variables are the weights times the root of the objective's curvature at w = 0: there
@@ -177,7 +177,7 @@ class Hinge(_Smooth):
 
 @LEARNERS.register("sklearn")
 @dataclass(frozen=True)
-class Sklearn(PairLearner):
+class Sklearn(Learner):
     """Logistic regression by scikit-learn, the same problem; pip install 'tunesmith[sklearn]'."""
 
     solver: Literal["lbfgs", "liblinear", "newton-cg"] = option("lbfgs", "scikit-learn's solver")
