@@ -240,7 +240,7 @@ def _numbers(found: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table(seed: Seed, files: Mapping[str, bytes], delimiter: str = ",") -> Records:
-    """Read a row a candidate; columns that are not all numbers are left out."""
+    """Read one row per candidate; columns that are not all numbers are left out."""
     text = files[seed.first].decode()
     if '"' in text or "\r" in text or "\x00" in text:
         raise Unclear  # quotes are read by the same module there

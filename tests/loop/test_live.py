@@ -225,10 +225,10 @@ def test_a_decoder_that_fails_within_an_epoch():
     class Failing(ForestToy):
         def forests(self, weights, asked):
             if len(asked) == 1:
-                raise DecoderError(f"sentence {asked[0].id}: no rule; mend the grammar")
+                raise DecoderError(f"sentence {asked[0].id}: no rule; fix the grammar")
             return super().forests(weights, asked)
 
-    with pytest.raises(DecoderError, match=r"^epoch 1: sentence \d+: no rule; mend the grammar$"):
+    with pytest.raises(DecoderError, match=r"^epoch 1: sentence \d+: no rule; fix the grammar$"):
         Loop().run(Failing(), MIRA(epochs=1), TUNE)
 
 

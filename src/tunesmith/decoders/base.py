@@ -233,7 +233,7 @@ def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str)
 
 @dataclass(frozen=True)
 class Expected:
-    """The features of a first decoding, which later ones shall give again.
+    """The features of a first decoding, which later ones must give again.
 
     A sparse feature may come and go. One that fires in nearly all of many sentences does not,
     nor does one that fires so and has a weight from the start.

@@ -220,7 +220,7 @@ def check_target(folder: _Path, inputs: Sequence[_Path] = ()) -> None:
     Parameters
     ----------
     folder
-        Where the model shall be.
+        Where the model goes.
     inputs
         Files that are read; none may lie in what is replaced.
     """

@@ -143,7 +143,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array, frame or sparse matrix [n, d]
-            A row a candidate, a column a feature.
+            One row per candidate, one column per feature.
         y : [n]
             What each candidate is worth, more being better: a reward, or 0 and 1.
         groups : [n]

@@ -51,7 +51,7 @@ def _check_size(metric: Metric, stats: Stats, candidates: CandidateSet) -> None:
         row = int(np.flatnonzero(~np.isfinite(stats).all(axis=1))[0])
         shown = candidates.text(row)[:40]
         raise TunesmithError(
-            f"a statistic of {metric.name} is not finite for '{shown}'; mend the metric"
+            f"a statistic of {metric.name} is not finite for '{shown}'; fix the metric"
         )
     with np.errstate(over="ignore"):
         most = max(stats.max(), -stats.min()) * candidates.groups
@@ -84,7 +84,7 @@ def checked_score(metric: Metric, score: Any) -> float:
     value = float(score)
     if not np.isfinite(value):
         raise TunesmithError(
-            f"{metric.name} is {value}, which is not finite; mend the metric or its numbers"
+            f"{metric.name} is {value}, which is not finite; fix the metric or its numbers"
         )
     return value
 

@@ -30,7 +30,7 @@ from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run, setti
 from tunesmith.tuners.fitting.guards import unguarded
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
-from tunesmith.tuners.fitting.secondary import Beside, HeldOut, scores_on
+from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric, scores_on
 from tunesmith.tuners.fitting.stages import Evaluated
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.min_risk import MinRisk
@@ -268,7 +268,7 @@ def _on_all(first: TuneResult, tuning: TuningSet, about: Mapping[str, Any]) -> T
     """Evaluate on all groups what was found on some of them before an interruption."""
     held_out = HeldOut(None, about.get("test"))
     with uninterrupted(), evaluated_here(True):
-        beside = [Beside.of(one, tuning, held_out) for one in about.get("others", ())]
+        beside = [SecondaryMetric.of(one, tuning, held_out) for one in about.get("others", ())]
         oracle_score, oracle_exact = tuning.oracle_at(first.weights.aligned(tuning.names))
         scores = dataclasses.asdict(scores_on(tuning, first.start, first.weights))
         others = tuple(one.scores(first.start, first.weights) for one in beside)

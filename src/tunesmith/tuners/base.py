@@ -31,7 +31,7 @@ from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
 from tunesmith.tuners.fitting.result import Combine, TuneResult
-from tunesmith.tuners.fitting.secondary import Beside, HeldOut
+from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric
 from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one, chosen, run_all
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
@@ -179,7 +179,7 @@ class Tuner(Options, ABC):
         check_runs(runs, combine)
         self.check_choice(dev is not None, "give dev")
         held_out = HeldOut(dev, test)
-        beside = [Beside.of(other, tuning, held_out) for other in others]
+        beside = [SecondaryMetric.of(other, tuning, held_out) for other in others]
         rng = 1 if rng is None else rng
         seed = None if isinstance(rng, np.random.Generator) else checked_seed(rng)
         generator = generator_of(rng)
@@ -201,7 +201,7 @@ class Tuner(Options, ABC):
         tuning: Task,
         start: Mapping[str, float] | None,
         held_out: HeldOut,
-        beside: Sequence[Beside],
+        beside: Sequence[SecondaryMetric],
         generator: np.random.Generator,
         selection: FeatureSelection,
         strict: bool,

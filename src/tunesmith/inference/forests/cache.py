@@ -15,22 +15,22 @@ from tunesmith.data.forests import Forests
 T = TypeVar("T")
 
 
-class _Shelf:
-    """What is kept of one set: of each kind the last thing."""
+class _CacheEntry:
+    """What is cached of one set: of each kind the last value."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.things: dict[str, tuple[Hashable, Any]] = {}
+        self.values: dict[str, tuple[Hashable, Any]] = {}
 
 
-_shelves: WeakKeyDictionary[Forests, _Shelf] = WeakKeyDictionary()
+_entries: WeakKeyDictionary[Forests, _CacheEntry] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def kept(forests: Forests, kind: str, settings: Hashable, make: Callable[[], T]) -> T:
+def cached(forests: Forests, kind: str, settings: Hashable, make: Callable[[], T]) -> T:
     """Return what was made of a set with some settings, or make it now.
 
-    It is kept as long as the set lives, until one of that kind with other settings is asked for.
+    It is cached as long as the set lives, until one of that kind with other settings is asked for.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ def kept(forests: Forests, kind: str, settings: Hashable, make: Callable[[], T])
         Must not keep the set alive by its result. Other threads that ask wait for it.
     """
     with _lock:
-        shelf = _shelves.setdefault(forests, _Shelf())
-    with shelf.lock:
-        held = shelf.things.get(kind)
-        if held is None or held[0] != settings:
-            shelf.things.pop(kind, None)  # its memory may be needed
-            held = shelf.things[kind] = settings, make()
-        return cast("T", held[1])
+        entry = _entries.setdefault(forests, _CacheEntry())
+    with entry.lock:
+        value = entry.values.get(kind)
+        if value is None or value[0] != settings:
+            entry.values.pop(kind, None)  # its memory may be needed
+            value = entry.values[kind] = settings, make()
+        return cast("T", value[1])

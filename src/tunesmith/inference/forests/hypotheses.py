@@ -18,7 +18,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, Forests
-from tunesmith.inference.forests.cache import kept
+from tunesmith.inference.forests.cache import cached
 from tunesmith.inference.forests.derivations import best_of_block, check_length, spell_all
 from tunesmith.inference.forests.envelope.search import envelopes_of_block
 from tunesmith.inference.forests.expectation import (
@@ -171,7 +171,7 @@ class ForestHypotheses:
         flat = np.zeros(len(self.names))
         size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
         about = self.forests, flat, 0.0, size, SEED
-        drawn = kept(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
+        drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
         # Nobody asks for their scores.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(ScoredCandidates(drawn, self.metric, nothing))

@@ -137,7 +137,7 @@ def document_pass(
     order, begin
         Groups in an order, and which to begin with.
     stats : [K, N]
-        Statistics of BLEU, a row a statistic.
+        Statistics of BLEU, one row per statistic.
     length_scale
         What reference lengths are multiplied by.
     decay, document : float64[K]

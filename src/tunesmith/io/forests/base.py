@@ -50,8 +50,8 @@ class ForestFormat(ABC):
     #: A file holds one forest, whose id is the number in the file's name, or the count of
     #: forests before it: what :meth:`read` says is not looked at.
     one_a_file: ClassVar[bool] = False
-    #: Endings of a file that one forest is written to; of any other name a folder is made, with a
-    #: file a forest. Where there are none, all forests go to one file.
+    #: Endings of a file that one forest is written to; of any other name a folder is made,
+    #: with one file per forest. Where there are none, all forests go to one file.
     single_endings: ClassVar[tuple[str, ...]] = ()
     #: A line that is cut may look whole, with a number of fewer digits; so the last must end too.
     ends_lines: ClassVar[bool] = False

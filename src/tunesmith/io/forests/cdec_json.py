@@ -1,4 +1,4 @@
-"""cdec's own JSON hypergraphs, as its versions until 2014 wrote them: a file a forest.
+"""cdec's own JSON hypergraphs, as its versions until 2014 wrote them: one file per forest.
 
 An object with ``rules`` (number, rule, number, rule ...), ``features`` (names), and then, for
 each node in topological order, ``edges``, which are numbered through all nodes, and ``node``
@@ -30,7 +30,7 @@ SLOT = re.compile(r"\[(?:[^\s\[\],]+,)?([1-9][0-9]?)\]")
 
 @FOREST_FORMATS.register("cdec-json")
 class CdecJson(ForestFormat):
-    """cdec's own JSON hypergraphs: a folder with a file a forest, or single files."""
+    """cdec's own JSON hypergraphs: a folder with one file per forest, or single files."""
 
     suffixes = (".json",)
     one_a_file = True

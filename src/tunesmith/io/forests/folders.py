@@ -1,4 +1,4 @@
-"""Folders with a file a forest."""
+"""Folders with one file per forest."""
 
 from __future__ import annotations
 

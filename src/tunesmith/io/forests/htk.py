@@ -59,7 +59,7 @@ _HEAD = re.compile(rb"(?:\s*#[^\n]*\n)*\s*" + _FIRST.encode() + rb"=\S")
 @FOREST_FORMATS.register("htk")
 @dataclass(frozen=True)
 class HtkLattice(UtteranceFormat):
-    """Lattices of HTK (SLF): a folder with a file a lattice, or single files."""
+    """Lattices of HTK (SLF): a folder with one file per lattice, or single files."""
 
     suffixes = ENDINGS
     single_endings = ENDINGS

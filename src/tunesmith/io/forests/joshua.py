@@ -1,4 +1,4 @@
-"""Hypergraphs as Joshua dumps them: a file a sentence.
+"""Hypergraphs as Joshua dumps them: one file per sentence.
 
 ``-dump-hypergraph hg/%d`` of Joshua 6.0 to 6.0.5, and ``HyperGraph.dump`` of 6.1 and 6.2, write
 the fields' names, then how many nodes and hyperedges there are; each node is its number, from 1 on,
@@ -32,7 +32,7 @@ UNKNOWN_TAIL = "[null]"
 
 @FOREST_FORMATS.register("joshua-hypergraph")
 class JoshuaHypergraph(MosesHypergraph):
-    """Joshua's hypergraphs: a folder with a file a forest, or single files."""
+    """Joshua's hypergraphs: a folder with one file per forest, or single files."""
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     program: ClassVar[str] = "Joshua"

@@ -52,7 +52,7 @@ WITHOUT_HEADER = re.compile(rb"[0-9]+ [0-9]+\r?\n(?:#[^\n]*\n)*[0-9]+\r?\n[^\n]*
 
 @FOREST_FORMATS.register("moses-hypergraph")
 class MosesHypergraph(ForestFormat):
-    """Moses' hypergraphs: a folder with a file a forest, or single files."""
+    """Moses' hypergraphs: a folder with one file per forest, or single files."""
 
     ends_lines = True
     suffixes: ClassVar[tuple[str, ...]] = (".hg",)

@@ -132,7 +132,7 @@ class _PlfLine:
             self._fail("the lattice is empty", "leave the line out, or write it again")
         if furthest > node:
             problem = f"an arc leads to node {furthest} and the last is {node}"
-            self._fail(problem, "mend the distances; the lattice may be truncated")
+            self._fail(problem, "fix the distances; the lattice may be truncated")
         return builder.forest(self.line - 1, node, self.line)
 
     def _arc(self, names: Numbering, words: Numbering) -> tuple[int, list[int], dict[int, float]]:

@@ -61,7 +61,7 @@ def read_forests(
     Parameters
     ----------
     forests
-        Files, or folders with a file a forest.
+        Files, or folders with one file per forest.
     references
         Files with one reference a line; a forest's id is its line number, from 0.
     format

@@ -1,4 +1,4 @@
-"""Arrow files: our own, which are mapped into memory, and tables with a row a candidate.
+"""Arrow files: our own, which are mapped into memory, and tables with one row per candidate.
 
 Ours is one record batch of one row, whose cells are the arrays of a CandidateSet, as lists
 with offsets of 64 bits. Nothing is copied when it is opened: pages are read when they are
@@ -69,7 +69,7 @@ def arrow() -> Any:
 
 @FORMATS.register("arrow")
 class ArrowFormat(CandidateFormat):
-    """Arrow: our own files, mapped into memory, and tables with a row a candidate."""
+    """Arrow: our own files, mapped into memory, and tables with one row per candidate."""
 
     suffixes = (".arrow",)
     holds = EVERYTHING

@@ -1,4 +1,4 @@
-"""Tables with a row a candidate: what CSV, Parquet, Arrow and data frames share.
+"""Tables with one row per candidate: what CSV, Parquet, Arrow and data frames share.
 
 Columns ``id`` and ``text``; ``source``, ``reference``, ``reference_2`` ... or lists of texts
 called ``references`` where they are known; ``metrics.NAME`` for external scores. Every other
@@ -356,7 +356,7 @@ WIDEST = 1000
 
 
 def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
-    """Return a set as columns with a row a candidate, for a data frame or a table.
+    """Return a set as columns with one row per candidate, for a data frame or a table.
 
     ``pandas.DataFrame(to_columns(candidates))`` is a frame; ``from_frame`` reads it back.
     With ``gaps`` a sparse feature is None where it does not fire, otherwise 0.

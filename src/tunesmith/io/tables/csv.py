@@ -1,4 +1,4 @@
-"""CSV and TSV tables with a row a candidate; see :mod:`tunesmith.io.tables.base`."""
+"""CSV and TSV tables with one row per candidate; see :mod:`tunesmith.io.tables.base`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGEST = 1 << 24
 
 @FORMATS.register("csv")
 class CsvFormat(CandidateFormat):
-    """CSV with a header and a row a candidate."""
+    """CSV with a header and one row per candidate."""
 
     suffixes = (".csv",)
     holds = EVERYTHING
@@ -90,7 +90,7 @@ class CsvFormat(CandidateFormat):
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
-        """Write a header and a row a candidate."""
+        """Write a header and one row per candidate."""
         columns = to_columns(candidates, gaps=True)
         cells = [
             list(map(shortest, c)) if isinstance(c, np.ndarray) else c for c in columns.values()
@@ -107,7 +107,7 @@ class CsvFormat(CandidateFormat):
 
 @FORMATS.register("tsv")
 class TsvFormat(CsvFormat):
-    """Values with tabs between them, a header and a row a candidate."""
+    """Values with tabs between them, a header and one row per candidate."""
 
     suffixes = (".tsv",)
     delimiter = "\t"

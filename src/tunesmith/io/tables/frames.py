@@ -35,7 +35,7 @@ def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
     Parameters
     ----------
     frame
-        A row a candidate: ``id`` and ``text``, ``reference`` (``reference_2`` ...) or lists
+        One row per candidate: ``id`` and ``text``, ``reference`` (``reference_2`` ...) or lists
         of texts called ``references``, and ``source`` where they are known, ``metrics.NAME``
         for external scores; all other columns of numbers are features, without gaps.
     columns

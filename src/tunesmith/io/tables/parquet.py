@@ -1,4 +1,4 @@
-"""Parquet tables with a row a candidate; see :mod:`tunesmith.io.tables.base`."""
+"""Parquet tables with one row per candidate; see :mod:`tunesmith.io.tables.base`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS = 1 << 16
 
 @FORMATS.register("parquet")
 class ParquetFormat(CandidateFormat):
-    """Parquet with a row a candidate."""
+    """Parquet with one row per candidate."""
 
     suffixes = (".parquet",)
     holds = EVERYTHING
@@ -53,7 +53,7 @@ class ParquetFormat(CandidateFormat):
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
-        """Write a row a candidate."""
+        """Write one row per candidate."""
         pa, parquet = _libraries()
         columns = to_columns(candidates, gaps=True)
         if not are_whole(candidates.ids):  # each is read as what it looks like

@@ -152,7 +152,7 @@ class Climb:
         doublings = int(np.rint(np.log2(size / now)))
         return self.hypotheses.scaled(point, 2.0**doublings) if doublings else point
 
-    def eased(self, point: Point) -> Point:
+    def reduce_penalty(self, point: Point) -> Point:
         """Search where the penalty falls most, and the size of all weights.
 
         A penalty leads to the edges of the region in which no winner changes. They are oblique:

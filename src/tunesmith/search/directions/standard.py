@@ -27,7 +27,9 @@ class Coordinate(Directions):
             point = coordinate_round(climb, first)
             if climb.penalty is not None:
                 way = Direction.of(point.weights - first.weights, "way")
-                point = climb.eased(climb.along(point, way) if len(way.features) > 1 else point)
+                point = climb.reduce_penalty(
+                    climb.along(point, way) if len(way.features) > 1 else point
+                )
             return point
 
         return climb.repeat(point, make_round)
@@ -70,7 +72,7 @@ class Powell(Directions):
                 if moved is not point:
                     directions[int(np.argmax(gains))] = way
                 point = moved
-            return climb.eased(point)
+            return climb.reduce_penalty(point)
 
         return climb.repeat(point, make_round)
 
@@ -86,6 +88,6 @@ class Random(Directions):
             directions = [climb.random_direction(point) for _ in range(climb.space.variables)]
             for direction in directions:
                 point = climb.along(point, direction)
-            return climb.eased(point)
+            return climb.reduce_penalty(point)
 
         return climb.repeat(point, make_round)

@@ -77,7 +77,7 @@ class HeldOut:
 
 
 @dataclass(frozen=True)
-class Beside:
+class SecondaryMetric:
     """A metric that is reported and has no influence.
 
     Attributes
@@ -96,7 +96,7 @@ class Beside:
     held_out: HeldOut
 
     @classmethod
-    def of(cls, metric: Metric | str, tuning: Task, held_out: HeldOut) -> Beside:
+    def of(cls, metric: Metric | str, tuning: Task, held_out: HeldOut) -> SecondaryMetric:
         """Make it, and see whether the candidates have what it needs."""
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric

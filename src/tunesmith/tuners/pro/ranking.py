@@ -45,7 +45,7 @@ class Learner(Options, ABC):
         Parameters
         ----------
         differences : [P, D]
-            Features of the better minus those of the worse, a row a pair.
+            Features of the better minus those of the worse, one row per pair.
         strength
             How much the square of the weights costs: strength / 2 · ‖w‖², against the sum of
             the losses of all pairs with both signs.
@@ -232,7 +232,7 @@ def logistic_losses(margins: Floats, slopes: Floats) -> float:
 
 
 def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_array[Any]:
-    """Return the features of some candidates minus those of others, a row a pair.
+    """Return the features of some candidates minus those of others, one row per pair.
 
     Memory is in proportion to what is not 0.
     """

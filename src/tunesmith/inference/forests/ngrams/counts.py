@@ -20,7 +20,7 @@ from tunesmith.data.candidates import References, Texts
 from tunesmith.data.forests import Block, ForestArrays, Forests, cut
 from tunesmith.data.memory import budget
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.inference.forests.cache import kept
+from tunesmith.inference.forests.cache import cached
 from tunesmith.inference.forests.derivations import grown
 from tunesmith.inference.forests.ngrams.contexts import GAP, LENGTH, Trie, lay_out, room_of, trie_of
 from tunesmith.inference.forests.ngrams.exact import counting, prepared_references
@@ -66,7 +66,7 @@ def can_count(metric: Metric) -> TypeGuard[BLEU]:
 def counted_once(forests: Forests, metric: BLEU) -> Forests:
     """Return forests with counts; they are kept for the next who asks."""
     make = functools.partial(_counted, forests, metric, USUAL_LIMIT)
-    whole, widths = kept(forests, "counts", counting(metric), make)
+    whole, widths = cached(forests, "counts", counting(metric), make)
     warn_of_fewer(widths, metric)
     return whole
 

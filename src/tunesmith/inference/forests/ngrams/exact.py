@@ -16,7 +16,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Forests
 from tunesmith.errors import TunesmithError
-from tunesmith.inference.forests.cache import kept
+from tunesmith.inference.forests.cache import cached
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
@@ -109,7 +109,7 @@ class _TextCounter:
         if not plain or metric.tokenize not in WORD_BY_WORD:  # type: ignore[attr-defined]
             return None
         own: BLEU = metric  # type: ignore[assignment]
-        return kept(forests, "tables", counting(own), lambda: cls(forests, own))
+        return cached(forests, "tables", counting(own), lambda: cls(forests, own))
 
     def of_text(self, group: int, words: Ids) -> Stats:
         row = np.empty(2 + 2 * self._order, self._kind)

@@ -69,7 +69,7 @@ class ArrowForests(ForestFormat):
             )
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
-        """Write a file, a forest in memory at a time."""
+        """Write a file, with one forest in memory at a time."""
         arrow()  # or an empty file would be there
         arrays = forests.block(0, min(1, forests.groups)).arrays
         with writing(path) as file:
