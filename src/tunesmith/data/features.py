@@ -34,7 +34,7 @@ class Gap:
     place: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Features:
     """Values of D features for N candidates, feature-major.
 
@@ -58,13 +58,13 @@ class Features:
 
     def __post_init__(self) -> None:
         # Kernels run along rows; a transposed block would give the same results slowly.
-        self.dense = np.ascontiguousarray(self.dense, np.float64)
+        vars(self)["dense"] = np.ascontiguousarray(self.dense, np.float64)
         if self.dense.shape[0] != len(self.dense_names):
             raise TunesmithError("the dense block needs one row per name; check its shape")
         if self.sparse.shape != (self.dense.shape[1], len(self.sparse_names)):
             raise TunesmithError("the sparse block needs one column per name; check its shape")
         if not self.sparse.has_canonical_format:
-            self.sparse = self.sparse.copy()
+            vars(self)["sparse"] = self.sparse.copy()
             self.sparse.sum_duplicates()
 
     @cached_property

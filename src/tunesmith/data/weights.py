@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats
 from tunesmith.errors import TunesmithError, WeightNamesError
 
 
-@dataclass
+@dataclass(frozen=True)
 class Weights(Mapping[str, float]):
     """Feature names and their values, in order.
 
@@ -29,7 +29,8 @@ class Weights(Mapping[str, float]):
     vector: Floats
 
     def __post_init__(self) -> None:
-        values = self.vector = np.array(self.vector, dtype=np.float64)
+        # Its own copy, which nobody changes; completed here, before anybody has seen another.
+        values = vars(self)["vector"] = np.array(self.vector, dtype=np.float64)
         values.flags.writeable = False
         if len(self.names) != len(values) or len(set(self.names)) != len(self.names):
             raise TunesmithError("weights need one value per name; give each name once")

@@ -16,7 +16,7 @@ from tunesmith.registry import option
 
 
 @METRICS.register("column")
-@dataclass(unsafe_hash=True)
+@dataclass(frozen=True)
 class Column(Metric):
     """The mean of a column of the candidates over sentences, in its own unit: column:NAME.
 
@@ -33,7 +33,7 @@ class Column(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         # Results name the column, not only the kind.
-        self.name = f"{type(self).name}:{self.column}"
+        vars(self)["name"] = f"{type(self).name}:{self.column}"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,7 +70,7 @@ class Column(Metric):
 
 
 @METRICS.register("cost")
-@dataclass(unsafe_hash=True)
+@dataclass(frozen=True)
 class Cost(Column):
     """The mean of a column of which less is better: cost:NAME."""
 

@@ -17,9 +17,18 @@ from tunesmith.metrics.checks import checked, checked_score, statistics_of
 
 
 class Scored(ABC):
-    """Candidates of any form with a metric."""
+    """Candidates of any form with a metric; attributes are set once.
+
+    Statistics belong to the metric and to the candidates: none of them can be exchanged alone.
+    """
 
     metric: Metric
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self):
+            kind = type(self).__name__
+            raise AttributeError(f"{name} of a {kind} cannot be changed; make another {kind}")
+        super().__setattr__(name, value)
 
     @property
     @abstractmethod
@@ -101,6 +110,10 @@ class ScoredCandidates(Scored):
         #: Whether the statistics were given, not counted.
         self.given = given
 
+    def __repr__(self) -> str:
+        about = f"candidates={self.candidates!r}, metric={self.metric!r}, given={self.given!r}"
+        return f"{type(self).__name__}({about})"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The features."""
@@ -174,7 +187,7 @@ class ScoredCandidates(Scored):
     def of(self, candidates: CandidateSet, stats: Stats) -> Self:
         """Return other candidates with statistics that came about as these did."""
         other = type(self)(candidates, self.metric, stats)
-        other.given = self.given
+        vars(other)["given"] = self.given  # nobody has seen it yet
         return other
 
     def signature(self) -> str:

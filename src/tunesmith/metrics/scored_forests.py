@@ -97,6 +97,10 @@ class ScoredForests(Scored):
         self.metric = metric
         self.options = options or ForestOptions()
 
+    def __repr__(self) -> str:
+        about = f"forests={self.forests!r}, metric={self.metric!r}, options={self.options!r}"
+        return f"{type(self).__name__}({about})"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The features."""

@@ -24,6 +24,8 @@ from tunesmith.tasks.base import Task
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
+#: What a set of live sentences is made of.
+MADE_OF = ("source", "start", "metric", "options", "kept")
 #: Weights whose outputs are cached: an evaluation asks for the start again and again.
 MOST_OUTPUTS = 32
 #: So many sentences, from all over a set, tell what is usual: a set may have millions.
@@ -106,6 +108,10 @@ class LiveTuning(Task):
         self.kept = kept
         self._outputs: dict[bytes, TuningSet] = {}
 
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in MADE_OF)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     @property
     def is_portable(self) -> bool:
         """Whether the decoder can be sent to other processes."""
@@ -156,8 +162,7 @@ class LiveTuning(Task):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what another process needs: forests that were made stay behind."""
-        names = ("source", "start", "metric", "options", "kept")
-        return {**{name: getattr(self, name) for name in names}, "_outputs": {}}
+        return {**{name: getattr(self, name) for name in MADE_OF}, "_outputs": {}}
 
     @property
     def names(self) -> tuple[str, ...]:
