@@ -1,19 +1,19 @@
-"""The map of the package, and counts of what makes a code base hard to find one's way in.
+"""The map of the package, and counts that show how easy the code is to find one's way in.
 
-    python tools/house.py [ROOT]          counts
-    python tools/house.py --map           docs/map.md, made of the first lines of all docstrings
-
-ROOT is a checkout; by default it is the one that this file belongs to.
+    python tools/house.py                   counts
+    python tools/house.py --rooms           counts, and lines per room
+    python tools/house.py --map             docs/map.md, made of the first lines of all docstrings
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
+HERE = Path(__file__).parents[1]
 TASKS = r"isinstance\([^)]*\b(TuningSet|ForestTuning|LiveTuning)\b"
 
 
@@ -27,13 +27,26 @@ makes this page. [](architecture.md) says how the rooms belong together.
 
 def main() -> None:
     """Write the map, or print the counts."""
-    if "--map" in sys.argv:
-        here = Path(__file__).parents[1]
-        (here / "docs" / "map.md").write_text(page_of_map(here / "src" / "tunesmith"), "utf-8")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("root", nargs="?", type=Path, default=HERE, help="a checkout [this one]")
+    parser.add_argument("--map", action="store_true", help="write docs/map.md of the checkout")
+    parser.add_argument("--rooms", action="store_true", help="print lines per room too")
+    options = parser.parse_args()
+    package = options.root / "src" / "tunesmith"
+    if not package.is_dir():
+        parser.error(f"{package}: there is no such folder; name a checkout")
+    if options.map:
+        (options.root / "docs" / "map.md").write_text(page_of_map(package), "utf-8")
         return
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1]
-    source = root / "src"
-    package = source / "tunesmith"
+    print_counts(package)
+    if options.rooms:
+        print_rooms(package)
+
+
+def print_counts(package: Path) -> None:
+    """Print counts of lines, of repeated names and of what is best avoided."""
     files = {path: path.read_text("utf-8") for path in sorted(package.rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in files.items()}
 
@@ -41,7 +54,7 @@ def main() -> None:
     print(f"lines: {sum(text.count(chr(10)) for text in files.values()):,} in {len(files)} files")
     print("largest folders (modules, their doors included):")
     for folder, count in folders.most_common(5):
-        print(f"  {count:3} {folder.relative_to(source)}")
+        print(f"  {count:3} {folder.relative_to(package.parent)}")
 
     classes = Counter(
         node.name
@@ -54,28 +67,41 @@ def main() -> None:
     modules = Counter(path.stem for path in files if path.stem not in {"__init__", "base"})
     print(f"module names that occur again: {_repeated(modules)}")
 
-    importers = _importers(source, trees)
+    importers = _importers(package.parent, trees)
     single = [module for module, users in importers.items() if len(users) == 1]
     print(f"modules with one importer: {len(single)}")
 
-    def outside(pattern: str, room: str = "") -> int:
+    def occurrences(pattern: str, except_in: str = "") -> int:
         return sum(
             len(re.findall(pattern, text))
             for path, text in files.items()
-            if not room or room not in path.parts
+            if not except_in or except_in not in path.parts
         )
 
-    print(f"isinstance on kinds of tasks outside tasks/: {outside(TASKS, 'tasks')}")
-    print(f"object.__setattr__: {outside(r'object[.]__setattr__')}")
-    print(f"__post_init__: {outside(r'def __post_init__')}")
+    print(f"isinstance on kinds of tasks outside tasks/: {occurrences(TASKS, 'tasks')}")
+    print(f"object.__setattr__: {occurrences(r'object[.]__setattr__')}")
+    print(f"__post_init__: {occurrences(r'def __post_init__')}")
+
+
+def print_rooms(package: Path) -> None:
+    """Print lines of source and of tests of each room; modules at the top are one."""
+    tests = package.parents[1] / "tests"
+    rooms = sorted(path.name for path in package.iterdir() if (path / "__init__.py").exists())
+    print("lines per room (source, tests):")
+    for name, pattern in [*((room, "**/*.py") for room in rooms), ("", "*.py")]:
+        source, tested = (
+            sum(len(path.read_bytes().splitlines()) for path in (folder / name).glob(pattern))
+            for folder in (package, tests)
+        )
+        print(f"  {source:6,} {tested:6,} {name or 'top-level modules'}")
 
 
 def page_of_map(package: Path) -> str:
     """Return the page that lists every module."""
-    return MAP + "".join(_section(package, package, ())) + "\n"
+    return MAP + "".join(_section(package, ())) + "\n"
 
 
-def _section(folder: Path, package: Path, names: tuple[str, ...]) -> list[str]:
+def _section(folder: Path, names: tuple[str, ...]) -> list[str]:
     lines = []
     if names:
         lines.append(f"\n{'#' * min(len(names) + 1, 4)} `{'/'.join(names)}/`\n\n")
@@ -84,7 +110,7 @@ def _section(folder: Path, package: Path, names: tuple[str, ...]) -> list[str]:
     modules = [p for p in sorted(folder.glob("*.py")) if p.stem not in {"__init__", "__main__"}]
     lines += [f"- `{path.name}`: {_first_line(path)}\n" for path in modules]
     for below in sorted(path for path in folder.iterdir() if (path / "__init__.py").exists()):
-        lines += _section(below, package, (*names, below.name))
+        lines += _section(below, (*names, below.name))
     return lines
 
 

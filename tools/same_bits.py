@@ -73,15 +73,15 @@ CANDIDATES = 30
 
 def run(command: str) -> None:
     """Run a command in this process; what it says is shown if it fails."""
-    said = io.StringIO()
+    errors = io.StringIO()
     with (
         contextlib.redirect_stdout(io.StringIO()),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stderr(errors),
         warnings.catch_warnings(),
     ):
         code = main(shlex.split(command))
     if code:
-        sys.exit(f"{command}\n{said.getvalue()}")
+        sys.exit(f"{command}\n{errors.getvalue()}")
 
 
 def prepare() -> None:
