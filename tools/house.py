@@ -1,8 +1,6 @@
 """The map of the package, and counts that show how easy the code is to find one's way in.
 
-    python tools/house.py                   counts
-    python tools/house.py --rooms           counts, and lines per room
-    python tools/house.py --map             docs/map.md, made of the first lines of all docstrings
+It prints counts unless told otherwise. The map consists of the first lines of all docstrings.
 """
 
 from __future__ import annotations
@@ -27,9 +25,7 @@ makes this page. [](architecture.md) says how the rooms belong together.
 
 def main() -> None:
     """Write the map, or print the counts."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("root", nargs="?", type=Path, default=HERE, help="a checkout [this one]")
     parser.add_argument("--map", action="store_true", help="write docs/map.md of the checkout")
     parser.add_argument("--rooms", action="store_true", help="print lines per room too")
@@ -52,7 +48,7 @@ def print_counts(package: Path) -> None:
 
     folders = Counter(path.parent for path in files)
     print(f"lines: {sum(text.count(chr(10)) for text in files.values()):,} in {len(files)} files")
-    print("largest folders (modules, their doors included):")
+    print("largest folders (modules, __init__ included):")
     for folder, count in folders.most_common(5):
         print(f"  {count:3} {folder.relative_to(package.parent)}")
 

@@ -257,7 +257,7 @@ BROKEN = [
     (NoCopy, "copies_decode_alike", set(), "leave out in __getstate__ what cannot be"),
     (OtherCopy, "copies_decode_alike", set(), "a copy of it gives other candidates"),
     (OtherParts, "copies_decode_alike", set(), "what parted() makes gives other candidates"),
-    (NoJson, "configuration_is_json", set(), "no JSON"),
+    (NoJson, "configuration_is_json", set(), "not JSON"),
     (Tuples, "configuration_is_json", set(), "lists instead of tuples"),
     (Clock, "configuration_is_json", set(), "the second time"),
     (StartsElsewhere, "start_is_for_its_features", set(), "a weight of 'lm'"),

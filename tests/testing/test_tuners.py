@@ -229,7 +229,7 @@ BROKEN = [
     (DividesByZero, "unusual_sets_are_tuned", set(), "a constant feature the weights are ["),
     (CountsThreads, "threads_change_nothing", set(), "one thread and two"),
     (CountsCalls, "randomness_is_not_global", STATE, "no state between calls"),
-    (KeepsArrays, "result_is_what_a_fresh_look_says", set(), "no JSON object"),
+    (KeepsArrays, "result_is_what_a_fresh_look_says", set(), "not a JSON object"),
     (HidesItsOption, "signature_tells_options", set(), "put steps into it"),
     (ForgetsToReturn, "rounds_of_a_loop_go_on", set(), "after returns NoneType"),
     (KeepsRounds, "rounds_of_a_loop_go_on", set(), "after changes the tuner itself"),

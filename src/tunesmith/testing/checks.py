@@ -15,6 +15,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from tunesmith.errors import MissingExtraError
+from tunesmith.parallel.local import threads
+
+#: The same number, computed in another order, may differ by this much, relative to its scale.
+CLOSE = 1e-9
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -42,7 +46,7 @@ class NotApplicable(unittest.SkipTest):
 
 
 class Broken(Exception):  # noqa: N818  (made into a ConformanceError)
-    """A rule is broken: what happened, and how to fix it."""
+    """A rule is broken: the problem, and how to fix it."""
 
 
 def demand(condition: Any, problem: str, remedy: str) -> None:
@@ -53,16 +57,16 @@ def demand(condition: Any, problem: str, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Check(Generic[P]):
-    """One rule, held against one plug-in when it is called.
+    """One rule, checked on one plug-in when it is called.
 
     Attributes
     ----------
     subject
         The plug-in's name.
     rule
-        What is called; its name is the check's and its docstring says what is wanted.
+        The function that checks; its name is the check's, and its docstring states the rule.
     probe
-        The plug-in with what it is tried on.
+        The plug-in with its test data.
     """
 
     subject: str
@@ -93,8 +97,13 @@ class Check(Generic[P]):
         except MissingExtraError as error:
             raise NotApplicable(str(error)) from None
         except Exception as error:
-            text = f"{described(error)}; {wanted(self.rule)}"
+            text = f"{described(error)}; {requirement(self.rule)}"
             raise ConformanceError(self.subject, self.name, text) from error
+
+
+def instance_of(plugin: P | type[P]) -> P:
+    """Return a plug-in; a class is instantiated with its defaults."""
+    return plugin() if isinstance(plugin, type) else plugin
 
 
 def checks_of(rules: Sequence[Callable[[P], None]], subject: str, probe: P) -> list[Check[P]]:
@@ -109,42 +118,56 @@ def run_all(checks: Sequence[Check[Any]]) -> None:
             check()
 
 
-def wanted(rule: Callable[..., Any]) -> str:
-    """Return what a rule wants, from its docstring."""
+def requirement(rule: Callable[..., Any]) -> str:
+    """Return what a rule requires, from its docstring."""
     text = (rule.__doc__ or "").strip().split("\n")[0].rstrip(".")
     return f"it should {text[:1].lower()}{text[1:]}"
 
 
 def described(error: BaseException) -> str:
-    """Say what was raised and where."""
+    """Describe what was raised and where."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return f"{what[:300]} (raised at {os.path.basename(last.filename)}:{last.lineno})"
 
 
 def name_of(plugin: object) -> str:
-    """Return what a plug-in is called."""
+    """Return the name of a plug-in."""
     return str(getattr(plugin, "name", None) or type(plugin).__name__)
 
 
 def demand_no_global_randomness(work: Callable[[], R], same: Callable[[R, R], bool]) -> None:
-    """Run twice with other seeds of the global generators, which must not change anything."""
-    found = []
+    """Run twice with different seeds of the global generators, which must not matter."""
+    results = []
     for seed in (1, 2):
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002  (the state that must not matter)
         before = _global_state()
-        found.append(work())
+        results.append(work())
         demand(
             _global_state() == before,
             "it draws from the global random numbers of Python or numpy",
             "use the generator that it is given, or none",
         )
     demand(
-        same(*found),
+        same(*results),
         "two runs on the same input differ",
         "draw from nothing but the generator that it is given, and keep no state between calls",
     )
+
+
+def demand_same_for_threads(work: Callable[[], Any], what: str, remedy: str) -> None:
+    """Run with one thread and with two, which must give the same bits."""
+    results = []
+    for count in (1, 2):
+        with threads(count):
+            results.append(work())
+    demand(same_bits(*results), f"{what} differ between one thread and two", remedy)
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Tell whether two arrays are the same to the last bit."""
+    return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, Sentence
 from tunesmith.io.values import feature_values
+from tunesmith.registry import Registry
 from tunesmith.testing.checks import (
     Broken,
     Check,
@@ -23,10 +24,11 @@ from tunesmith.testing.checks import (
     checks_of,
     demand,
     demand_no_global_randomness,
+    instance_of,
     name_of,
     run_all,
 )
-from tunesmith.testing.options import demand_a_name, demand_documented_options
+from tunesmith.testing.options import has_a_name, options_are_documented
 
 #: Decoders write scores with few digits: the first may be behind by this share of the largest.
 CLOSE = 1e-4
@@ -49,13 +51,12 @@ def check_decoder(
     decoder
         A decoder with its options, or a class, whose defaults are taken.
     sentences
-        Some that it can decode, as texts or with ids; two or more. They are decoded about ten
-        times.
+        Two or more that it can decode, as texts or with ids. They are decoded about ten times.
     weights
-        Some that it can decode with.
+        Weights that it can decode with.
     best_first
-        Whether the first candidate is the best of its list. A decoder that prunes, or that has
-        costs beside its features, may have another view.
+        Whether the first candidate has the highest score of its list. It need not, where a decoder
+        prunes or has costs beside its features.
     """
     run_all(decoder_checks(decoder, sentences, weights, best_first))
 
@@ -70,27 +71,36 @@ def decoder_checks(
 
     ``decoder``, ``sentences``, ``weights`` and ``best_first`` are as for :func:`check_decoder`.
     """
-    made = decoder() if isinstance(decoder, type) else decoder
+    instance = instance_of(decoder)
     requested = [Sentence(k, s) if isinstance(s, str) else s for k, s in enumerate(sentences)]
     if len(requested) < 2:
         raise ValueError("there are fewer than two sentences; give more")
     return checks_of(
-        RULES, name_of(made), _Probe(made, requested, Weights.from_dict(weights), best_first)
+        RULES,
+        name_of(instance),
+        _Probe(instance, requested, Weights.from_dict(weights), best_first),
     )
 
 
 @dataclass
 class _Probe:
-    """A decoder, and what it is tried on."""
+    """A decoder under test, with its input."""
+
+    registry: ClassVar[Registry[Any]] = DECODERS
 
     decoder: Decoder
     sentences: list[Sentence]
     weights: Weights
     best_first: bool
 
+    @property
+    def plugin(self) -> Decoder:
+        """What is checked."""
+        return self.decoder
+
     @cached_property
     def decoded(self) -> CandidateSet:
-        """What it gives at first."""
+        """The candidates of the first call."""
         return self.decoder.decode(self.weights, list(self.sentences))
 
     @property
@@ -107,31 +117,21 @@ class _Probe:
     ) -> Lists:
         """Decode, and return the candidates of each sentence."""
         requested = self.sentences if sentences is None else sentences
-        by = self.decoder if decoder is None else decoder
-        return lists_of(by.decode(self.weights if weights is None else weights, list(requested)))
+        used = self.decoder if decoder is None else decoder
+        return lists_of(used.decode(self.weights if weights is None else weights, list(requested)))
 
 
 def lists_of(decoded: CandidateSet) -> Lists:
-    """Return candidates by what they are, in whatever form a set holds them."""
+    """Return the candidates of each sentence, independent of how a set stores them."""
     values = feature_values(decoded)
     names = sorted(values)
-    found: Lists = {}
+    lists: Lists = {}
     for group, name in enumerate(decoded.ids):
-        found[name] = [
+        lists[name] = [
             (decoded.text(i), tuple((n, float(values[n][i])) for n in names if values[n][i]))
             for i in range(int(decoded.start[group]), int(decoded.start[group + 1]))
         ]
-    return found
-
-
-def has_a_name(probe: _Probe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.decoder, DECODERS, "@DECODERS.register")
-
-
-def options_are_documented(probe: _Probe) -> None:
-    """Give every option a default, a help text and a type that can be parsed."""
-    demand_documented_options(probe.decoder)
+    return lists
 
 
 def groups_are_the_sentences(probe: _Probe) -> None:
@@ -144,10 +144,10 @@ def groups_are_the_sentences(probe: _Probe) -> None:
             f"decode returns {type(decoded).__name__}",
             "return a CandidateSet, as Collector.finish makes one",
         )
-        ids, wanted = list(decoded.ids), [sentence.id for sentence in requested]
+        ids, expected = list(decoded.ids), [sentence.id for sentence in requested]
         demand(
-            ids == wanted,
-            f"the sentences {wanted[:5]} come back as {ids[:5]}",
+            ids == expected,
+            f"the sentences {expected[:5]} come back as {ids[:5]}",
             "give each a group in its place: number them from 0, and use with_ids at the end",
         )
 
@@ -196,13 +196,13 @@ def first_is_the_best(probe: _Probe) -> None:
         decoded = probe.decoder.decode(weights, list(probe.sentences))
         scores = decoded.features.dot(weights.aligned(decoded.features.names))
         for name, lo, hi in zip(decoded.ids, decoded.start[:-1], decoded.start[1:], strict=True):
-            own = scores[lo:hi]
-            slack = CLOSE * max(1.0, float(np.abs(own).max()))
+            group = scores[lo:hi]
+            slack = CLOSE * max(1.0, float(np.abs(group).max()))
             demand(
-                own[0] >= own.max() - slack,
-                f"the first candidate of sentence {name} has the score {own[0]:.6g} and candidate "
-                f"{int(own.argmax())} has {own.max():.6g}",
-                "sort by the weighted sum of features, or say best_first=False if it has reasons",
+                group[0] >= group.max() - slack,
+                f"the first candidate of sentence {name} has the score {group[0]:.6g} and "
+                f"candidate {int(group.argmax())} has {group.max():.6g}",
+                "sort by the weighted sum of features, or pass best_first=False if that is meant",
             )
 
 
@@ -217,7 +217,7 @@ def earlier_calls_do_not_matter(probe: _Probe) -> None:
     probe.lists(probe.others)
     demand(
         probe.lists() == before,
-        "after a call with other weights the candidates are others",
+        "after a call with other weights the candidates are different",
         "set all weights in each call, and keep nothing between calls",
     )
 
@@ -225,12 +225,12 @@ def earlier_calls_do_not_matter(probe: _Probe) -> None:
 def sentences_do_not_matter_to_each_other(probe: _Probe) -> None:
     """Return the same candidates of a sentence whichever others are decoded with it."""
     whole = probe.lists()
-    for some in (probe.sentences[1:], probe.sentences[:1], probe.sentences[::-1]):
-        found = probe.lists(sentences=some)
-        other = next((s.id for s in some if found.get(s.id) != whole.get(s.id)), None)
+    for subset in (probe.sentences[1:], probe.sentences[:1], probe.sentences[::-1]):
+        lists = probe.lists(sentences=subset)
+        different = next((s.id for s in subset if lists.get(s.id) != whole.get(s.id)), None)
         demand(
-            other is None,
-            f"sentence {other} has other candidates where other sentences are decoded with it",
+            different is None,
+            f"sentence {different} has other candidates where other sentences are decoded with it",
             "decode each sentence by itself",
         )
 
@@ -249,43 +249,43 @@ def jobs_change_nothing(probe: _Probe) -> None:
 def copies_decode_alike(probe: _Probe) -> None:
     """Be pickled and decode as before where is_portable says so."""
     if not probe.decoder.is_portable:
-        raise NotApplicable("it does not say that it can be sent to other processes")
-    probe.decoder.decode(probe.weights, list(probe.sentences[:1]))  # it may hold something then
+        raise NotApplicable("is_portable is False: it is not sent to other processes")
+    probe.decoder.decode(probe.weights, list(probe.sentences[:1]))  # it may have state then
     try:
         copy = pickle.loads(pickle.dumps(probe.decoder))
         make, large = pickle.loads(pickle.dumps(probe.decoder.parted()))
-        made = make(large)
+        rebuilt = make(large)
     except Exception as error:  # noqa: BLE001  (whatever its class raises)
         raise Broken(
             f"it cannot be pickled ({type(error).__name__}: {error}); leave out in __getstate__ "
             "what cannot be, or set is_portable to False"
         ) from None
-    for one, said in ((copy, "a copy of it"), (made, "what parted() makes")):
+    for decoder, what in ((copy, "a copy of it"), (rebuilt, "what parted() makes")):
         demand(
-            probe.lists(decoder=one) == probe.lists(),
-            f"{said} gives other candidates",
-            "let a copy have all that decides about them",
+            probe.lists(decoder=decoder) == probe.lists(),
+            f"{what} gives other candidates",
+            "let a copy have everything that the candidates depend on",
         )
 
 
 def configuration_is_json(probe: _Probe) -> None:
     """Return a configuration that is JSON, the same each time."""
-    found = probe.decoder.configuration()
+    configuration = probe.decoder.configuration()
     try:
-        text = json.dumps(found, allow_nan=False)
+        text = json.dumps(configuration, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise Broken(
-            f"the configuration is no JSON ({error}); put finite numbers and texts into it"
+            f"the configuration is not JSON ({error}); put finite numbers and texts into it"
         ) from None
     demand(
-        isinstance(found, dict) and json.loads(text) == found,
-        "the configuration is another one when it is read again",
+        isinstance(configuration, dict) and json.loads(text) == configuration,
+        "the configuration is different when it is read again",
         "return a dictionary with texts as keys, and lists instead of tuples",
     )
     demand(
-        probe.decoder.configuration() == found,
-        "the configuration is another one the second time",
-        "put into it what decides about the candidates, and nothing else",
+        probe.decoder.configuration() == configuration,
+        "the configuration is different the second time",
+        "put into it what the candidates depend on, and nothing else",
     )
 
 
@@ -300,10 +300,10 @@ def start_is_for_its_features(probe: _Probe) -> None:
         "return Weights, or None",
     )
     names = set(probe.decoded.features.names)
-    strange = [name for name in start if name not in names]
+    unknown = [name for name in start if name not in names]
     demand(
-        len(strange) < len(start),
-        f"it starts with a weight of '{(strange or [''])[0]}' and has no such feature",
+        len(unknown) < len(start),
+        f"it starts with a weight of '{(unknown or [''])[0]}' and has no such feature",
         "give weights the names of the features",
     )
 
@@ -315,12 +315,12 @@ def own_sentences_are_decoded(probe: _Probe) -> None:
         raise NotApplicable("it knows no sentences by itself")
     ids = [sentence.id for sentence in known]
     demand(len(set(ids)) == len(ids), "two of its sentences have one id", "give each its own")
-    few = known[:2]
-    found = probe.lists(sentences=few)
+    requested = known[:2]
+    lists = probe.lists(sentences=requested)
     demand(
-        list(found) == [sentence.id for sentence in few],
-        f"its sentences {[s.id for s in few]} come back as {list(found)}",
-        "decode what sentences names",
+        list(lists) == [sentence.id for sentence in requested],
+        f"its sentences {[s.id for s in requested]} come back as {list(lists)}",
+        "decode what sentences() returns",
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.hypotheses import Point
-from tunesmith.parallel.local import threads
+from tunesmith.registry import Registry
 from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
@@ -17,23 +17,27 @@ from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
+    CLOSE,
     Check,
     checks_of,
     demand,
     demand_no_global_randomness,
+    demand_same_for_threads,
+    instance_of,
     name_of,
     run_all,
+    same_bits,
 )
-from tunesmith.testing.options import demand_a_name
+from tunesmith.testing.options import has_a_name
 from tunesmith.testing.samples import (
+    demand_unchanged,
     fingerprint,
     line_problem,
     odd_problems,
-    rough_problem,
-    same_bits,
+    rough_problems,
 )
 
-CLOSE = 1e-9
+#: The least share of the possible gain that a climb reaches where one feature is enough.
 SHARE = 0.75
 
 
@@ -53,18 +57,22 @@ def directions_checks(directions: Directions | type[Directions]) -> list[Check[A
 
     ``directions`` is as for :func:`check_directions`.
     """
-    made = directions() if isinstance(directions, type) else directions
-    return checks_of(RULES, name_of(made), _DirectionsProbe(made))
+    instance = instance_of(directions)
+    return checks_of(RULES, name_of(instance), _DirectionsProbe(instance))
 
 
 @dataclass
 class _DirectionsProbe:
-    """A direction finder and what it is tried on."""
+    """A direction finder under test."""
+
+    registry: ClassVar[Registry[Any]] = DIRECTIONS
 
     directions: Directions
 
-    def problems(self) -> list[TuningSet]:
-        return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
+    @property
+    def plugin(self) -> Directions:
+        """What is checked."""
+        return self.directions
 
     def climb(
         self,
@@ -97,14 +105,9 @@ class _DirectionsProbe:
         return self.climb(tuning, np.linspace(-1.0, 1.0, width), seed)[2].weights
 
 
-def has_a_name(probe: _DirectionsProbe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.directions, DIRECTIONS, "@DIRECTIONS.register")
-
-
 def climb_is_never_worse(probe: _DirectionsProbe) -> None:
     """End a climb no worse than it began, at a point with the gain that it says."""
-    for tuning in probe.problems():
+    for tuning in rough_problems():
         before = fingerprint(tuning)
         for begin in np.random.default_rng(2).normal(size=(4, 3)):
             climb, first, end = probe.climb(tuning, begin)
@@ -119,7 +122,7 @@ def climb_is_never_worse(probe: _DirectionsProbe) -> None:
                 f"a climb ends at the gain {end.gain:.6g}, and its weights have {fresh:.6g}",
                 "return a point of climb.take or of climb.hypotheses.point",
             )
-        demand(fingerprint(tuning) == before, "it changes the set", "work on copies")
+        demand_unchanged(tuning, before, "set")
 
 
 def easy_problem_is_solved(probe: _DirectionsProbe) -> None:
@@ -152,7 +155,7 @@ def unusual_sets_are_climbed(probe: _DirectionsProbe) -> None:
 
 def restrictions_are_kept(probe: _DirectionsProbe) -> None:
     """Keep fixed, tied and bounded weights what they may be."""
-    for tuning in probe.problems():
+    for tuning in rough_problems():
         names = tuning.candidates.features.names
         bounded = Constraints.parse(fix=["f0=0.5"], bound=["f1=0.1:0.4"])
         tied = Constraints.parse(tie=["f0=f2"])
@@ -162,7 +165,7 @@ def restrictions_are_kept(probe: _DirectionsProbe) -> None:
             climb, _, end = probe.climb(tuning, begin, within=space)
             f0, f1, f2 = end.weights.tolist()
             holds = f0 == f2 if restrictions is tied else f0 == 0.5 and 0.1 <= f1 <= 0.4
-            # Steps out of the space are put right in the weights, not in the gain.
+            # Steps out of the space are corrected in the weights, not in the gain.
             fresh = climb.hypotheses.point(end.weights).gain
             demand(
                 holds and abs(fresh - end.gain) <= CLOSE,
@@ -179,7 +182,7 @@ def penalties_are_counted(probe: _DirectionsProbe) -> None:
         NormalisedSquare(3.0),
         NonZero(0.3),
     )
-    for tuning in probe.problems():
+    for tuning in rough_problems():
         for penalty in penalties:
             climb, first, end = probe.climb(tuning, np.array([0.4, 0.5, -0.6]), penalty=penalty)
             before, after = climb.value(first), climb.value(end)
@@ -193,22 +196,15 @@ def penalties_are_counted(probe: _DirectionsProbe) -> None:
 
 def same_seed_same_bits(probe: _DirectionsProbe) -> None:
     """End at the same weights for the same seed, whatever the global random numbers."""
-    tuning = probe.problems()[0]
+    tuning = rough_problems()[0]
     demand_no_global_randomness(lambda: probe.end(tuning), same_bits)
 
 
 def threads_change_nothing(probe: _DirectionsProbe) -> None:
     """End at the same bits for one thread and for two."""
-    tuning = probe.problems()[1]
-    found = []
-    for count in (1, 2):
-        with threads(count):
-            found.append(probe.end(tuning))
-    demand(
-        same_bits(*found),
-        "ends differ between one thread and two",
-        "let the order of the work not depend on the threads",
-    )
+    tuning = rough_problems()[1]
+    remedy = "let the order of the work not depend on the threads"
+    demand_same_for_threads(lambda: probe.end(tuning), "ends", remedy)
 
 
 #: From the simple to the involved: the first that fails is the one to fix first.

@@ -1,4 +1,4 @@
-"""Files of a format of candidates, written and read in a folder of their own."""
+"""A format of candidates under test: files that it writes to a temporary folder, and reads."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.base import CandidateFormat
+from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.read import read_into
 from tunesmith.io.streams import Source
+from tunesmith.registry import Registry
 from tunesmith.testing.checks import Broken, NotApplicable
 from tunesmith.testing.format_samples import sets
 
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A file that was written, in a folder of its own with whatever belongs to it."""
+    """A file that was written, in a separate folder with the files that belong to it."""
 
     path: str
     data: bytes
@@ -42,7 +43,7 @@ class WrittenFile:
         return self.data.endswith(b"\n") and b"\0" not in self.data
 
     def siblings(self) -> list[str]:
-        """Return what else was written."""
+        """Return the names of the other files."""
         return [name for name in os.listdir(self.folder) if name != os.path.basename(self.path)]
 
 
@@ -62,11 +63,18 @@ class InBlocks(Source):
 
 @dataclass
 class FormatProbe:
-    """A format and what it is tried on."""
+    """A format under test, with a sample file and the names of its features."""
+
+    registry: ClassVar[Registry[Any]] = FORMATS
 
     format: CandidateFormat
     sample: bytes | None
     features: tuple[str, ...]
+
+    @property
+    def plugin(self) -> CandidateFormat:
+        """What is checked."""
+        return self.format
 
     @property
     def can_write(self) -> bool:
@@ -77,7 +85,9 @@ class FormatProbe:
     @property
     def is_recognised(self) -> bool:
         """Whether files show their format; others must be named."""
-        return _function(type(self.format)) is not CandidateFormat.recognises
+        recognises = inspect.getattr_static(type(self.format), "recognises")
+        function = getattr(recognises, "__func__", recognises)
+        return function is not CandidateFormat.recognises
 
     def needs_recognition(self) -> None:
         """Skip a rule about recognition if nothing is recognised."""
@@ -86,39 +96,40 @@ class FormatProbe:
 
     @contextlib.contextmanager
     def files(self) -> Iterator[list[WrittenFile]]:
-        """Give a file for every set that the format can hold."""
+        """Write a file for every set that the format can hold."""
         with tempfile.TemporaryDirectory() as folder:
-            found = []
+            files = []
             refused = "it has no writer"
             if self.can_write:
-                for k, (what, held) in enumerate(sets(self.format.holds, self.features).items()):
+                samples = sets(self.format.holds, self.features)
+                for k, (what, candidates) in enumerate(samples.items()):
                     try:
-                        found.append(self.written(held, what, os.path.join(folder, str(k))))
+                        files.append(self.written(candidates, what, os.path.join(folder, str(k))))
                     except UsageError as error:
                         refused = str(error)
             if self.sample is not None:
                 path = os.path.join(folder, f"sample{self._suffix()}")
                 with open(path, "wb") as file:
                     file.write(self.sample)
-                found.append(WrittenFile(path, self.sample, "the sample", None))
-            if not found and self.can_write:
+                files.append(WrittenFile(path, self.sample, "the sample", None))
+            if not files and self.can_write:
                 raise Broken(
                     f"it refuses to write any set that it is given ({refused}); "
                     "give check_format names of features that it takes, or a sample"
                 )
-            if not found:
+            if not files:
                 raise NotApplicable("it can be read only; give check_format a sample of a file")
-            yield found
+            yield files
 
     @contextlib.contextmanager
     def file(self) -> Iterator[WrittenFile]:
-        """Give the richest file that the format can hold."""
-        with self.files() as found:
-            self.read(found[0].path, found[0].data)  # skips if options are needed
-            yield found[0]
+        """Write the richest file that the format can hold."""
+        with self.files() as (richest, *_):
+            self.read(richest.path, richest.data)  # skips if options are needed
+            yield richest
 
     def written(self, candidates: CandidateSet, what: str, folder: str) -> WrittenFile:
-        """Write a set into a folder of its own."""
+        """Write a set to a new folder."""
         os.makedirs(folder)
         path = os.path.join(folder, f"sample{self._suffix()}")
         order, scores = np.arange(len(candidates)), np.linspace(0.0, 1.0, len(candidates))
@@ -143,15 +154,6 @@ class FormatProbe:
         try:
             read_into(collector, self.format, source)
         except UsageError as error:
-            if self._lacks_options():
+            if self.format == type(self.format)():  # with defaults only: options may be missing
                 raise NotApplicable(f"it needs options to be read: {error}") from None
             raise
-
-    def _lacks_options(self) -> bool:
-        """Whether it is as its class makes it, so that options may be missing."""
-        return self.format == type(self.format)()
-
-
-def _function(cls: type[CandidateFormat]) -> Any:
-    held = inspect.getattr_static(cls, "recognises")
-    return getattr(held, "__func__", held)

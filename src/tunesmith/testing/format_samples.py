@@ -1,4 +1,4 @@
-"""Sets that a format of candidates is to write and read back, from the rich to the plain."""
+"""Sets for a format of candidates to write and read back, from the rich to the plain."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ VALUES = (
 
 @cache
 def sets(holds: frozenset[str], features: tuple[str, ...] = FEATURES) -> dict[str, CandidateSet]:
-    """Return sets by what is in them; a writer may refuse some, with a UsageError.
+    """Return sets by their content; a writer may refuse some, with a UsageError.
 
     Parameters
     ----------
     holds
         What a format has a place for, of ``references``, ``sources`` and ``columns``.
     features
-        What features are called.
+        Names of features.
     """
     rich = _rich(features)
     text_ids = [replace(g, id=f"doc-{g.id}ä") for g in rich]
     plain = _plain("score" if features == FEATURES else features[0])
-    found = {
+    groups = {
         "a set with sparse features": rich,
         "a set whose ids are texts": text_ids,
         "a plain set": plain,
     }
     if holds:
-        found |= {
+        groups |= {
             "a set with all that it holds": _with_inputs(rich, holds, several=True),
             "a set with one reference each": _with_inputs(rich, holds, several=False),
             "a plain set with one reference each": _with_inputs(plain, holds, several=False),
         }
-    made = {what: as_set(groups) for what, groups in found.items()}
+    candidate_sets = {what: as_set(some) for what, some in groups.items()}
     if "columns" in holds:
-        made["a set of statistics without texts"] = _statistics(plain)
-    return made
+        candidate_sets["a set of statistics without texts"] = _statistics(plain)
+    return candidate_sets
 
 
 def _rich(features: Sequence[str]) -> list[Group]:
-    """Return groups of different size, with gaps between ids, and features on few candidates."""
+    """Return groups of different sizes, with gaps between ids and with sparse features."""
     rng = np.random.default_rng(11)
     common = features if len(features) < 3 else features[: -(len(features) // 3)]
     rare = features[len(common) :]
@@ -72,8 +72,8 @@ def _rich(features: Sequence[str]) -> list[Group]:
             values[common[0]] = float(np.round(rng.normal(), 6)) if k % 2 else -1.5 - used / 7
             if rare and k % 4 == 2:
                 values[rare[g % len(rare)]] = float(rng.integers(1, 5)) / 3
-            shown = "" if (g, k) == (4, 1) else noisy(text, rng)
-            candidates.append(Candidate(shown, values))
+            candidate_text = "" if (g, k) == (4, 1) else noisy(text, rng)
+            candidates.append(Candidate(candidate_text, values))
         groups.append(Group(g, tuple(candidates)))
     return groups
 
@@ -96,29 +96,29 @@ def _plain(name: str) -> list[Group]:
 
 def _with_inputs(groups: Sequence[Group], holds: frozenset[str], several: bool) -> list[Group]:
     rng = np.random.default_rng(13)
-    made = []
+    extended = []
     for place, group in enumerate(groups):
         references = tuple(sentence(rng) for _ in range(1 + place % 3 if several else 1))
         columns = [
             {"comet": float(rng.uniform()), "per-word ä": float(rng.normal())}
             for _ in group.candidates
         ]
-        made.append(
+        extended.append(
             replace(
                 group,
                 references=references if "references" in holds else (),
                 source=sentence(rng) if "sources" in holds else None,
                 candidates=tuple(
-                    replace(one, columns=c if "columns" in holds else {})
-                    for one, c in zip(group.candidates, columns, strict=True)
+                    replace(candidate, columns=c if "columns" in holds else {})
+                    for candidate, c in zip(group.candidates, columns, strict=True)
                 ),
             )
         )
-    return made
+    return extended
 
 
 def _statistics(groups: Sequence[Group]) -> CandidateSet:
-    """Return a set that brings BLEU's statistics, and no texts to count them in."""
+    """Return a set with the statistics of BLEU as columns, and without texts."""
     rng = np.random.default_rng(14)
     whole = [replace(group, references=(sentence(rng),)) for group in groups]
     counted = TuningSet(as_set(whole), "bleu")
@@ -129,8 +129,8 @@ def _statistics(groups: Sequence[Group]) -> CandidateSet:
             replace(
                 group,
                 candidates=tuple(
-                    replace(one, text="", columns=dict(zip(names, next(rows), strict=True)))
-                    for one in group.candidates
+                    replace(candidate, text="", columns=dict(zip(names, next(rows), strict=True)))
+                    for candidate in group.candidates
                 ),
             )
             for group in groups
@@ -142,7 +142,7 @@ def contents(candidates: CandidateSet) -> dict[Any, dict[str, Any]]:
     """Return a set as plain values: group -> texts, features that are not 0, and the rest."""
     features = candidates.features
     sparse = features.sparse.toarray()
-    found = {}
+    groups = {}
     for g, i in enumerate(candidates.ids):
         rows = []
         for k in range(candidates.start[g], candidates.start[g + 1]):
@@ -150,35 +150,35 @@ def contents(candidates: CandidateSet) -> dict[Any, dict[str, Any]]:
             values |= dict(zip(features.sparse_names, sparse[k].tolist(), strict=True))
             columns = {name: float(column[k]) for name, column in candidates.columns.items()}
             rows.append((candidates.text(k), {n: v for n, v in values.items() if v}, columns))
-        found[i] = {
+        groups[i] = {
             "candidates": rows,
             "references": candidates.reference_texts(g),
             "source": None if candidates.sources is None else candidates.sources[g],
         }
-    return found
+    return groups
 
 
-def texts_alone(found: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
-    """Return contents without numbers; texts that are equal then are one."""
+def texts_alone(groups: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    """Return contents without numbers, and each text of a group once."""
     return {
         i: group
         | {"candidates": [(t, {}, {}) for t in dict.fromkeys(c[0] for c in group["candidates"])]}
-        for i, group in found.items()
+        for i, group in groups.items()
     }
 
 
-def first_difference(wanted: dict[Any, Any], got: dict[Any, Any]) -> str | None:
-    """Say where two contents differ first, None if they are the same."""
-    if list(wanted) != list(got):
-        return f"the groups are {_few(got)}, were {_few(wanted)}"
-    for i, group in wanted.items():
+def first_difference(written: dict[Any, Any], read: dict[Any, Any]) -> str | None:
+    """Describe the first difference of two contents; None if they are the same."""
+    if list(written) != list(read):
+        return f"the groups are {_few(read)}, were {_few(written)}"
+    for i, group in written.items():
         for key in ("references", "source"):
-            if group[key] != got[i][key]:
-                return f"{key} of group {i!r} is {got[i][key]!r}, was {group[key]!r}"
-        rows, found = group["candidates"], got[i]["candidates"]
-        if len(rows) != len(found):
-            return f"group {i!r} has {len(found)} candidates, had {len(rows)}"
-        for k, (row, other) in enumerate(zip(rows, found, strict=True)):
+            if group[key] != read[i][key]:
+                return f"{key} of group {i!r} is {read[i][key]!r}, was {group[key]!r}"
+        rows, others = group["candidates"], read[i]["candidates"]
+        if len(rows) != len(others):
+            return f"group {i!r} has {len(others)} candidates, had {len(rows)}"
+        for k, (row, other) in enumerate(zip(rows, others, strict=True)):
             for what, a, b in zip(("text", "features", "columns"), row, other, strict=True):
                 if a != b:
                     shown = _differing(a, b) if isinstance(a, dict) else f"{b!r}, was {a!r}"
@@ -186,9 +186,9 @@ def first_difference(wanted: dict[Any, Any], got: dict[Any, Any]) -> str | None:
     return None
 
 
-def _differing(wanted: dict[str, float], got: dict[str, float]) -> str:
-    name = next(n for n in {**wanted, **got} if wanted.get(n) != got.get(n))
-    return f"'{name}' is {got.get(name, 'missing')!r}, was {wanted.get(name, 'missing')!r}"
+def _differing(written: dict[str, float], read: dict[str, float]) -> str:
+    name = next(n for n in {**written, **read} if written.get(n) != read.get(n))
+    return f"'{name}' is {read.get(name, 'missing')!r}, was {written.get(name, 'missing')!r}"
 
 
 def _few(ids: dict[Any, Any]) -> str:

@@ -23,6 +23,7 @@ from tunesmith.testing.checks import (
     checks_of,
     demand,
     described,
+    instance_of,
     name_of,
     run_all,
 )
@@ -34,11 +35,11 @@ from tunesmith.testing.format_samples import (
     first_difference,
     texts_alone,
 )
-from tunesmith.testing.options import demand_a_name, demand_documented_options
+from tunesmith.testing.options import has_a_name, options_are_documented
 
 #: How many damaged files are tried.
 DAMAGED = 120
-#: Beginnings that are of no format.
+#: Beginnings of files of no format.
 NO_FORMAT = (
     b"",
     b"\n",
@@ -66,9 +67,9 @@ def check_format(
     format
         A format with its options, or a class, whose defaults are taken.
     sample
-        What a small file holds; needed where the format can be read only.
+        The content of a small file; needed if the format has no writer.
     features
-        Names of features that such files have, if its reader knows the format by them.
+        Names of features in such files, if its reader recognises the format by them.
     """
     run_all(format_checks(format, sample, features))
 
@@ -82,18 +83,8 @@ def format_checks(
 
     ``format``, ``sample`` and ``features`` are as for :func:`check_format`.
     """
-    made = format() if isinstance(format, type) else format
-    return checks_of(RULES, name_of(made), FormatProbe(made, sample, tuple(features)))
-
-
-def has_a_name(probe: FormatProbe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.format, FORMATS, "@FORMATS.register")
-
-
-def options_are_documented(probe: FormatProbe) -> None:
-    """Give every option a default, a help text and a type that can be parsed."""
-    demand_documented_options(probe.format)
+    instance = instance_of(format)
+    return checks_of(RULES, name_of(instance), FormatProbe(instance, sample, tuple(features)))
 
 
 def what_is_written_is_read_back(probe: FormatProbe) -> None:
@@ -102,12 +93,12 @@ def what_is_written_is_read_back(probe: FormatProbe) -> None:
         for file in files:
             if file.candidates is None:
                 continue
-            wanted = contents(file.candidates)
-            found = contents(read := probe.read(file.path, file.data))
-            if file.siblings() and not read.features.names:
-                # Numbers are in files of their own, which a user names.
-                wanted, found = texts_alone(wanted), texts_alone(found)
-            difference = first_difference(wanted, found)
+            candidates = probe.read(file.path, file.data)
+            written, read = contents(file.candidates), contents(candidates)
+            if file.siblings() and not candidates.features.names:
+                # Numbers are in separate files, which a user names.
+                written, read = texts_alone(written), texts_alone(read)
+            difference = first_difference(written, read)
             demand(
                 difference is None,
                 f"{file.what} does not come back as it was: {difference}",
@@ -126,13 +117,15 @@ def any_order_is_written(probe: FormatProbe) -> None:
         scores = np.zeros(len(candidates))
         probe.format.write(candidates, np.concatenate(spans), scores, path)
         with open(path, "rb") as other:
-            found = contents(probe.read(path, other.read()))
+            reread = contents(probe.read(path, other.read()))
         for i, group in contents(candidates).items():
-            texts = sorted(text for text, _, _ in group["candidates"])
-            there = sorted(text for text, _, _ in found[i]["candidates"])
+            texts, read = (
+                sorted(text for text, _, _ in contents_of_group["candidates"])
+                for contents_of_group in (group, reread[i])
+            )
             demand(
-                texts == there,
-                f"written from the last to the first, group {i!r} has the texts {there}, "
+                texts == read,
+                f"written from the last to the first, group {i!r} has the texts {read}, "
                 f"had {texts}",
                 "write the candidates that `order` lists",
             )
@@ -143,10 +136,10 @@ def blocks_do_not_matter(probe: FormatProbe) -> None:
     with probe.file() as file:
         whole = contents(probe.read(file.path, file.data))
         for lines in (1, 2, 5):
-            found = contents(probe.read(file.path, file.data, lines))
+            in_blocks = contents(probe.read(file.path, file.data, lines))
             demand(
-                found == whole,
-                f"in blocks of {lines} lines: {first_difference(whole, found)}",
+                in_blocks == whole,
+                f"in blocks of {lines} lines: {first_difference(whole, in_blocks)}",
                 "go through all of source.blocks(), or take source.lines()",
             )
 
@@ -155,41 +148,40 @@ def line_ends_do_not_matter(probe: FormatProbe) -> None:
     """Read a last line without an end, and lines that end as on Windows."""
     with probe.file() as file:
         if not file.is_text:
-            raise NotApplicable("it is no text")
+            raise NotApplicable("it is not text")
         whole = contents(probe.read(file.path, file.data))
         for data, how in (
             (file.data.removesuffix(b"\n"), "without an end of the last line"),
             (file.data.replace(b"\n", b"\r\n"), "with \\r\\n at the ends of lines"),
         ):
-            found = contents(probe.read(file.path, data))
-            demand(
-                found == whole, f"{how}: {first_difference(whole, found)}", "take source.lines()"
-            )
+            read = contents(probe.read(file.path, data))
+            demand(read == whole, f"{how}: {first_difference(whole, read)}", "take source.lines()")
 
 
 def it_adds_to_what_is_there(probe: FormatProbe) -> None:
     """Leave what the collector holds already as it is."""
     with probe.file() as file:
-        separate = contents(probe.read(file.path, file.data))
-        held = probe.read(file.path, file.data)
-        number = all(isinstance(i, int) for i in held.ids)
-        first = 10**9 if number else "the first"
-        columns = dict.fromkeys(held.columns, 0.5)
+        separate = probe.read(file.path, file.data)
+        has_numbers = all(isinstance(i, int) for i in separate.ids)
+        first = 10**9 if has_numbers else "the first"
+        columns = dict.fromkeys(separate.columns, 0.5)
         collector = Collector()
         collector.add(first, "was here before", {"its own": 2.5}, columns)
-        if held.references is not None:
+        if separate.references is not None:
             collector.add_references(first, [np.zeros(0, np.int32)], "before")
         probe.read_into(collector, file.path, file.data)
-        found = contents(replace(collector.finish(), sources=held.sources and None))
+        # Sources must be given for all groups or for none.
+        expected, together = (
+            contents(replace(candidates, sources=None))
+            for candidates in (separate, collector.finish())
+        )
         demand(
-            found.pop(first, {}).get("candidates")
+            together.pop(first, {}).get("candidates")
             == [("was here before", {"its own": 2.5}, columns)],
             "a candidate that the collector held before is lost or changed",
             "add candidates with collector.add and leave the rest of it alone",
         )
-        for group in separate.values():
-            group["source"] = None
-        difference = first_difference(separate, found)
+        difference = first_difference(expected, together)
         demand(difference is None, f"beside other candidates {difference}", "use collector.add")
 
 
@@ -221,7 +213,7 @@ def values_that_are_no_numbers_are_refused(probe: FormatProbe) -> None:
 
 
 def _with_value(probe: FormatProbe, file: WrittenFile, value: float) -> bytes:
-    """Write the set with a value that is not finite over the file itself."""
+    """Overwrite the file with the set in which one value is not finite."""
     assert file.candidates is not None
     dense = file.candidates.features.dense.copy()
     dense[0, 1] = value
@@ -250,26 +242,15 @@ def damaged_files_are_an_error(probe: FormatProbe) -> None:
 
 def _damaged(data: bytes) -> Iterator[tuple[bytes, str]]:
     rng = np.random.default_rng(21)
-    bytes_of = (
-        b"\xff",
-        b"\0",
-        b"\n",
-        b"\t",
-        b" ",
-        b"=",
-        b"|||",
-        b"nan",
-        b"-",
-        b"9" * 40,
-        b"{",
-        b'"',
+    inserts = (
+        *(b"\xff", b"\0", b"\n", b"\t", b" ", b"=", b"|||", b"nan", b"-", b"9" * 40, b"{", b'"'),
     )
     for cut in (*range(1, min(24, len(data))), *rng.integers(0, len(data), DAMAGED // 3)):
         yield data[: -int(cut)], f"cut off {int(cut)} bytes before its end"
     for _ in range(DAMAGED // 3):
         at = int(rng.integers(len(data)))
-        put = bytes_of[int(rng.integers(len(bytes_of)))]
-        yield data[:at] + put + data[at + 1 :], f"damaged at byte {at}, which became {put!r}"
+        insert = inserts[int(rng.integers(len(inserts)))]
+        yield data[:at] + insert + data[at + 1 :], f"damaged at byte {at}, which became {insert!r}"
         length = int(rng.integers(1, 30))
         yield data[:at] + data[at + length :], f"damaged: bytes {at} to {at + length} are missing"
     yield rng.bytes(300), "300 random bytes"
@@ -279,9 +260,9 @@ def _damaged(data: bytes) -> Iterator[tuple[bytes, str]]:
 def _error_of(
     probe: FormatProbe, file: WrittenFile, data: bytes, what: str
 ) -> TunesmithError | None:
-    """Read, and return the error; any error but a right one breaks the rule."""
+    """Read, and return the error; an error of another kind is a failure."""
     try:
-        found = probe.read(file.path, data)
+        candidates = probe.read(file.path, data)
     except NotApplicable:
         raise
     except TunesmithError as error:
@@ -296,9 +277,8 @@ def _error_of(
             f"{what} raises {described(error)}; "
             "catch it and raise FormatError(source.name, line, problem, remedy)"
         ) from error
-    finite = (
-        np.isfinite(found.features.dense).all() and np.isfinite(found.features.sparse.data).all()
-    )
+    features = candidates.features
+    finite = np.isfinite(features.dense).all() and np.isfinite(features.sparse.data).all()
     demand(finite, f"{what} is read with values that are not finite", "raise a FormatError")
     return None
 
@@ -311,7 +291,7 @@ def it_recognises_its_own(probe: FormatProbe) -> None:
             demand(
                 probe.format.recognises(Source(file.path, file.data).head()) is True,
                 f"it does not recognise a file of its own ({file.what}): {file.data[:60]!r}",
-                "fix recognises, or give check_format names of features by which it knows them",
+                "fix recognises, or give check_format the names of features by which it knows them",
             )
 
 
@@ -320,12 +300,12 @@ def it_leaves_others_alone(probe: FormatProbe) -> None:
     probe.needs_recognition()
     remedy = "look in recognises for what only such files have, and return True or False"
     for head in NO_FORMAT:
-        found = probe.format.recognises(head)
-        demand(found is False, f"recognises({head[:40]!r}) is {found!r}", remedy)
+        answer = probe.format.recognises(head)
+        demand(answer is False, f"recognises({head[:40]!r}) is {answer!r}", remedy)
     rng = np.random.default_rng(31)
     noise = [rng.bytes(int(n)) for n in rng.integers(1, 200, 200)]
     taken = sum(bool(probe.format.recognises(head)) for head in noise)
-    # One byte that is looked for is there by chance, once in a while.
+    # A format that looks for a single byte finds it by chance now and then.
     demand(taken <= 5, f"it recognises {taken} of 200 files of random bytes as its own", remedy)
     for name, head in _heads_of_others(probe):
         demand(
@@ -363,7 +343,7 @@ def _heads_of_others(probe: FormatProbe) -> Iterator[tuple[str, bytes]]:
 
 @cache
 def _heads_of(cls: type[CandidateFormat]) -> list[bytes]:
-    """Return the beginnings of files of a format, as far as it knows them again itself."""
+    """Return the beginnings of files of a format that it recognises itself."""
     try:
         with FormatProbe(cls(), None, FEATURES).files() as files:
             heads = [Source(file.path, file.data).head() for file in files]

@@ -1,28 +1,34 @@
-"""A metric and what it is tried on."""
+"""A metric under test, with its test data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.data.candidates import CandidateSet
-from tunesmith.metrics.base import Metric
-from tunesmith.testing.checks import NotApplicable
+from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.registry import Registry
+from tunesmith.testing.checks import CLOSE, NotApplicable
 from tunesmith.testing.samples import GARBAGE, Group, as_set, corpus, sentence
-
-#: Scores that are the same may differ by so much, relative to the scale.
-CLOSE = 1e-9
 
 
 @dataclass
 class MetricProbe:
-    """A metric and what it is tried on."""
+    """A metric under test, with its test data."""
+
+    registry: ClassVar[Registry[Any]] = METRICS
 
     metric: Metric
+
+    @property
+    def plugin(self) -> Metric:
+        """What is checked."""
+        return self.metric
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -45,12 +51,12 @@ class MetricProbe:
 
     @property
     def tolerance(self) -> float:
-        """How far apart equal scores may be."""
+        """The difference up to which scores count as equal."""
         return CLOSE * max(1.0, self.metric.scale)
 
     @cached_property
     def totals(self) -> Stats:
-        """Sums over sentences of some choices, [12, K]: what scores are computed of."""
+        """Sums over sentences of some choices, [12, K]: the input of scores."""
         rng = np.random.default_rng(2)
         start = self.candidates.start
         chosen = [rng.integers(start[:-1], start[1:]) for _ in range(12)]
@@ -58,7 +64,7 @@ class MetricProbe:
 
     @cached_property
     def expected(self) -> Floats:
-        """Expected sums, [6, K], of models that choose at random: what slopes are computed of."""
+        """Expected sums, [6, K], of models that choose at random: the input of slopes."""
         rng = np.random.default_rng(4)
         start = self.candidates.start
         odds = rng.exponential(size=(6, len(self.candidates)))
@@ -72,7 +78,7 @@ class MetricProbe:
             raise NotApplicable(f"a single text has no score: it needs the columns {names}")
 
     def needs_references(self) -> None:
-        """Skip a rule about references if there are none to compare with."""
+        """Skip a rule about references if the metric uses none."""
         self.needs_texts()
         if not self.metric.needs_references:
             raise NotApplicable("it compares with no references")

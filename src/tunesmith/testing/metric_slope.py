@@ -9,8 +9,8 @@ from tunesmith.metrics.base import Metric
 from tunesmith.testing.checks import NotApplicable, demand
 from tunesmith.testing.metric_probe import MetricProbe
 
-#: Steps of differences, relative to the statistic, and how far slopes may lie from them.
-STEP, APART = 1e-4, 1e-5
+#: Steps of finite differences, relative to the statistic, and the error of slopes that is allowed.
+STEP, TOLERANCE = 1e-4, 1e-5
 
 
 def slope_is_the_derivative(probe: MetricProbe) -> None:
@@ -29,15 +29,17 @@ def slope_is_the_derivative(probe: MetricProbe) -> None:
         np.allclose(slopes, single, rtol=1e-9, atol=0)
         and np.allclose(slopes, block.reshape(-1, width), rtol=1e-9, atol=0),
         "the slope of many rows at once is not that of each by itself",
-        "index statistics as stats[..., k]: rows have nothing to do with each other",
+        "index statistics as stats[..., k]: rows are independent of each other",
     )
     for k, name in enumerate(metric.stat_names):
         if not probe.stats[:, k].any():
-            continue  # there may be nothing below 0
+            continue  # it may have no meaning below 0
         size = np.maximum(np.abs(sums[:, k]), 1e-3 * np.abs(probe.stats[:, k]).max())
         changes = _differences(metric, sums, k, STEP * size)
-        # Relative to the slope, and to what rounding leaves of the gain in a difference.
-        room = APART * np.abs(changes) + 1e-9 * np.maximum(np.abs(metric.gain(sums)), 1e-3) / size
+        # Relative to the slope, and to the rounding error of a difference of gains.
+        room = (
+            TOLERANCE * np.abs(changes) + 1e-9 * np.maximum(np.abs(metric.gain(sums)), 1e-3) / size
+        )
         wrong = np.flatnonzero(np.abs(slopes[:, k] - changes) > room)
         if len(wrong):
             at = int(wrong[0])
@@ -54,8 +56,8 @@ def _differences(metric: Metric, sums: Floats, k: int, steps: Floats) -> Floats:
     before, after = sums.copy(), sums.copy()
     before[:, k] -= steps
     after[:, k] += steps
-    found: Floats = (metric.gain(after) - metric.gain(before)) / (after[:, k] - before[:, k])
-    return found
+    quotients: Floats = (metric.gain(after) - metric.gain(before)) / (after[:, k] - before[:, k])
+    return quotients
 
 
 def slope_is_finite(probe: MetricProbe) -> None:
@@ -73,5 +75,5 @@ def slope_is_finite(probe: MetricProbe) -> None:
 
 def _with_slope(probe: MetricProbe) -> Metric:
     if not probe.metric.has_slope:
-        raise NotApplicable("it has no slope, so gradients cannot be asked of it")
+        raise NotApplicable("it has no slope, so there are no gradients")
     return probe.metric

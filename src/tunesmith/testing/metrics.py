@@ -10,38 +10,40 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
-from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import find_oracle
-from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
+    CLOSE,
     Check,
     NotApplicable,
     checks_of,
     demand,
     demand_no_global_randomness,
+    demand_same_for_threads,
     name_of,
     run_all,
+    same_bits,
 )
-from tunesmith.testing.metric_probe import CLOSE, MetricProbe
+from tunesmith.testing.metric_probe import MetricProbe
 from tunesmith.testing.metric_slope import slope_is_finite, slope_is_the_derivative
 from tunesmith.testing.options import (
-    demand_a_name,
-    demand_a_signature,
-    demand_documented_options,
-    demand_equality,
+    equal_options_are_equal,
+    has_a_name,
+    options_are_documented,
+    signature_tells_options,
 )
 from tunesmith.testing.samples import (
     all_choices,
     as_set,
     corpus,
+    demand_unchanged,
     fingerprint,
-    same_bits,
     small_corpora,
 )
 
-#: How far copies and garbage may lie apart, in natural units. A score in per cent whose scale
-#: is 1 gives 100, a share whose scale is 100 gives 0.01.
+#: How far apart the gains of copies and of garbage may be. A score in per cent whose scale is 1
+#: gives 100, a share whose scale is 100 gives 0.01.
 NATURAL = (0.02, 50.0)
 
 
@@ -61,8 +63,8 @@ def metric_checks(metric: Metric | type[Metric]) -> list[Check[Any]]:
 
     ``metric`` is as for :func:`check_metric`.
     """
-    made = _example(metric) if isinstance(metric, type) else metric
-    return checks_of(RULES, name_of(made), MetricProbe(made))
+    instance = _example(metric) if isinstance(metric, type) else metric
+    return checks_of(RULES, name_of(instance), MetricProbe(instance))
 
 
 def _example(cls: Any) -> Metric:
@@ -70,28 +72,8 @@ def _example(cls: Any) -> Metric:
         combined: Metric = cls.of("0.5*bleu,wer")
         return combined
     text = getattr(cls, "takes_text", None)
-    found: Metric = cls(**({} if text is None else {text: "quality"}))
-    return found
-
-
-def has_a_name(probe: MetricProbe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.metric, METRICS, "@METRICS.register")
-
-
-def options_are_documented(probe: MetricProbe) -> None:
-    """Give every option a default, a help text and a type that can be parsed."""
-    demand_documented_options(probe.metric)
-
-
-def equal_options_are_equal(probe: MetricProbe) -> None:
-    """Be equal, with the same hash, where options are the same, and nowhere else."""
-    demand_equality(probe.metric)
-
-
-def signature_tells_options(probe: MetricProbe) -> None:
-    """Return a signature of one line that is another one if an option changes."""
-    demand_a_signature(probe.metric)
+    metric: Metric = cls(**({} if text is None else {text: "quality"}))
+    return metric
 
 
 def statistics_have_their_width(probe: MetricProbe) -> None:
@@ -111,23 +93,23 @@ def statistics_have_their_width(probe: MetricProbe) -> None:
     _demand_numbers(probe.stats, (len(probe.candidates), width), "candidate_stats")
     if not metric.columns:
         group = probe.groups[0]
-        one = np.asarray(metric.stats(group.candidates[0].text, list(group.references)))
-        _demand_numbers(one, (width,), "stats")
+        stats = np.asarray(metric.stats(group.candidates[0].text, list(group.references)))
+        _demand_numbers(stats, (width,), "stats")
 
 
-def _demand_numbers(found: Stats, shape: tuple[int, ...], what: str) -> None:
+def _demand_numbers(stats: Stats, shape: tuple[int, ...], what: str) -> None:
     demand(
-        found.shape == shape,
-        f"{what} has the shape {found.shape}, and stat_names asks for {shape}",
+        stats.shape == shape,
+        f"{what} has the shape {stats.shape}, and stat_names asks for {shape}",
         "return one number for each name of stat_names",
     )
     demand(
-        found.dtype == np.float64 or np.issubdtype(found.dtype, np.signedinteger),
-        f"{what} has the type {found.dtype}",
+        stats.dtype == np.float64 or np.issubdtype(stats.dtype, np.signedinteger),
+        f"{what} has the type {stats.dtype}",
         "return whole numbers with a sign or float64: they are added and subtracted",
     )
     demand(
-        np.isfinite(found).all(),
+        np.isfinite(stats).all(),
         f"{what} holds a number that is not finite",
         "give empty texts and texts without a match finite statistics too",
     )
@@ -138,13 +120,13 @@ def texts_and_candidates_agree(probe: MetricProbe) -> None:
     probe.needs_texts()
     row = 0
     for group in probe.groups:
-        for one in group.candidates:
-            text = " ".join(one.text.split())
+        for candidate in group.candidates:
+            text = " ".join(candidate.text.split())
             references = [" ".join(r.split()) for r in group.references]
-            found = np.asarray(probe.metric.stats(text, references))
+            stats = np.asarray(probe.metric.stats(text, references))
             demand(
-                np.array_equal(found, probe.stats[row]),
-                f"stats of '{text}' with the references {references} is {found.tolist()}, and "
+                np.array_equal(stats, probe.stats[row]),
+                f"stats of '{text}' with the references {references} is {stats.tolist()}, and "
                 f"candidate_stats has {probe.stats[row].tolist()}",
                 "make both count the same",
             )
@@ -155,11 +137,11 @@ def any_number_of_references(probe: MetricProbe) -> None:
     """Take one reference or several, equal or empty ones among them."""
     probe.needs_references()
     width = len(probe.metric.stat_names)
-    some = ("the cat sat", "", "the cat sat", "猫 が いる", "a dog")
-    for count in range(1, len(some) + 1):
-        for references in (list(some[:count]), some[:count]):
-            found = np.asarray(probe.metric.stats("the cat", references))
-            _demand_numbers(found, (width,), f"stats with {count} references")
+    texts = ("the cat sat", "", "the cat sat", "猫 が いる", "a dog")
+    for count in range(1, len(texts) + 1):
+        for references in (list(texts[:count]), texts[:count]):
+            stats = np.asarray(probe.metric.stats("the cat", references))
+            _demand_numbers(stats, (width,), f"stats with {count} references")
 
 
 def candidates_do_not_matter_to_each_other(probe: MetricProbe) -> None:
@@ -173,20 +155,20 @@ def candidates_do_not_matter_to_each_other(probe: MetricProbe) -> None:
     rows = np.concatenate(
         [np.arange(*probe.candidates.start[g : g + 2]) for g in range(0, len(probe.groups), 2)]
     )
-    for found, wanted, how in (
+    for stats, expected, how in (
         (backwards, probe.stats, "in another order"),
         (probe.stats_of(half), probe.stats[rows], "in a smaller set"),
     ):
         demand(
-            np.array_equal(found, wanted),
-            f"the statistics of a candidate are other ones {how}",
+            np.array_equal(stats, expected),
+            f"the statistics of a candidate are different {how}",
             "count each candidate by itself: statistics are added up over any choice of them",
         )
 
 
 def statistics_add_up(probe: MetricProbe) -> None:
     """Give a corpus and the same corpus twice the same score."""
-    # A corpus that is large beside whatever smoothing adds to its counts.
+    # A corpus so large that what smoothing adds to its counts does not matter.
     first = probe.candidates.start[:-1] + np.minimum(3, np.diff(probe.candidates.start) - 1)
     total = 1000 * probe.stats[first].sum(axis=0)
     once, twice = (float(probe.metric.score(t)) for t in (total, 2 * total))
@@ -210,22 +192,22 @@ def score_takes_any_shape(probe: MetricProbe) -> None:
         (strided, (12,)),
         (totals.astype(np.float64), (12,)),
     ):
-        found = np.asarray(metric.score(given.copy() if given is not strided else given))
+        scores = np.asarray(metric.score(given.copy() if given is not strided else given))
         demand(
-            found.shape == shape,
-            f"the score of statistics {given.shape} has the shape {found.shape}, not {shape}",
+            scores.shape == shape,
+            f"the score of statistics {given.shape} has the shape {scores.shape}, not {shape}",
             "index statistics as stats[..., k] and return an array without the last axis",
         )
         demand(
-            np.issubdtype(found.dtype, np.floating),
-            f"the score has the type {found.dtype}",
+            np.issubdtype(scores.dtype, np.floating),
+            f"the score has the type {scores.dtype}",
             "return floating-point numbers",
         )
         demand(
-            np.allclose(found.reshape(-1), single, rtol=0, atol=probe.tolerance),
-            f"the score of many rows at once, {found.reshape(-1)[:3]}, is not that of each by "
+            np.allclose(scores.reshape(-1), single, rtol=0, atol=probe.tolerance),
+            f"the score of many rows at once, {scores.reshape(-1)[:3]}, is not that of each by "
             f"itself, {single[:3]}",
-            "index statistics as stats[..., k]: rows have nothing to do with each other",
+            "index statistics as stats[..., k]: rows are independent of each other",
         )
 
 
@@ -254,9 +236,7 @@ def input_is_left_alone(probe: MetricProbe) -> None:
     """Leave candidates, statistics and references as they are."""
     before = fingerprint(probe.candidates)
     probe.stats_of(probe.candidates)
-    after = fingerprint(probe.candidates)
-    changed = [name for name in before if before[name] != after[name]]
-    demand(not changed, f"it changes the candidates: {', '.join(changed)}", "work on copies")
+    demand_unchanged(probe.candidates, before, "candidates")
     given = probe.totals.copy()
     probe.metric.score(given)
     demand(same_bits(given, probe.totals), "score changes its argument", "work on a copy")
@@ -285,20 +265,16 @@ def randomness_is_not_global(probe: MetricProbe) -> None:
     other = copy.deepcopy(probe.metric).candidate_stats(probe.candidates)
     demand(
         np.array_equal(other, probe.stats),
-        "an equal metric gives other statistics",
-        "let options alone decide",
+        "an equal metric gives different statistics",
+        "compute statistics from the options alone",
     )
 
 
 def threads_change_nothing(probe: MetricProbe) -> None:
     """Return the same bits for one thread and for two."""
-    found = []
-    for count in (1, 2):
-        with threads(count):
-            found.append(probe.stats_of(probe.candidates))
-    demand(
-        same_bits(*found),
-        "statistics differ between one thread and two",
+    demand_same_for_threads(
+        lambda: probe.stats_of(probe.candidates),
+        "statistics",
         "let every candidate be counted by one thread, in a fixed order",
     )
 
@@ -337,12 +313,12 @@ def sum_is_a_sum(probe: MetricProbe) -> None:
         tuning = TuningSet(candidates, metric, probe.stats_of(candidates))
         totals = np.array([tuning.total(choice) for choice in all_choices(candidates)])
         gains = np.asarray(metric.gain(totals))
-        for worst, wanted in ((False, gains.max()), (True, gains.min())):
-            found = float(metric.gain(tuning.total(find_oracle(tuning, worst).chosen)))
+        for worst, extreme in ((False, gains.max()), (True, gains.min())):
+            gain = float(metric.gain(tuning.total(find_oracle(tuning, worst).chosen)))
             demand(
-                abs(found - float(wanted)) <= CLOSE,
-                f"is_sum is True, and choosing group by group gives the gain {found:g} where "
-                f"{wanted:g} is possible",
+                abs(gain - float(extreme)) <= CLOSE,
+                f"is_sum is True, and choosing group by group gives the gain {gain:g} where "
+                f"{extreme:g} is possible",
                 "set is_sum = False unless the score is an average over sentences",
             )
 
@@ -351,23 +327,23 @@ def missing_input_is_an_error(probe: MetricProbe) -> None:
     """Raise a TunesmithError if references or columns that it needs are missing."""
     metric = probe.metric
     bare = as_set([replace(g, references=()) for g in corpus()])
-    wanted = metric.needs_references or bool(metric.columns)
+    needs_more = metric.needs_references or bool(metric.columns)
     try:
-        found = metric.candidate_stats(bare)
+        stats = metric.candidate_stats(bare)
     except TunesmithError as error:
         demand(
-            wanted,
+            needs_more,
             f"candidates without references are refused ({error}) though it says it needs none",
             "set needs_references = True",
         )
         demand("\n" not in str(error), f"the error {str(error)!r} is not one line", "shorten it")
         return
     demand(
-        not wanted,
+        not needs_more,
         "candidates without what it needs get statistics",
         "call self.check(candidates) first in candidate_stats",
     )
-    _demand_numbers(np.asarray(found), (len(bare), len(metric.stat_names)), "candidate_stats")
+    _demand_numbers(np.asarray(stats), (len(bare), len(metric.stat_names)), "candidate_stats")
 
 
 #: From the simple to the involved: the first that fails is the one to fix first.

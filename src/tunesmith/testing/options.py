@@ -1,4 +1,4 @@
-"""Names, options and signatures: what metrics and tuners have in common."""
+"""Rules that all kinds of plug-ins share: names, options, equality and signatures."""
 
 from __future__ import annotations
 
@@ -6,30 +6,43 @@ import copy
 import dataclasses
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from tunesmith.errors import TunesmithError
 from tunesmith.registry import Option, Registry, options_of
 from tunesmith.testing.checks import Broken, demand
 
-#: Characters that mean something else where a user writes a name with options.
-TAKEN = ":,()=*"
+#: Characters that are syntax where a user writes a name with options.
+RESERVED = ":,()=*"
 KINDS = (bool, int, float, str)
 
 
-def demand_a_name(plugin: Any, registry: Registry[Any], decorator: str) -> None:
-    """Raise an error unless a plug-in has a name that a user can write."""
-    cls = type(plugin)
+class Probe(Protocol):
+    """A plug-in under test."""
+
+    #: Where plug-ins of its kind are registered.
+    registry: ClassVar[Registry[Any]]
+
+    @property
+    def plugin(self) -> Any:
+        """What is checked."""
+
+
+def has_a_name(probe: Probe) -> None:
+    """Have a name that a user can write, and a docstring."""
+    cls, registry = type(probe.plugin), probe.registry
+    # The registry of the entry points "tunesmith.metrics" is METRICS.
+    decorator = f"@{registry.group.rpartition('.')[2].upper()}.register"
     name = getattr(cls, "name", None)
     demand(
         isinstance(name, str) and name,
         f"{cls.__name__} has no name",
         f'decorate the class with {decorator}("some-name")',
     )
-    wrong = [c for c in str(name) if c.isspace() or c in TAKEN]
+    reserved = [c for c in str(name) if c.isspace() or c in RESERVED]
     demand(
-        not wrong,
-        f"'{name}' cannot be written with options behind it, as it holds '{''.join(wrong)}'",
+        not reserved,
+        f"'{name}' cannot be written with options behind it, as it holds '{''.join(reserved)}'",
         "name it with letters, digits and hyphens",
     )
     known = registry.get(str(name)) if name in registry.names() else cls
@@ -38,18 +51,18 @@ def demand_a_name(plugin: Any, registry: Registry[Any], decorator: str) -> None:
         f"'{name}' is the name of another {registry.kind}, {known.__module__}.{known.__qualname__}",
         "choose another name",
     )
-    about = inspect.getdoc(cls) or ""
-    of_base = registry.base is not None and about == inspect.getdoc(registry.base)
+    docstring = inspect.getdoc(cls) or ""
+    is_inherited = registry.base is not None and docstring == inspect.getdoc(registry.base)
     demand(
-        about and not of_base and not about.startswith(f"{cls.__name__}("),
+        docstring and not is_inherited and not docstring.startswith(f"{cls.__name__}("),
         f"{cls.__name__} has no docstring",
         "say in its first line what it is; `tunesmith list` shows that",
     )
 
 
-def demand_documented_options(plugin: Any) -> None:
-    """Raise an error unless every option has a default, a help text and a type to parse."""
-    for option in _options(plugin):
+def options_are_documented(probe: Probe) -> None:
+    """Give every option a default, a help text and a type that can be parsed."""
+    for option in _options(probe.plugin):
         flag = option.flag
         remedy = f'declare it as {option.field}: int = option(3, "what it is")'
         demand(option.default is not dataclasses.MISSING, f"option '{flag}' has no default", remedy)
@@ -60,10 +73,10 @@ def demand_documented_options(plugin: Any) -> None:
             "make it bool, int, float, str, a Literal of texts, or a tuple of one of these",
         )
         if option.default is None:
-            continue  # one of its own, where the user says nothing
+            continue  # computed where the user gives none
         texts = [_text(v) for v in option.default] if option.several else _text(option.default)
         try:
-            parsed = option.parse(texts, type(plugin).__name__)
+            parsed = option.parse(texts, type(probe.plugin).__name__)
         except TunesmithError as error:
             raise Broken(
                 f"the default of option '{flag}' is refused where a user writes it ({error}); "
@@ -87,16 +100,16 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def demand_a_signature(plugin: Any) -> None:
-    """Raise an error unless the signature is one line that tells one setting from another."""
-    found = plugin.signature()
+def signature_tells_options(probe: Probe) -> None:
+    """Return a signature of one line that is another one if an option changes."""
+    plugin, signature = probe.plugin, probe.plugin.signature()
     demand(
-        isinstance(found, str) and found and found.splitlines() == [found],
-        f"signature() is {found!r}",
+        isinstance(signature, str) and signature and signature.splitlines() == [signature],
+        f"signature() is {signature!r}",
         "return one line of text",
     )
     demand(
-        copy.deepcopy(plugin).signature() == found,
+        copy.deepcopy(plugin).signature() == signature,
         "an equal object has another signature",
         "make it of the options alone",
     )
@@ -109,9 +122,10 @@ def demand_a_signature(plugin: Any) -> None:
         )
 
 
-def demand_equality(plugin: Any) -> None:
-    """Raise an error unless objects with the same options are equal, and only those."""
+def equal_options_are_equal(probe: Probe) -> None:
+    """Be equal, with the same hash, where options are the same, and nowhere else."""
     remedy = "decorate the class with @dataclass(frozen=True)"
+    plugin = probe.plugin
     other = copy.deepcopy(plugin)
     demand(other == plugin, "two objects with the same options are not equal", remedy)
     try:
@@ -126,7 +140,7 @@ def demand_equality(plugin: Any) -> None:
 def _changed(plugin: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield, for each option, two objects that differ only in it.
 
-    Where an option goes only with another one set, that one is set in both.
+    Where an option is valid only with another one set, that one is set in both.
     """
     if not dataclasses.is_dataclass(plugin):
         return
@@ -134,14 +148,14 @@ def _changed(plugin: Any) -> Iterator[tuple[str, Any, Any]]:
     for option in options:
         others = [o for o in options if o is not option and (o.choices or o.type is bool)]
         bases = [{}, *({o.field: v} for o in others for v in _other_values(o, plugin))]
-        found = (
+        pairs = (
             (option.field, before, after)
             for base in bases
             if (before := _replaced(plugin, base)) is not None
             for value in _other_values(option, plugin)
             if (after := _replaced(before, {option.field: value})) is not None
         )
-        first = next(found, None)
+        first = next(pairs, None)
         if first is not None:
             yield first
 
@@ -150,13 +164,13 @@ def _replaced(plugin: Any, values: dict[str, Any]) -> Any:
     try:
         return dataclasses.replace(plugin, **values)
     except TunesmithError:
-        return None  # settings that do not go together
+        return None  # options that exclude each other
 
 
 def _other_values(option: Option, plugin: Any) -> list[Any]:
     value = getattr(plugin, option.field)
     if option.several:
-        return []  # texts with a syntax of their own
+        return []  # texts with their own syntax
     if option.choices:
         return [choice for choice in option.choices if choice != value]
     if option.type is bool:

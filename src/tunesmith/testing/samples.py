@@ -1,4 +1,4 @@
-"""What plug-ins are tried on: small corpora and sets, the same at every run."""
+"""Test data for plug-ins: small corpora and sets, the same at every run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Ids, Stats
+from tunesmith.arrays import Ids
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.io.collector import Collector
 from tunesmith.io.tokens import tokenize
 from tunesmith.metrics.column import Column, Cost
 from tunesmith.tasks.lists import TuningSet
+from tunesmith.testing.checks import demand
 
 WORDS = (
     *("the", "a", "cat", "sat", "on", "mat", ",", ".", "The", "THE", "dog's", "7", "3.5", "don't"),
@@ -52,8 +53,9 @@ def as_set(groups: Sequence[Group]) -> CandidateSet:
         return tokenize(f"{text}\n".encode(), collector.vocabulary)[0]
 
     for group in groups:
-        for one in group.candidates:
-            collector.add(group.id, one.text, one.features, one.columns, ("sample", None))
+        for candidate in group.candidates:
+            text, features, columns = candidate.text, candidate.features, candidate.columns
+            collector.add(group.id, text, features, columns, ("sample", None))
         if group.references:
             collector.add_references(group.id, [tokens(r) for r in group.references], "sample")
         if group.source is not None:
@@ -81,7 +83,7 @@ def noisy(text: str, rng: np.random.Generator) -> str:
 def corpus(columns: Sequence[str] = (), seed: int = 0, groups: int = 14) -> list[Group]:
     """Return groups with 1 to 3 references; empty texts, copies and garbage are among them."""
     rng = np.random.default_rng(seed)
-    made = []
+    corpus_groups = []
     for g in range(groups):
         references = [sentence(rng) for _ in range(1 + g % 3)]
         texts = [noisy(references[0], rng) for _ in range(3)]
@@ -90,21 +92,21 @@ def corpus(columns: Sequence[str] = (), seed: int = 0, groups: int = 14) -> list
             texts.append("")
         if g == groups - 1:
             references, texts[0] = [""], ""
-        made.append(_group(g, texts[: 4 + g % 4], references, columns, rng))
-    return made
+        corpus_groups.append(_group(g, texts[: 4 + g % 4], references, columns, rng))
+    return corpus_groups
 
 
 def small_corpora(columns: Sequence[str], count: int = 40) -> list[list[Group]]:
     """Return corpora of three groups with three candidates: few enough to try all choices."""
     rng = np.random.default_rng(1)
-    found = []
+    corpora = []
     for _ in range(count):
         references = [sentence(rng, 7) for _ in range(3)]
         texts = [[noisy(noisy(r, rng), rng) for _ in range(3)] for r in references]
-        found.append(
+        corpora.append(
             [_group(g, texts[g], [references[g]], columns, rng) for g in range(len(references))]
         )
-    return found
+    return corpora
 
 
 def _group(
@@ -114,7 +116,7 @@ def _group(
     columns: Sequence[str],
     rng: np.random.Generator,
 ) -> Group:
-    # A feature of its own keeps every candidate from being dropped as a duplicate.
+    # A feature with distinct values keeps candidates from being dropped as duplicates.
     candidates = [
         Candidate(text, {"place": k + 1.0}, {name: float(rng.uniform(0, 1)) for name in columns})
         for k, text in enumerate(texts)
@@ -131,7 +133,7 @@ def line_problem(
     With ``lower`` the metric is a cost.
     """
     rng = np.random.default_rng(seed)
-    made = []
+    samples = []
     for g in range(groups):
         candidates = []
         for k in range(5):
@@ -142,14 +144,19 @@ def line_problem(
             value = 4.0 * (1.0 - quality) if lower else quality
             features = {name: values[name] for name in names}
             candidates.append(Candidate(f"{g} {k}", features, {"value": value}))
-        made.append(Group(g, tuple(candidates)))
-    return TuningSet(as_set(made), Cost("value") if lower else Column("value"))
+        samples.append(Group(g, tuple(candidates)))
+    return TuningSet(as_set(samples), Cost("value") if lower else Column("value"))
+
+
+def rough_problems() -> list[TuningSet]:
+    """Return sets with local optima, for a metric and for a cost."""
+    return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
 
 
 def rough_problem(seed: int, lower: bool = False, width: int = 3) -> TuningSet:
     """Return a set whose features say little about the metric: many local optima."""
     rng = np.random.default_rng(seed)
-    made = []
+    groups = []
     for g in range(12):
         candidates = tuple(
             Candidate(
@@ -159,15 +166,15 @@ def rough_problem(seed: int, lower: bool = False, width: int = 3) -> TuningSet:
             )
             for k in range(int(rng.integers(1, 7)))
         )
-        made.append(Group(g, candidates))
-    return TuningSet(as_set(made), Cost("value") if lower else Column("value"))
+        groups.append(Group(g, candidates))
+    return TuningSet(as_set(groups), Cost("value") if lower else Column("value"))
 
 
 def odd_problems() -> dict[str, TuningSet]:
-    """Return sets that are legal and unusual, by what is unusual about them."""
+    """Return valid but unusual sets, by what is unusual about them."""
     rng = np.random.default_rng(5)
 
-    def made(sizes: Sequence[int], features: Any, values: Any = None) -> TuningSet:
+    def problem(sizes: Sequence[int], features: Any, values: Any = None) -> TuningSet:
         groups = []
         for g, size in enumerate(sizes):
             candidates = tuple(
@@ -188,23 +195,25 @@ def odd_problems() -> dict[str, TuningSet]:
         return {"a": draw()} | ({f"rare{(g + k) % 5}": 1.0} if rng.random() < 0.3 else {})
 
     return {
-        "one candidate in each group": made([1] * 6, lambda g, k: {"a": draw(), "b": draw()}),
-        "one group": made([6], lambda g, k: {"a": draw(), "b": draw()}),
-        "one feature": made([4] * 8, lambda g, k: {"a": draw()}),
-        "equal feature vectors": made(
+        "one candidate in each group": problem([1] * 6, lambda g, k: {"a": draw(), "b": draw()}),
+        "one group": problem([6], lambda g, k: {"a": draw(), "b": draw()}),
+        "one feature": problem([4] * 8, lambda g, k: {"a": draw()}),
+        "equal feature vectors": problem(
             [4] * 8, lambda g, k: {"a": float(k // 2), "b": 1.0 + k // 2}
         ),
-        "a constant feature": made([4] * 8, lambda g, k: {"a": draw(), "constant": 2.5}),
-        "sparse features": made([6] * 8, rare),
-        "features of very different size": made(
+        "a constant feature": problem([4] * 8, lambda g, k: {"a": draw(), "constant": 2.5}),
+        "sparse features": problem([6] * 8, rare),
+        "features of very different size": problem(
             [4] * 8, lambda g, k: {"small": 1e-7 * draw(), "large": 1e7 * draw()}
         ),
-        "nothing to gain": made([4] * 8, lambda g, k: {"a": draw(), "b": draw()}, lambda g, k: 0.5),
+        "nothing to gain": problem(
+            [4] * 8, lambda g, k: {"a": draw(), "b": draw()}, lambda g, k: 0.5
+        ),
     }
 
 
 def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
-    """Return a digest of every array, to see whether one has changed."""
+    """Return a digest of every array, to detect changes."""
     if not isinstance(thing, CandidateSet):
         return {"stats": _digest(thing.stats), **fingerprint(thing.candidates)}
     features, references = thing.features, thing.references
@@ -228,16 +237,18 @@ def fingerprint(thing: CandidateSet | TuningSet) -> dict[str, str]:
 
 
 def _digest(array: Any) -> str:
-    held = np.ascontiguousarray(array)
-    return hashlib.sha256(f"{held.dtype}{held.shape}".encode() + held.tobytes()).hexdigest()
+    values = np.ascontiguousarray(array)
+    return hashlib.sha256(f"{values.dtype}{values.shape}".encode() + values.tobytes()).hexdigest()
+
+
+def demand_unchanged(thing: CandidateSet | TuningSet, before: Mapping[str, str], what: str) -> None:
+    """Raise an error if an array has changed since its fingerprint was taken."""
+    after = fingerprint(thing)
+    changed = [name for name in before if before[name] != after[name]]
+    demand(not changed, f"it changes the {what}: {', '.join(changed)}", "work on copies")
 
 
 def all_choices(candidates: CandidateSet) -> list[Any]:
     """Return every choice of one candidate per group."""
     spans = [range(a, b) for a, b in itertools.pairwise(candidates.start.tolist())]
     return [np.array(choice) for choice in itertools.product(*spans)]
-
-
-def same_bits(a: Floats | Stats, b: Floats | Stats) -> bool:
-    """Tell whether two arrays are the same to the last bit."""
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

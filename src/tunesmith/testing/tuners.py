@@ -5,48 +5,52 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
-from tunesmith.parallel.local import threads
+from tunesmith.registry import Registry
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import (
+    CLOSE,
     Broken,
     Check,
     NotApplicable,
     checks_of,
     demand,
     demand_no_global_randomness,
+    demand_same_for_threads,
     described,
+    instance_of,
     name_of,
     run_all,
+    same_bits,
 )
 from tunesmith.testing.options import (
-    demand_a_name,
-    demand_a_signature,
-    demand_documented_options,
-    demand_equality,
+    equal_options_are_equal,
+    has_a_name,
+    options_are_documented,
+    signature_tells_options,
 )
 from tunesmith.testing.samples import (
     as_set,
     corpus,
+    demand_unchanged,
     fingerprint,
     line_problem,
     odd_problems,
     rough_problem,
-    same_bits,
+    rough_problems,
 )
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner, TuneResult
 
-#: How much of the way from bad weights to the best a tuner makes at least where one feature
-#: by itself is enough. Weights in a wrong order, or of the wrong sign, make less than half of it.
+#: The least share of the possible gain that a tuner reaches where one feature by itself is enough.
+#: Weights in a wrong order, or of the wrong sign, reach less than half of it.
 SHARE = 0.75
-#: The same score, computed in another order, may differ by so much.
-CLOSE = 1e-9
 NAMES = ("good", "Other", "bad")
 
 
@@ -69,65 +73,46 @@ def tuner_checks(tuner: Tuner | type[Tuner], never_worse: bool | None = None) ->
 
     ``tuner`` and ``never_worse`` are as for :func:`check_tuner`.
     """
-    made = tuner() if isinstance(tuner, type) else tuner
-    promised = made.never_worse if never_worse is None else never_worse
-    return checks_of(RULES, name_of(made), _TunerProbe(made, promised))
+    instance = instance_of(tuner)
+    promised = instance.never_worse if never_worse is None else never_worse
+    return checks_of(RULES, name_of(instance), _TunerProbe(instance, promised))
 
 
 @dataclass
 class _TunerProbe:
     """A tuner and what it promises."""
 
+    registry: ClassVar[Registry[Any]] = TUNERS
+
     tuner: Tuner
     never_worse: bool
 
-    def problems(self) -> list[TuningSet]:
-        """Return sets with local optima, for a metric and for a cost."""
-        return [rough_problem(seed, lower) for seed in (0, 1) for lower in (False, True)]
+    @property
+    def plugin(self) -> Tuner:
+        """What is checked."""
+        return self.tuner
 
     def fit(self, tuning: TuningSet, start: Floats | None = None, rng: Any = 3) -> TuneResult:
-        names = tuning.candidates.features.names
-        begin = None if start is None else dict(zip(names, start.tolist(), strict=True))
-        return self.tuner.fit(tuning, begin, rng=rng)
-
-
-def has_a_name(probe: _TunerProbe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.tuner, TUNERS, "@TUNERS.register")
-
-
-def options_are_documented(probe: _TunerProbe) -> None:
-    """Give every option a default, a help text and a type that can be parsed."""
-    demand_documented_options(probe.tuner)
-
-
-def equal_options_are_equal(probe: _TunerProbe) -> None:
-    """Be equal, with the same hash, where options are the same, and nowhere else."""
-    demand_equality(probe.tuner)
-
-
-def signature_tells_options(probe: _TunerProbe) -> None:
-    """Return a signature of one line that is another one if an option changes."""
-    demand_a_signature(probe.tuner)
+        weights = None if start is None else Weights(tuning.candidates.features.names, start)
+        return self.tuner.fit(tuning, weights, rng=rng)
 
 
 def outcome_has_a_weight_for_each_feature(probe: _TunerProbe) -> None:
     """Return an Outcome with a finite weight for each feature, with a start and without."""
-    for tuning in probe.problems():
+    for tuning in rough_problems():
         width = len(tuning.candidates.features.names)
         for start in (None, np.linspace(-1.0, 1.0, width), np.zeros(width)):
-            found = probe.tuner.tune(tuning, start, np.random.default_rng(1))
-            _demand_weights(found, width)
+            _demand_weights(probe.tuner.tune(tuning, start, np.random.default_rng(1)), width)
 
 
-def _demand_weights(found: object, width: int, where: str = "") -> None:
+def _demand_weights(outcome: object, width: int, where: str = "") -> None:
     demand(
-        isinstance(found, Outcome),
-        f"tune returns {type(found).__name__}",
+        isinstance(outcome, Outcome),
+        f"tune returns {type(outcome).__name__}",
         "return Outcome(weights)",
     )
-    assert isinstance(found, Outcome)
-    weights = np.asarray(found.weights)
+    assert isinstance(outcome, Outcome)
+    weights = np.asarray(outcome.weights)
     demand(
         weights.shape == (width,) and weights.dtype == np.float64,
         f"{where}the weights are {weights.dtype}{list(weights.shape)} for {width} features",
@@ -142,7 +127,7 @@ def _demand_weights(found: object, width: int, where: str = "") -> None:
 
 def result_is_what_a_fresh_look_says(probe: _TunerProbe) -> None:
     """Give a result whose score its weights reach, and that can be written as JSON."""
-    for tuning in probe.problems():
+    for tuning in rough_problems():
         result = probe.fit(tuning)
         fresh = _score_by_hand(tuning, result.weights.aligned(tuning.candidates.features.names))
         demand(
@@ -154,7 +139,7 @@ def result_is_what_a_fresh_look_says(probe: _TunerProbe) -> None:
             json.dumps(result.to_dict(), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise Broken(
-                f"the result is no JSON object ({error}); "
+                f"the result is not a JSON object ({error}); "
                 "put finite numbers and texts of Python into history and certificate"
             ) from None
 
@@ -173,7 +158,7 @@ def _score_by_hand(tuning: TuningSet, weights: Floats) -> float:
 
 def input_is_left_alone(probe: _TunerProbe) -> None:
     """Leave the set and the starting weights as they are."""
-    for tuning in probe.problems()[:2]:
+    for tuning in rough_problems()[:2]:
         before = fingerprint(tuning)
         start = np.array([0.3, -0.2, 0.1])
         given = start.copy()
@@ -182,19 +167,16 @@ def input_is_left_alone(probe: _TunerProbe) -> None:
             same_bits(given, start), "it changes the starting weights", "begin with start.copy()"
         )
         probe.fit(tuning)
-        after = fingerprint(tuning)
-        changed = [name for name in before if before[name] != after[name]]
-        demand(not changed, f"it changes the set: {', '.join(changed)}", "work on copies")
+        demand_unchanged(tuning, before, "set")
 
 
 def same_seed_same_bits(probe: _TunerProbe) -> None:
     """Return the same weights for the same seed, as a number or as a generator."""
-    for tuning in probe.problems()[:2]:
-        found = [probe.fit(tuning, rng=7), probe.fit(tuning, rng=7)]
-        found.append(probe.fit(tuning, rng=np.random.default_rng(7)))
-        for other in found[1:]:
+    for tuning in rough_problems()[:2]:
+        first, *others = (probe.fit(tuning, rng=rng) for rng in (7, 7, np.random.default_rng(7)))
+        for other in others:
             demand(
-                same_bits(found[0].weights.vector, other.weights.vector),
+                same_bits(first.weights.vector, other.weights.vector),
                 "the same seed gives different weights",
                 "draw from nothing but rng, and keep no state between calls",
             )
@@ -202,22 +184,22 @@ def same_seed_same_bits(probe: _TunerProbe) -> None:
 
 def randomness_is_not_global(probe: _TunerProbe) -> None:
     """Draw from the generator that is given, never from global random numbers."""
-    tuning = probe.problems()[0]
-    demand_no_global_randomness(lambda: probe.fit(tuning).weights.vector, same_bits)
+    tuning = rough_problems()[0]
+    demand_no_global_randomness(partial(_fitted_vector, probe, tuning), same_bits)
 
 
 def threads_change_nothing(probe: _TunerProbe) -> None:
     """Return the same bits for one thread and for two."""
-    for tuning in probe.problems()[:2]:
-        found = []
-        for count in (1, 2):
-            with threads(count):
-                found.append(probe.fit(tuning).weights.vector)
-        demand(
-            same_bits(*found),
-            "weights differ between one thread and two",
+    for tuning in rough_problems()[:2]:
+        demand_same_for_threads(
+            partial(_fitted_vector, probe, tuning),
+            "weights",
             "let the pieces of work, and the order of sums, not depend on the threads",
         )
+
+
+def _fitted_vector(probe: _TunerProbe, tuning: TuningSet) -> Floats:
+    return probe.fit(tuning).weights.vector
 
 
 def unusual_sets_are_tuned(probe: _TunerProbe) -> None:
@@ -227,13 +209,13 @@ def unusual_sets_are_tuned(probe: _TunerProbe) -> None:
         for start in (None, np.ones(width)):
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # that there is little to learn may be told
-                    found = probe.tuner.tune(tuning, start, np.random.default_rng(1))
+                    warnings.simplefilter("ignore")  # it may warn that there is little to learn
+                    outcome = probe.tuner.tune(tuning, start, np.random.default_rng(1))
             except Exception as error:
                 raise Broken(
-                    f"a set with {what} raises {described(error)}; such sets are legal"
+                    f"a set with {what} raises {described(error)}; such sets are valid"
                 ) from error
-            _demand_weights(found, width, f"on a set with {what} ")
+            _demand_weights(outcome, width, f"on a set with {what} ")
 
 
 def easy_problem_is_solved(probe: _TunerProbe) -> None:
@@ -252,10 +234,11 @@ def _demand_solved(probe: _TunerProbe, lower: bool) -> None:
         tuning = line_problem(names, lower)
         start = {"good": -1.0, "bad": 0.5, "Other": 0.1}
         result = probe.fit(tuning, np.array([start[n] for n in names]))
-        made = (result.score - result.initial_score) / (result.oracle_score - result.initial_score)
+        gained = result.score - result.initial_score
+        possible = result.oracle_score - result.initial_score
         kind = "an error rate" if lower else "a metric"
         demand(
-            made >= SHARE,
+            gained / possible >= SHARE,
             f"on an easy problem with {kind} and the features {', '.join(names)} it goes from "
             f"{result.initial_score:.3g} to {result.score:.3g}; {result.oracle_score:.3g} is "
             "possible",
@@ -299,13 +282,13 @@ def metrics_of_a_corpus_are_tuned(probe: _TunerProbe) -> None:
 
 def rounds_of_a_loop_go_on(probe: _TunerProbe) -> None:
     """Return from after, with rounds or without, a tuner that tunes, the same each time."""
-    tuning = probe.problems()[0]
+    tuning = rough_problems()[0]
     names = tuning.candidates.features.names
     start = Weights(names, np.linspace(-1.0, 1.0, len(names)))
     other = Weights(names, np.linspace(0.5, 1.0, len(names)))
     before = probe.fit(tuning, start.vector)
     for rounds in ([], [other, start]):
-        found = []
+        vectors = []
         for _ in range(2):
             tuner = probe.tuner.after(rounds)
             demand(
@@ -315,9 +298,9 @@ def rounds_of_a_loop_go_on(probe: _TunerProbe) -> None:
             )
             result = tuner.fit(tuning, start, rng=3)
             _demand_weights(Outcome(result.weights.vector), len(names), "in a loop ")
-            found.append(result.weights.vector)
+            vectors.append(result.weights.vector)
         demand(
-            same_bits(*found),
+            same_bits(*vectors),
             "the same rounds give different weights",
             "let after depend on the rounds alone, and keep no state between calls",
         )

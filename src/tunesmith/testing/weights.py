@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,11 +13,21 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.utf8 import check_utf8
 from tunesmith.io.weights.base import WEIGHTS_FORMATS, WeightsFormat
-from tunesmith.testing.checks import Broken, Check, checks_of, demand, described, name_of, run_all
-from tunesmith.testing.options import demand_a_name
+from tunesmith.registry import Registry
+from tunesmith.testing.checks import (
+    Broken,
+    Check,
+    checks_of,
+    demand,
+    described,
+    instance_of,
+    name_of,
+    run_all,
+)
+from tunesmith.testing.options import has_a_name
 
 PLACE = "some/weights.file"
-#: The first value stands in the text as it is, to be replaced by what is no number.
+#: The first value of each set: it is found in the text, and replaced by what is no number.
 MARK = 0.30000000000000004
 SETS = {
     "plain weights": {"lm": MARK, "WordPenalty0": -1.0, "tm_1": 0.5, "tm_2": 1 / 3},
@@ -56,18 +66,25 @@ def weights_format_checks(
 
     ``format`` is as for :func:`check_weights_format`.
     """
-    made = format() if isinstance(format, type) else format
-    return checks_of(RULES, name_of(made), _WeightsProbe(made))
+    instance = instance_of(format)
+    return checks_of(RULES, name_of(instance), _WeightsProbe(instance))
 
 
 @dataclass
 class _WeightsProbe:
-    """A format and what it is tried on."""
+    """A format under test."""
+
+    registry: ClassVar[Registry[Any]] = WEIGHTS_FORMATS
 
     format: WeightsFormat
 
+    @property
+    def plugin(self) -> WeightsFormat:
+        """What is checked."""
+        return self.format
+
     def texts(self) -> Iterator[tuple[str, Weights, bytes]]:
-        """Yield what the format can write: what it is, the weights and the text."""
+        """Yield what the format can write: a description, the weights and the text."""
         refused = ""
         done = 0
         for what, values in SETS.items():
@@ -82,26 +99,21 @@ class _WeightsProbe:
             yield what, weights, text
         demand(done, f"it writes no weights at all ({refused})", "take plain names at least")
 
-    def demand_same(self, wanted: Weights, text: bytes, what: str) -> None:
-        found = self.format.read(text, PLACE)
-        demand(isinstance(found, Weights), f"read returns {type(found).__name__}", "return Weights")
-        for name in {**wanted, **found}:
+    def demand_same(self, written: Weights, text: bytes, what: str) -> None:
+        read = self.format.read(text, PLACE)
+        demand(isinstance(read, Weights), f"read returns {type(read).__name__}", "return Weights")
+        for name in {**written, **read}:
             demand(
-                wanted.get(name) == found.get(name),
-                f"{what}: '{name}' is {found.get(name, 'missing')!r}, "
-                f"was {wanted.get(name, 'missing')!r}",
+                written.get(name) == read.get(name),
+                f"{what}: '{name}' is {read.get(name, 'missing')!r}, "
+                f"was {written.get(name, 'missing')!r}",
                 "write numbers with repr(float(value)), and read every one",
             )
         demand(
-            wanted.names == found.names,
-            f"{what}: the names are in the order {found.names}, were {wanted.names}",
+            written.names == read.names,
+            f"{what}: the names are in the order {read.names}, were {written.names}",
             "keep their order",
         )
-
-
-def has_a_name(probe: _WeightsProbe) -> None:
-    """Have a name that a user can write, and a docstring."""
-    demand_a_name(probe.format, WEIGHTS_FORMATS, "@WEIGHTS_FORMATS.register")
 
 
 def what_is_written_is_read_back(probe: _WeightsProbe) -> None:
@@ -132,8 +144,8 @@ def it_leaves_others_alone(probe: _WeightsProbe) -> None:
     """Recognise neither other formats nor what holds no weights."""
     remedy = "look in recognises for what only such files have, and return True or False"
     for text in NO_WEIGHTS:
-        found = probe.format.recognises(text)
-        demand(found is False, f"recognises({text[:40]!r}) is {found!r}", remedy)
+        answer = probe.format.recognises(text)
+        demand(answer is False, f"recognises({text[:40]!r}) is {answer!r}", remedy)
     rng = np.random.default_rng(41)
     taken = sum(bool(probe.format.recognises(rng.bytes(int(n)))) for n in rng.integers(1, 99, 200))
     demand(taken <= 5, f"it recognises {taken} of 200 files of random bytes as its own", remedy)
@@ -150,7 +162,7 @@ def it_leaves_others_alone(probe: _WeightsProbe) -> None:
 
 
 def _texts_of(other: WeightsFormat) -> list[bytes]:
-    """Return what another format writes, as far as it knows it again itself."""
+    """Return texts that another format writes, and recognises itself."""
     with contextlib.suppress(Broken, TunesmithError):
         return [text for _, _, text in _WeightsProbe(other).texts() if other.recognises(text)]
     return []
@@ -188,15 +200,15 @@ def damaged_files_are_an_error(probe: _WeightsProbe) -> None:
 
 
 def _error_of(probe: _WeightsProbe, text: bytes, what: str) -> TunesmithError | None:
-    """Read as a user's file is read, and return the error; another one breaks the rule."""
+    """Read as a user's file is read, and return the error; one of another kind is a failure."""
     try:
         check_utf8(text, PLACE, 1)
     except FormatError:
-        return None  # never gets as far as the format
+        return None  # refused before the format sees it
     if not probe.format.recognises(text):
         return None
     try:
-        found = probe.format.read(text, PLACE)
+        weights = probe.format.read(text, PLACE)
     except TunesmithError as error:
         demand(
             PLACE in str(error) and "\n" not in str(error),
@@ -209,7 +221,7 @@ def _error_of(probe: _WeightsProbe, text: bytes, what: str) -> TunesmithError | 
             f"{what} raises {described(error)}; "
             "catch it and raise FormatError(name, line, problem, remedy)"
         ) from error
-    demand(isinstance(found, Weights), f"read returns {type(found).__name__}", "return Weights")
+    demand(isinstance(weights, Weights), f"read returns {type(weights).__name__}", "return Weights")
     return None
 
 
