@@ -14,7 +14,7 @@ from tunesmith.arrays import Floats
 from tunesmith.inference.forests.examples import ForestExample, ForestExamples
 from tunesmith.inference.forests.lists import candidates_of
 from tunesmith.inference.forests.sample import sampled_derivations
-from tunesmith.metrics.candidate_scorer import DocumentObjective, Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentObjective
 
 #: Fear maximises w·h − B, hope w·h + B.
 SIDES = {"fear": -1.0, "hope": 1.0}
@@ -47,12 +47,12 @@ class Compared(NamedTuple):
 def examples(forests: ts.ForestSet, weights: Floats, search: str) -> Iterator[ForestExample]:
     """Yield the sentences in order, valued within a document of the 1-best of those before."""
     tuning = ts.ForestTuning(forests, options=ts.ForestOptions(search=search))
-    worth: Worth = DocumentObjective().begin(tuning.usual_lists(weights), "examples")
+    scorer: CandidateScorer = DocumentObjective().begin(tuning.usual_lists(weights), "examples")
     held = ForestExamples(tuning)
     for group in range(held.groups):
-        example = held.example(group, worth)
+        example = held.example(group, scorer)
         yield example
-        worth.add(example.best(weights).stats)
+        scorer.add(example.best(weights).stats)
 
 
 def compared(forests: ts.ForestSet, weights: Floats, search: str, sizes: Sequence[int]) -> Compared:
@@ -73,7 +73,7 @@ def compared(forests: ts.ForestSet, weights: Floats, search: str, sizes: Sequenc
         shown = (listed.scores[:SHOWN].std(), listed.values[:SHOWN].std())
         spreads = np.vstack([spreads, shown])
         for side, sign in SIDES.items():
-            own = ends[side].score(weights) + sign * ends[side].worth
+            own = ends[side].score(weights) + sign * ends[side].gain
             totals = listed.scores + sign * listed.values
             for size in sizes:
                 gains.setdefault((side, size), []).append(own - float(totals[:size].max()))
@@ -115,7 +115,7 @@ def scene(forests: ts.ForestSet, weights: Floats, group: int, seed: int) -> dict
         best = int(np.argmax(listed.scores + sign * listed.values))
         found = example.augmented(weights, sign)
         shown[f"{side} list"] = shown["list"][best]
-        shown[f"{side} forest"] = _pairs([found.score(weights)], [found.worth])[0]
+        shown[f"{side} forest"] = _pairs([found.score(weights)], [found.gain])[0]
     alone = forests.with_groups([group])
     drawn = candidates_of(alone, sampled_derivations(alone, weights, 1.0, DRAWN, seed))
     values = example.values(ts.TuningSet(drawn).stats)

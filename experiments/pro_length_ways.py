@@ -13,7 +13,7 @@ import tunesmith as ts
 from tunesmith.arrays import Stats
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.candidate_scorer import OBJECTIVES as KNOWN
-from tunesmith.metrics.candidate_scorer import DocumentObjective, DocumentWorth
+from tunesmith.metrics.candidate_scorer import DocumentObjective, DocumentScorer
 from tunesmith.metrics.candidate_scorer import Way as LearningWay
 from tunesmith.tuners.base import TUNERS
 
@@ -34,7 +34,7 @@ SHORT, LONG = "document:decay=0.9", "document:decay=0.999"
 SENTENCE = ts.SentenceBLEU(smoothing="none")
 
 
-class _WinnersWorth(DocumentWorth):
+class _WinnersScorer(DocumentScorer):
     def add(self, stats: Stats) -> None:
         """Leave the positives out of the document."""
 
@@ -47,9 +47,9 @@ class Winners(DocumentObjective):
     Not in the paper. It tells what the positives in the document do.
     """
 
-    def begin(self, tuning: ts.TuningSet, way: LearningWay) -> DocumentWorth:
+    def begin(self, tuning: ts.TuningSet, way: LearningWay) -> DocumentScorer:
         """Return values with a document of an average candidate."""
-        return _WinnersWorth(tuning, self.decay, way)
+        return _WinnersScorer(tuning, self.decay, way)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tunesmith.loop import forest_running
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel import local
 from tunesmith.tasks.forests import ForestTuning
@@ -264,9 +264,9 @@ def test_what_a_learner_remembers_may_be_numbers_and_may_be_damaged(tmp_path):
 
 def test_an_objective_that_does_not_say_what_it_remembers(tmp_path, monkeypatch):
     tuner = MIRA(epochs=1)
-    monkeypatch.setattr("tunesmith.metrics.candidate_scorer.DocumentWorth.memory", Worth.memory)
+    monkeypatch.setattr(DocumentScorer, "memory", CandidateScorer.memory)
     Loop().run(ForestToy(), tuner, TUNE, work_dir=tmp_path)
-    with pytest.raises(TunesmithError, match="DocumentWorth does not say what it remembers"):
+    with pytest.raises(TunesmithError, match="DocumentScorer does not say what it remembers"):
         Loop().run(ForestToy(), tuner.changed(epochs=2), TUNE, work_dir=tmp_path)
 
 

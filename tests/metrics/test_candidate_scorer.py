@@ -19,7 +19,7 @@ from tests.helpers.metrics.corpora import corpora, make
 from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.metrics.base import METRICS
-from tunesmith.metrics.candidate_scorer import PRESETS, Worth, objective_of
+from tunesmith.metrics.candidate_scorer import PRESETS, CandidateScorer, objective_of
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.tasks.lists import TuningSet
 
@@ -83,10 +83,10 @@ def by_formula(preset, counts, totals=(1, 1)):
     return found
 
 
-def all_values(worth, candidates):
+def all_values(scorer, candidates):
     """Return the values of all groups, one after the other."""
     start = candidates.start.tolist()
-    return np.concatenate([worth.values(a, b) for a, b in pairwise(start)])
+    return np.concatenate([scorer.values(a, b) for a, b in pairwise(start)])
 
 
 def test_there_is_a_formula_for_each_preset():
@@ -99,21 +99,21 @@ def test_there_is_a_formula_for_each_preset():
 def test_presets_are_the_rows_of_the_tables(preset, corpus, way, length, reference, metric):
     tuning = TuningSet(make(corpus), metric)
     assume(tuning.candidates.has_texts)
-    worth = objective_of(preset).begin(tuning, way)
+    scorer = objective_of(preset).begin(tuning, way)
     counts = counts_of(corpus)
-    assert worth.stats.tolist() == [list(row) for row in counts]
+    assert scorer.stats.tolist() == [list(row) for row in counts]
     # Learning from examples, values are in words, as those of a document.
     unit = np.mean([row[1] for row in counts]) if way == "examples" else 1.0
-    found = all_values(worth, tuning.candidates)
+    found = all_values(scorer, tuning.candidates)
     assert found == pytest.approx(unit * np.array(by_formula(preset, counts)), abs=1e-10)
-    worth.add(worth.stats[0])  # which tells it nothing
+    scorer.add(scorer.stats[0])  # which tells it nothing
     for lengths in ((length, reference), (reference, length)):
         # After a round the output was too short, or too long, or neither.
-        worth.end_round(np.array([*lengths, *[0] * 8]))
+        scorer.end_round(np.array([*lengths, *[0] * 8]))
         expected = unit * np.array(by_formula(preset, counts, lengths))
-        assert all_values(worth, tuning.candidates) == pytest.approx(expected, abs=1e-10)
-    worth.end_round(np.array([0, reference, *[0] * 8]))  # nothing came out, the ratio stays
-    assert all_values(worth, tuning.candidates) == pytest.approx(expected, abs=1e-10)
+        assert all_values(scorer, tuning.candidates) == pytest.approx(expected, abs=1e-10)
+    scorer.end_round(np.array([0, reference, *[0] * 8]))  # nothing came out, the ratio stays
+    assert all_values(scorer, tuning.candidates) == pytest.approx(expected, abs=1e-10)
 
 
 def test_a_short_output_makes_references_longer_and_the_literal_formula_shorter():
@@ -121,29 +121,29 @@ def test_a_short_output_makes_references_longer_and_the_literal_formula_shorter(
     tuning = TuningSet(make(corpus), "bleu")
     short = np.array([90, 100, *[0] * 8])
     for preset, is_less in (("scaled", True), ("scaled-literal", False), ("bleu+1", False)):
-        worth = objective_of(preset).begin(tuning, "pairs")
-        before = worth.values(0, 1)[0]
-        worth.end_round(short)
-        assert (worth.values(0, 1)[0] < before) == is_less
-    worth = objective_of("scaled").begin(tuning, "pairs")
-    worth.end_round(short)
+        scorer = objective_of(preset).begin(tuning, "pairs")
+        before = scorer.values(0, 1)[0]
+        scorer.end_round(short)
+        assert (scorer.values(0, 1)[0] < before) == is_less
+    scorer = objective_of("scaled").begin(tuning, "pairs")
+    scorer.end_round(short)
     own = SentenceBLEU(reference_length_scale=100 / 90)
-    assert worth.values(0, 1)[0] == own.sentence_scores(tuning.stats)[0]
+    assert scorer.values(0, 1)[0] == own.sentence_scores(tuning.stats)[0]
 
 
 def test_the_scale_of_the_metric_counts_too():
     corpus = [(["a b c d e", "a b c"], ["a b c d f"])]
     tuning = TuningSet(make(corpus), "bleu:reference-length-scale=1.25")
-    worth = objective_of("scaled").begin(tuning, "pairs")
+    scorer = objective_of("scaled").begin(tuning, "pairs")
 
     def expected(scale):
         return SentenceBLEU(reference_length_scale=scale).sentence_scores(tuning.stats).tolist()
 
-    assert worth.values(0, 2).tolist() == expected(1.25)
-    worth.end_round(np.array([125, 100, *[0] * 8]))  # as long as it should be
-    assert worth.values(0, 2).tolist() == expected(1.25)
-    worth.end_round(np.array([100, 100, *[0] * 8]))
-    assert worth.values(0, 2).tolist() == expected(1.25 * 1.25)
+    assert scorer.values(0, 2).tolist() == expected(1.25)
+    scorer.end_round(np.array([125, 100, *[0] * 8]))  # as long as it should be
+    assert scorer.values(0, 2).tolist() == expected(1.25)
+    scorer.end_round(np.array([100, 100, *[0] * 8]))
+    assert scorer.values(0, 2).tolist() == expected(1.25 * 1.25)
     without = objective_of("sentence:brevity=none").begin(tuning, "pairs")
     assert without.values(0, 2).tolist() == (
         SentenceBLEU(brevity="none").sentence_scores(tuning.stats).tolist()
@@ -155,9 +155,9 @@ def test_the_scale_of_the_metric_counts_too():
 def test_sentences_are_seen_as_the_metric_sees_them(corpus):
     for options in ("order=2", "lowercase=true", "tokenize=13a", "reference-length=average"):
         tuning = TuningSet(make(corpus), f"bleu:{options}")
-        worth = objective_of("bleu+1").begin(tuning, "pairs")
+        scorer = objective_of("bleu+1").begin(tuning, "pairs")
         alone = METRICS.create(f"sentence-bleu:{options}").candidate_stats(tuning.candidates)
-        assert all_values(worth, tuning.candidates) == pytest.approx(alone[:, 0], abs=1e-11)
+        assert all_values(scorer, tuning.candidates) == pytest.approx(alone[:, 0], abs=1e-11)
 
 
 def bleu(b):
@@ -181,7 +181,7 @@ def enough(*statistics):
 def test_values_in_a_document_are_equation_3(seed, decay, metric):
     hypotheses, _, rng = lists(seed, metric)
     tuning = hypotheses.tuning
-    worth = objective_of(f"document:decay={decay}").begin(tuning, "examples")
+    scorer = objective_of(f"document:decay={decay}").begin(tuning, "examples")
     stats = [row.astype(float).tolist() for row in tuning.stats]
     document = [sum(column) / len(stats) for column in zip(*stats, strict=True)]
     start = tuning.candidates.start.tolist()
@@ -191,12 +191,12 @@ def test_values_in_a_document_are_equation_3(seed, decay, metric):
         sums = [[x + y for x, y in zip(document, row, strict=True)] for row in stats[first:last]]
         enough(document, *sums)
         expected = [document[0] * (bleu(b) - bleu(document)) for b in sums]
-        assert worth.values(first, last) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert scorer.values(first, last) == pytest.approx(expected, rel=1e-9, abs=1e-9)
         row = int(rng.integers(len(stats)))
-        worth.add(tuning.stats[row])
+        scorer.add(tuning.stats[row])
         document = [decay * (x + y) for x, y in zip(document, stats[row], strict=True)]
         # A round's end means nothing here: the document goes on.
-        worth.end_round(tuning.stats.sum(axis=0))
+        scorer.end_round(tuning.stats.sum(axis=0))
 
 
 @settings(max_examples=examples(30))
@@ -205,7 +205,7 @@ def test_pairs_begin_with_the_winners_of_all_rounds(seed, decay, metric):
     """Section 3.3: 0.9 of the last round's, 0.81 of those before it, and so on."""
     hypotheses, _, rng = lists(seed, metric)
     tuning = hypotheses.tuning
-    worth = objective_of(f"document:decay={decay}").begin(tuning, "pairs")
+    scorer = objective_of(f"document:decay={decay}").begin(tuning, "pairs")
     stats = tuning.stats.astype(float)
     start = tuning.candidates.start.tolist()
     document, rounds = stats.mean(axis=0), []
@@ -218,14 +218,14 @@ def test_pairs_begin_with_the_winners_of_all_rounds(seed, decay, metric):
             # these have on average.
             factor = document[0] / rows[:, 1].mean()
             expected = [factor * (bleu(document + row) - bleu(document)) for row in rows]
-            found = worth.values(start[group], start[group + 1])
+            found = scorer.values(start[group], start[group + 1])
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
             row = int(rng.integers(len(stats)))
-            worth.add(tuning.stats[row])
+            scorer.add(tuning.stats[row])
             document = document + stats[row]
         total = tuning.stats[[rng.integers(a, b) for a, b in pairwise(start)]]
         rounds.insert(0, total.sum(axis=0))
-        worth.end_round(rounds[0])
+        scorer.end_round(rounds[0])
         document = sum(decay ** (k + 1) * total for k, total in enumerate(rounds))
 
 
@@ -234,10 +234,10 @@ def test_documents_of_nothing_are_no_end_of_learning():
     tuning = hypotheses.tuning
     first, last = max(pairwise(hypotheses.start), key=np.ptp)
     for way in ("examples", "pairs"):
-        worth = objective_of("document:decay=0").begin(tuning, way)
-        worth.add(tuning.stats[0])
-        worth.end_round(tuning.stats[0])
-        values = worth.values(first, last)
+        scorer = objective_of("document:decay=0").begin(tuning, way)
+        scorer.add(tuning.stats[0])
+        scorer.end_round(tuning.stats[0])
+        values = scorer.values(first, last)
         alone = tuning.metric.gain(tuning.stats[first:last])
         assert np.isfinite(values).all()
         assert np.argsort(values, kind="stable").tolist() == (
@@ -253,7 +253,7 @@ def test_documents_for_other_metrics_count_sentences(metric, seed, way):
     hypotheses, _, rng = lists(seed, metric)
     tuning = hypotheses.tuning
     start = hypotheses.start.tolist()
-    worth = objective_of("document").begin(tuning, way)
+    scorer = objective_of("document").begin(tuning, way)
     document, sentences = tuning.stats.mean(axis=0), 1.0
     unit = expected_unit(tuning, way)
     for _ in range(3):
@@ -261,18 +261,18 @@ def test_documents_for_other_metrics_count_sentences(metric, seed, way):
         rows = tuning.stats[start[group] : start[group + 1]]
         gains = [float(tuning.metric.gain(document + row)) for row in rows]
         added = np.array(gains) - float(tuning.metric.gain(document))
-        found = worth.values(start[group], start[group + 1])
+        found = scorer.values(start[group], start[group + 1])
         assert found == pytest.approx(unit * (sentences + 1) * added, rel=1e-9, abs=1e-9)
-        worth.add(rows[0])
+        scorer.add(rows[0])
         document, sentences = document + rows[0], sentences + 1
         if way == "examples":
             document, sentences = 0.9 * document, 0.9 * sentences
     total = tuning.stats[start[:-1]].sum(axis=0)
-    worth.end_round(total)
+    scorer.end_round(total)
     if way == "pairs":
         document, sentences = 0.9 * total, 0.9 * (len(start) - 1)
-    assert worth.sentences == pytest.approx(sentences)
-    assert worth.document == pytest.approx(document)
+    assert scorer.sentences == pytest.approx(sentences)
+    assert scorer.document == pytest.approx(document)
 
 
 def expected_unit(tuning, way):
@@ -298,13 +298,13 @@ def expected_unit(tuning, way):
 def test_the_metric_of_each_sentence_in_its_unit(metric, seed, way):
     hypotheses, _, _ = lists(seed, metric)
     tuning = hypotheses.tuning
-    worth = objective_of("metric").begin(tuning, way)
+    scorer = objective_of("metric").begin(tuning, way)
     unit = expected_unit(tuning, way)
     expected = [unit * float(tuning.metric.gain(row)) for row in tuning.stats]
     for _ in range(2):
-        assert all_values(worth, tuning.candidates) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        worth.add(tuning.stats[0])
-        worth.end_round(tuning.stats.sum(axis=0))
+        assert all_values(scorer, tuning.candidates) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        scorer.add(tuning.stats[0])
+        scorer.end_round(tuning.stats.sum(axis=0))
 
 
 @pytest.mark.parametrize("objective", ["metric", "document"])
@@ -319,14 +319,14 @@ def test_the_unit_of_an_external_score_does_not_matter(objective, seed, way, dou
     assume(expected_unit(tuning, way) != 1.0)
     pair = []
     for one in (tuning, other):
-        worth = objective_of(objective).begin(one, way)
+        scorer = objective_of(objective).begin(one, way)
         for row in (0, len(one.stats) - 1):
-            worth.add(one.stats[row])
-        pair.append(all_values(worth, candidates))
+            scorer.add(one.stats[row])
+        pair.append(all_values(scorer, candidates))
     assert pair[0] == pytest.approx(pair[1], rel=1e-9, abs=1e-9)
     # Of an average, what a candidate adds is its own value but for a constant.
-    worth = objective_of("metric").begin(tuning, way)
-    alone = all_values(worth, candidates)
+    scorer = objective_of("metric").begin(tuning, way)
+    alone = all_values(scorer, candidates)
     first = np.repeat(candidates.start[:-1], np.diff(candidates.start))
     np.testing.assert_allclose(pair[0] - pair[0][first], alone - alone[first], atol=1e-9)
 
@@ -354,11 +354,11 @@ def test_equal_values_have_a_unit_too():
 def test_values_are_finite_whatever_the_texts(corpus, objective, way):
     for metric in ("bleu", "wer", "chrf", "sentence-bleu"):
         tuning = TuningSet(make(corpus), metric)
-        worth = objective_of(objective).begin(tuning, way)
+        scorer = objective_of(objective).begin(tuning, way)
         for _ in range(2):
-            assert np.isfinite(all_values(worth, tuning.candidates)).all()
-            worth.add(worth.stats[-1])
-            worth.end_round(worth.stats[tuning.candidates.start[:-1]].sum(axis=0))
+            assert np.isfinite(all_values(scorer, tuning.candidates)).all()
+            scorer.add(scorer.stats[-1])
+            scorer.end_round(scorer.stats[tuning.candidates.start[:-1]].sum(axis=0))
 
 
 @settings(max_examples=examples(40))
@@ -371,25 +371,25 @@ def test_values_are_finite_whatever_the_texts(corpus, objective, way):
 def test_texts_that_are_not_in_the_set_are_worth_as_much(corpus, objective, metric, way):
     tuning = TuningSet(make(corpus), metric)
     assume(tuning.candidates.has_texts)
-    worth = objective_of(objective).begin(tuning, way)
+    scorer = objective_of(objective).begin(tuning, way)
     # Statistics are those that its metric counts, of the whole set or of a part of it.
-    other = worth.metric.candidate_stats(tuning.candidates)
-    assert other.dtype == worth.stats.dtype
-    assert other.tolist() == worth.stats.tolist()
+    other = scorer.metric.candidate_stats(tuning.candidates)
+    assert other.dtype == scorer.stats.dtype
+    assert other.tolist() == scorer.stats.tolist()
     for _ in range(2):
         for first, last in pairwise(tuning.candidates.start.tolist()):
-            values = worth.values(first, last)
-            assert worth.of(other[first:last]).tolist() == values.tolist()
-        worth.add(worth.stats[0])
-        worth.end_round(worth.stats.sum(axis=0))
+            values = scorer.values(first, last)
+            assert scorer.of(other[first:last]).tolist() == values.tolist()
+        scorer.add(scorer.stats[0])
+        scorer.end_round(scorer.stats.sum(axis=0))
 
 
-def test_a_worth_of_lists_alone_says_so():
-    class Own(Worth):
+def test_a_scorer_of_lists_alone_says_so():
+    class Own(CandidateScorer):
         def values(self, first, last):
             return np.zeros(last - first)
 
-    with pytest.raises(TunesmithError, match="Own values the candidates of lists alone; give it"):
+    with pytest.raises(TunesmithError, match="Own scores only the candidates of lists; give it"):
         Own().of(np.zeros((1, 2)))
 
 

@@ -27,7 +27,7 @@ def plain_loop(
 ) -> list[np.ndarray]:
     """Return the weights after each pass, by the algorithm as it is written in the paper."""
     c, background = options.get("c", 0.01), options.get("background", "hope")
-    worth = objective_of(objective).begin(tuning, "examples")
+    scorer = objective_of(objective).begin(tuning, "examples")
     features = tuning.candidates.features
     rows = np.hstack([features.dense.T, features.sparse.toarray()])
     bounds = tuning.candidates.start
@@ -37,7 +37,7 @@ def plain_loop(
     for _ in range(passes):
         for group in rng.permutation(len(bounds) - 1):
             lo, hi = bounds[group], bounds[group + 1]
-            values, scores = worth.values(lo, hi).copy(), rows[lo:hi] @ weights
+            values, scores = scorer.values(lo, hi).copy(), rows[lo:hi] @ weights
             hope, fear = int(np.argmax(scores + values)), int(np.argmax(scores - values))
             gap, away = values[hope] - values[fear], rows[lo + hope] - rows[lo + fear]
             loss = gap - weights @ away
@@ -45,9 +45,9 @@ def plain_loop(
                 weights = weights + min(c, loss / (away @ away)) * away
             seen.append(weights.copy())
             added = hope if background == "hope" else int(np.argmax(scores))
-            worth.add(worth.stats[lo + added])
+            scorer.add(scorer.stats[lo + added])
         found.append(np.mean(seen, axis=0))
-        worth.end_round(worth.stats[best(tuning.candidates, found[-1])].sum(axis=0))
+        scorer.end_round(scorer.stats[best(tuning.candidates, found[-1])].sum(axis=0))
     return found
 
 
@@ -104,14 +104,14 @@ def test_averages_need_no_document(seed, metric):
 
 def test_most_sentences_are_the_kernels():
     tuning = text_problem(3, groups=8)
-    worth = objective_of("document:decay=0.999").begin(tuning, "examples")
+    scorer = objective_of("document:decay=0.999").begin(tuning, "examples")
     lists, learned = ListArrays.of(tuning.candidates), PassState.begin(np.ones(11))
     stats = np.ascontiguousarray(tuning.stats.T)
     own = (np.arange(8), 0, lists, stats, 1.0, 0.999, True)
-    assert document_pass(*own, worth.document, 0.01, learned) == 8
+    assert document_pass(*own, scorer.document, 0.01, learned) == 8
     # Where the document lacks a match, the metric's smoothing has a say.
-    worth.document[5] = 0.5
-    assert document_pass(*own, worth.document, 0.01, learned) == 0
+    scorer.document[5] = 0.5
+    assert document_pass(*own, scorer.document, 0.01, learned) == 0
 
 
 def two_candidates(values, vectors) -> TuningSet:

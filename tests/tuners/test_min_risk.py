@@ -74,8 +74,8 @@ def value_by_hand(hypotheses, centre, strength, weights, temperature):
     squares = sum(len(scores[g]) * scores[g].var() for g in groups) / len(rows)
     sigma = math.sqrt(squares) if squares > 1e-20 else 1.0
     mean = sum(stats[g].mean(axis=0) for g in groups)
-    worth = stats @ metric.slope(mean)
-    unit = math.sqrt(sum(worth[g].var() for g in groups) / len(groups)) * len(groups)
+    gains = stats @ metric.slope(mean)
+    unit = math.sqrt(sum(gains[g].var() for g in groups) / len(groups)) * len(groups)
     chances = [softmax(rows[g] @ weights / (temperature * sigma)) for g in groups]
     total = sum(p @ stats[g] for p, g in zip(chances, groups, strict=True))
     away = sizes_by_hand(hypotheses) / sigma * (weights - centre)
@@ -128,20 +128,20 @@ def test_online_gradients_equal_differences_for_others(metric, seed, temperature
 def check_online_gradient(objective, metric, seed, temperature):
     hypotheses, weights, rng = lists(seed, metric)
     tuning = hypotheses.tuning
-    worth = objective_of(objective).begin(tuning, "examples")
+    scorer = objective_of(objective).begin(tuning, "examples")
     for _ in range(2):
-        worth.add(tuning.stats[rng.integers(len(tuning.stats))])
+        scorer.add(tuning.stats[rng.integers(len(tuning.stats))])
     group = int(rng.integers(hypotheses.groups))
-    example = ListExamples(tuning).example(group, worth)
+    example = ListExamples(tuning).example(group, scorer)
     risk = example.risk(weights, temperature)
     rows = of_groups(hypotheses)[group]
     chances = softmax(matrix(hypotheses)[rows] @ weights / temperature)
-    values = worth.values(rows.start, rows.stop)
-    assert risk.worth == pytest.approx(float(chances @ values), rel=1e-9, abs=1e-12)
+    values = scorer.values(rows.start, rows.stop)
+    assert risk.gain == pytest.approx(float(chances @ values), rel=1e-9, abs=1e-12)
     gradient = np.zeros(8)
     gradient[risk.features] = risk.slope
     assert (np.diff(risk.features) > 0).all()
-    found = differences(lambda w: example.risk(w, temperature).worth, weights)
+    found = differences(lambda w: example.risk(w, temperature).gain, weights)
     size = np.abs(found).max() + 1e-3 * np.ptp(values)
     np.testing.assert_allclose(gradient, found, rtol=0, atol=APART * size + 1e-12)
 
@@ -155,11 +155,11 @@ def test_the_colder_the_nearer_to_the_metric_of_the_best_candidates(metric, seed
     best = hypotheses.point(weights).gain
     assert risk.gain(weights, 1e-7) == pytest.approx(best, rel=1e-9, abs=1e-12)
     tuning = hypotheses.tuning
-    worth = objective_of("document").begin(tuning, "examples")
+    scorer = objective_of("document").begin(tuning, "examples")
     for group in range(hypotheses.groups):
-        example = ListExamples(tuning).example(group, worth)
+        example = ListExamples(tuning).example(group, scorer)
         cold = example.risk(weights, 1e-9)
-        assert cold.worth == pytest.approx(example.best(weights).worth, rel=1e-9, abs=1e-12)
+        assert cold.gain == pytest.approx(example.best(weights).gain, rel=1e-9, abs=1e-12)
 
 
 class SlopedMean(Mean):
@@ -282,23 +282,23 @@ def test_online_equals_a_plain_implementation(seed, average, metric, cooling):
     squares = sum(len(rows[g]) * (rows[g] @ start).var() for g in groups) / len(rows)
     sigma = math.sqrt(squares) if squares > 1e-20 else 1.0
     rates = 0.05 * np.square(sigma / sizes_by_hand(hypotheses))
-    worth = objective_of("document").begin(tuning, "examples")
+    scorer = objective_of("document").begin(tuning, "examples")
     order = np.random.default_rng(7).spawn(1)[0]
     weights, seen = start.copy(), []
     for epoch in range(3):
         total = np.zeros(tuning.stats.shape[1])
         for group in order.permutation(len(groups)):
             own = groups[group]
-            values, scores = worth.values(own.start, own.stop), rows[own] @ weights
+            values, scores = scorer.values(own.start, own.stop), rows[own] @ weights
             chances = softmax(scores / (0.7 * cooling**epoch * sigma))
             mean = chances @ rows[own]
             gradient = (chances * values) @ rows[own] - (chances @ values) * mean
             chosen = tuning.stats[own.start + int(np.argmax(scores))]
             weights = weights + rates * gradient / (0.7 * cooling**epoch * sigma)
             seen.append(weights)
-            worth.add(chosen)
+            scorer.add(chosen)
             total += chosen
-        worth.end_round(total)
+        scorer.end_round(total)
     expected = np.mean(seen, axis=0) if average else weights
     np.testing.assert_allclose(found.weights, expected, rtol=1e-7, atol=1e-9)
     assert [e.get("temperature") for e in found.history][1:] == pytest.approx(

@@ -28,14 +28,14 @@ def plain_loop(
     features, bounds = tuning.candidates.features, tuning.candidates.start
     rows = np.hstack([features.dense.T, features.sparse.toarray()])
     groups = len(bounds) - 1
-    worth = objective_of(objective).begin(tuning, "examples")
+    scorer = objective_of(objective).begin(tuning, "examples")
     rng = np.random.default_rng(seed).spawn(1)[0]
     (strength,) = tuner.strength
     rate = tuner.rate or 0.0
 
     def chosen(group: int, factor: float) -> int:
         lo, hi = bounds[group], bounds[group + 1]
-        return int(lo + np.argmax(rows[lo:hi] @ weights + factor * worth.values(lo, hi)))
+        return int(lo + np.argmax(rows[lo:hi] @ weights + factor * scorer.values(lo, hi)))
 
     weights, found = start.copy(), []
     for _ in range(tuner.iterations):
@@ -51,9 +51,9 @@ def plain_loop(
                 away = rows[hopes[group]] - rows[chosen(group, -1.0)]
                 weights = weights + rate * away - rate * strength * (weights - start) / groups
                 seen.append(weights)
-                worth.add(worth.stats[hopes[group]])
+                scorer.add(scorer.stats[hopes[group]])
         found.append(np.mean(seen, axis=0) if tuner.average else weights)
-        worth.end_round(worth.stats[best(tuning.candidates, weights)].sum(axis=0))
+        scorer.end_round(scorer.stats[best(tuning.candidates, weights)].sum(axis=0))
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Stats
 from tunesmith.kernels import kernel
-from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Derivation:
         Their values.
     stats : [K]
         Statistics of the metric.
-    worth
-        What it is worth within its example: B of the paper.
+    gain
+        Its metric score within the example, more is better: B of the paper.
     key
         What tells it from the others of its example.
     """
@@ -37,7 +37,7 @@ class Derivation:
     features: Ids = field(repr=False)
     values: Floats = field(repr=False)
     stats: Stats = field(repr=False)
-    worth: float
+    gain: float
     key: int
 
     def score(self, weights: Floats) -> float:
@@ -51,13 +51,13 @@ class Risk:
 
     Attributes
     ----------
-    worth
+    gain
         E[B].
     features : int32[n], slope : float64[n]
         Its derivative by the weights, (E[B h] − E[B] E[h]) / T (equation 11).
     """
 
-    worth: float
+    gain: float
     features: Ids = field(repr=False)
     slope: Floats = field(repr=False)
 
@@ -76,7 +76,7 @@ class Example(Protocol):
         """
         ...
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+    def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
         """Return the derivation that is worth most, among the so many with the highest w·h.
 
         Among equals the one with the highest w·h. Max-BLEU and local updating (section 4).
@@ -88,7 +88,7 @@ class Example(Protocol):
         ...
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth at a temperature, and its derivative."""
+        """Return the expected gain at a temperature, and its derivative."""
         ...
 
 
@@ -98,7 +98,7 @@ class Examples(Protocol):
     names: tuple[str, ...]
     groups: int
 
-    def example(self, group: int, worth: Worth) -> Example:
+    def example(self, group: int, scorer: CandidateScorer) -> Example:
         """Return one sentence, valued as of now."""
         ...
 

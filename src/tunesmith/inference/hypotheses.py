@@ -107,8 +107,8 @@ class Expectation:
         The metric's gain of the expected statistics.
     gradient : float64[D]
         Its derivative by the weights.
-    worth
-        How much a group's candidates differ in what they are worth to the gain: the pooled
+    gain_deviation
+        How much a group's candidates differ in their linearised gains: the pooled
         standard deviation under the distribution.
     cache
         What the hypotheses keep for their next answers.
@@ -117,7 +117,7 @@ class Expectation:
     sharpness: float
     gain: float
     gradient: Floats
-    worth: float
+    gain_deviation: float
     cache: Any
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from tunesmith.arrays import Floats
 from tunesmith.inference.examples import Derivation, Example, Examples, Risk
-from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer
 from tunesmith.progress import progress
 
 
@@ -27,14 +27,14 @@ class LiveExamples:
         self._decode = decode
         self._count = 0
 
-    def example(self, group: int, worth: Worth) -> LiveExample:
+    def example(self, group: int, scorer: CandidateScorer) -> LiveExample:
         """Return a sentence, valued as of now, that is not decoded yet."""
         progress("sentences", self._count % self.groups, self.groups)
         self._count += 1
-        return LiveExample(partial(self._decoded, group, worth))
+        return LiveExample(partial(self._decoded, group, scorer))
 
-    def _decoded(self, group: int, worth: Worth, weights: Floats) -> Example:
-        return self._decode(group, weights).example(0, worth)
+    def _decoded(self, group: int, scorer: CandidateScorer, weights: Floats) -> Example:
+        return self._decode(group, weights).example(0, scorer)
 
 
 class LiveExample:
@@ -57,14 +57,14 @@ class LiveExample:
         """Return a derivation with a high w·h + factor · B."""
         return self._at(weights).augmented(weights, factor)
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+    def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
         """Return the derivation that is worth most, among the so many best or all that is found."""
-        return self._at(weights).most_worth(weights, among)
+        return self._at(weights).oracle(weights, among)
 
     def reference(self, weights: Floats) -> Derivation | None:
         """Return the best derivation of a reference translation, if there is one."""
         return self._at(weights).reference(weights)
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth at a temperature, and its derivative."""
+        """Return the expected gain at a temperature, and its derivative."""
         return self._at(weights).risk(weights, temperature)

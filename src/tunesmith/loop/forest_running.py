@@ -165,7 +165,7 @@ class LiveRun(ForestRun):
         found = normalised(done.weights, self.fit_options["normalise"], setup.space)
         weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         score = {}
-        if training.setup.worth.metric is self.metric:
+        if training.setup.scorer.metric is self.metric:
             score = {"score": float(self.metric.score(training.total))}
         return {
             "weights": dict(weights),

@@ -1,10 +1,10 @@
-"""What a candidate is worth to a tuner that learns from one sentence at a time.
+"""Scores of single candidates, for tuners that learn from one sentence at a time.
 
-The metric that is reported belongs to a whole set. Tuners that compare single candidates need a
-stand-in for it: an :class:`Objective`. While a run lasts, its :class:`Worth` gives the values; it
-may remember what was chosen before. The rows of Tables 2, 3 and 4 of Nakov, Guzmán and Vogel,
-"Optimizing for sentence-level BLEU+1 yields short translations" (COLING 2012), are
-:data:`PRESETS`.
+The metric that is reported is defined on a whole set. Tuners that compare single candidates need a
+substitute for it: an :class:`Objective`. During a run its :class:`CandidateScorer` scores
+candidates; it may remember which ones were chosen before. The rows of Tables 2, 3 and 4 of Nakov,
+Guzmán and Vogel, "Optimizing for sentence-level BLEU+1 yields short translations" (COLING 2012),
+are :data:`PRESETS`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 from tunesmith.registry import Options, Registry, option
 
-#: How a tuner learns: from pairs of candidates of all sentences, then again in the next round;
-#: or from one sentence after the other.
+#: How a tuner learns: in rounds, each from pairs of candidates of all sentences; or from one
+#: sentence after the other.
 Way = Literal["pairs", "examples"]
 
-#: Rows of the length paper's tables, as settings of the switches.
+#: Rows of the tables of Nakov et al. (2012), as options of the objective.
 PRESETS = {
     "bleu+1": "sentence",
     "unsmoothed": "sentence:smoothing=none",
@@ -43,22 +43,22 @@ PRESETS = {
     "unclipped": "sentence:unclipped=true",
     "unclipped-scaled": "sentence:unclipped=true,scaled=inverse",
 }
-#: What a scorer of sentences takes over from the metric.
+#: Options that sentence BLEU takes from the metric.
 TEXT_OPTIONS = ("order", "tokenize", "lowercase", "reference_length")
-#: What values in a unit of their own are brought to: the pooled deviation within groups that
-#: BLEU+1 has on real lists, about.
+#: Scores in a unit of their own are scaled to this pooled deviation within groups: about that of
+#: BLEU+1 on real lists.
 USUAL_DEVIATION = 0.1
 
 
-class Worth(ABC):
-    """The values of candidates during one run.
+class CandidateScorer(ABC):
+    """Scores candidates during one run; more is better.
 
     Attributes
     ----------
     stats : [N, K]
-        The statistics that values are made of, of all candidates.
+        The statistics of all candidates that scores are computed from.
     metric
-        The metric that counts such statistics, of texts that are not among the candidates.
+        The metric that counts such statistics for other texts.
     """
 
     stats: Stats
@@ -66,54 +66,55 @@ class Worth(ABC):
 
     @abstractmethod
     def values(self, first: int, last: int) -> Floats:
-        """Return what the candidates ``first`` to ``last - 1``, of one group, are worth.
+        """Score the candidates ``first`` to ``last - 1``, which are of one group.
 
-        More is better. Differences within a group count, nothing else does.
+        Only differences within a group matter.
         """
 
     def of(self, stats: Stats) -> Floats:
-        """Return what candidates of one group are worth that have these statistics [n, K].
+        """Score candidates of one group by their statistics [n, K].
 
-        They need not be among those of the set: derivations of a forest are not. Of those that
-        are it is what ``values`` returns, to the last bit.
+        They need not be candidates of the set: derivations of a forest are not. For candidates of
+        the set the scores equal those of ``values`` to the last bit.
         """
         raise TunesmithError(
-            f"{type(self).__name__} values the candidates of lists alone; give it a method 'of', "
+            f"{type(self).__name__} scores only the candidates of lists; give it a method 'of', "
             "or use another --objective"
         )
 
     def add(self, stats: Stats) -> None:  # noqa: B027
-        """Take note of the statistics [K] that were chosen for a sentence."""
+        """Record the statistics [K] of the candidate chosen for a sentence."""
 
     def end_round(self, total: Stats) -> None:  # noqa: B027
-        """Take note of the sum [K] of the winners' statistics after a round over all sentences."""
+        """Record the sum [K] of the winners' statistics after a round over all sentences."""
 
     def memory(self) -> dict[str, Any] | None:
-        """Return as JSON what it has taken note of; None if it has, and does not say what."""
-        takes_none = type(self).add is Worth.add and type(self).end_round is Worth.end_round
-        return {} if takes_none else None
+        """Return what was recorded as JSON; None if a subclass records without saying what."""
+        cls, base = type(self), CandidateScorer
+        records_nothing = cls.add is base.add and cls.end_round is base.end_round
+        return {} if records_nothing else None
 
     def recall(self, memory: Mapping[str, Any]) -> None:  # noqa: B027
-        """Go on from what another one, made in the same way, has returned as its memory."""
+        """Continue from the memory of another scorer of the same objective and set."""
 
 
 class Objective(Options, ABC):
-    """What stands in for the metric; a subclass is a frozen dataclass of switches."""
+    """A substitute for the metric on single candidates; a subclass is a frozen dataclass."""
 
     _owner_is = "objective"
     name: str
 
     @abstractmethod
-    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
-        """Return the values of a set at the beginning of a run."""
+    def begin(self, tuning: ScoredCandidates, way: Way) -> CandidateScorer:
+        """Return a scorer of the candidates of a set for a new run."""
 
     @property
     def changes_by_round(self) -> bool:
-        """Whether values depend on what earlier rounds came to."""
+        """Whether scores depend on the results of earlier rounds."""
         return False
 
     def check(self, metric: Metric) -> None:
-        """Raise an error if it cannot stand in for a metric."""
+        """Raise an error if it cannot replace a metric."""
 
 
 OBJECTIVES: Registry[Objective] = Registry(
@@ -122,7 +123,7 @@ OBJECTIVES: Registry[Objective] = Registry(
 
 
 def objective_of(spec: str) -> Objective:
-    """Make an objective of its name and switches, or of the name of a preset."""
+    """Make an objective from its name and options, or from the name of a preset."""
     if ":" not in spec and not spec.endswith(".py") and spec not in PRESETS:
         known = [*OBJECTIVES.names(), *PRESETS]
         if spec not in known:
@@ -133,13 +134,13 @@ def objective_of(spec: str) -> Objective:
 @OBJECTIVES.register("sentence")
 @dataclass(frozen=True)
 class SentenceObjective(Objective):
-    """BLEU of the sentence alone, with the switches of ``sentence-bleu``; BLEU+1 by default.
+    """BLEU of the sentence alone, with the options of ``sentence-bleu``; BLEU+1 by default.
 
-    ``scaled`` multiplies the reference length by the ratio of lengths after the round before:
-    the references' length over the candidates', so that a too short output is held against a
-    longer reference in the next round. The paper's text asks for that; its formula, ``literal``,
-    has the ratio the other way round. In the first round it is 1. Where the metric scales
-    reference lengths, its scale counts too, for sentences and for ratios.
+    ``scaled`` multiplies the reference length by the length ratio after the previous round:
+    references over candidates, so that after a too short output the next round compares with
+    longer references. The paper's text asks for that; its formula, ``literal``, has the ratio the
+    other way round. In the first round it is 1. Where the metric scales reference lengths, its
+    scale applies too, to sentences and to ratios.
     """
 
     smoothing: Literal["add-one", "none", "add-alpha", "lin-och"] = option(
@@ -157,31 +158,28 @@ class SentenceObjective(Objective):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._scorer(None)
+        self._sentence_bleu(None)
         if self.scaled != "none" and self.brevity == "none":
             raise UsageError("scaled has no use without a brevity penalty; leave out one of them")
 
     @property
     def changes_by_round(self) -> bool:
-        """Whether the reference length follows the rounds."""
+        """Whether the reference length depends on earlier rounds."""
         return self.scaled != "none"
 
-    def _scorer(self, metric: Metric | None) -> SentenceBLEU:
-        """Return the scorer, which sees texts as the metric does."""
-        about = {
-            option: getattr(metric, option)
-            for option in TEXT_OPTIONS
-            if isinstance(metric, BLEU | SentenceBLEU)
-        }
-        if self.brevity != "none" and about:
-            about["reference_length_scale"] = getattr(metric, "reference_length_scale", 1.0)
-        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        del own["scaled"]
-        return SentenceBLEU(**own, **about)
+    def _sentence_bleu(self, metric: Metric | None) -> SentenceBLEU:
+        """Return sentence BLEU with these options, and with the metric's for texts."""
+        options = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        del options["scaled"]
+        if isinstance(metric, BLEU | SentenceBLEU):
+            options |= {name: getattr(metric, name) for name in TEXT_OPTIONS}
+            if self.brevity != "none":
+                options["reference_length_scale"] = metric.reference_length_scale
+        return SentenceBLEU(**options)
 
-    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
-        """Count n-grams, where the metric has not done it, and score all candidates."""
-        scorer = self._scorer(tuning.metric)
+    def begin(self, tuning: ScoredCandidates, way: Way) -> CandidateScorer:
+        """Count n-grams, unless the metric has counted them, and score all candidates."""
+        sentence_bleu = self._sentence_bleu(tuning.metric)
         counts = tuning.stats
         if not isinstance(tuning.metric, BLEU):
             if tuning.candidates.references is None:
@@ -194,22 +192,27 @@ class SentenceObjective(Objective):
                     "the objective counts n-grams, and the candidates have no texts; give them, "
                     "or use --objective metric or document"
                 )
-            counts = scorer.ngram_counts(tuning.candidates)
+            counts = sentence_bleu.ngram_counts(tuning.candidates)
         factor = 1.0
         if way == "examples":
             factor = float(counts[:, 1].mean())
-        return _SentenceWorth(tuning.metric, scorer, counts, factor, self.scaled)
+        return _SentenceScorer(tuning.metric, sentence_bleu, counts, factor, self.scaled)
 
 
-class _SentenceWorth(Worth):
+class _SentenceScorer(CandidateScorer):
     def __init__(
-        self, metric: Metric, scorer: SentenceBLEU, counts: Stats, factor: float, scaled: str
+        self,
+        metric: Metric,
+        sentence_bleu: SentenceBLEU,
+        counts: Stats,
+        factor: float,
+        scaled: str,
     ) -> None:
         self.stats = counts
         self.metric = metric
         if not isinstance(metric, BLEU):
-            self.metric = BLEU(**{option: getattr(scorer, option) for option in TEXT_OPTIONS})
-        self._scorer = self._now = scorer
+            self.metric = BLEU(**{name: getattr(sentence_bleu, name) for name in TEXT_OPTIONS})
+        self._unscaled = self._sentence_bleu = sentence_bleu
         self._factor = factor
         self._scaled = scaled
         self._values = self.of(counts)
@@ -218,21 +221,22 @@ class _SentenceWorth(Worth):
         return self._values[first:last]
 
     def of(self, stats: Stats) -> Floats:
-        return self._factor * self._now.sentence_scores(stats)
+        return self._factor * self._sentence_bleu.sentence_scores(stats)
 
     def end_round(self, total: Stats) -> None:
-        own = self._scorer.reference_length_scale
-        length, reference = float(total[0]), own * float(total[1])
+        scale = self._unscaled.reference_length_scale
+        length, reference = float(total[0]), scale * float(total[1])
         if self._scaled == "none" or min(length, reference) <= 0:
             return
         ratio = reference / length if self._scaled == "inverse" else length / reference
-        self.recall({"scale": own * ratio})
+        self.recall({"scale": scale * ratio})
 
     def memory(self) -> dict[str, Any]:
-        return {"scale": self._now.reference_length_scale}
+        return {"scale": self._sentence_bleu.reference_length_scale}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        self._now = dataclasses.replace(self._scorer, reference_length_scale=memory["scale"])
+        scale = memory["scale"]
+        self._sentence_bleu = dataclasses.replace(self._unscaled, reference_length_scale=scale)
         self._values = self.of(self.stats)
 
 
@@ -241,18 +245,18 @@ class _SentenceWorth(Worth):
 class MetricObjective(Objective):
     """The metric itself, as if the sentence were the whole set."""
 
-    def begin(self, tuning: ScoredCandidates, way: Way) -> Worth:
+    def begin(self, tuning: ScoredCandidates, way: Way) -> CandidateScorer:
         """Score all candidates."""
-        return _MetricWorth(tuning, way)
+        return _MetricScorer(tuning, way)
 
 
-class _MetricWorth(Worth):
+class _MetricScorer(CandidateScorer):
     def __init__(self, tuning: ScoredCandidates, way: Way) -> None:
         self.stats = tuning.stats
         self.metric = tuning.metric
-        own = tuning.metric.gain(tuning.stats)
-        self._unit = unit_of(tuning, own, way)
-        self._values = self._unit * own
+        gains = tuning.metric.gain(tuning.stats)
+        self._unit = unit_of(tuning, gains, way)
+        self._values = self._unit * gains
 
     def values(self, first: int, last: int) -> Floats:
         return self._values[first:last]
@@ -264,15 +268,15 @@ class _MetricWorth(Worth):
 @OBJECTIVES.register("document")
 @dataclass(frozen=True)
 class DocumentObjective(Objective):
-    """What a candidate adds to the metric of a document of what was chosen before.
+    """What a candidate adds to the metric of a pseudo-document of earlier choices.
 
     Chiang, "Hope and fear" (JMLR 2012), equation 3: B(b) = n · (BLEU(b̄ + b) − BLEU(b̄)), where b̄
-    are the statistics of the document and n is its length in words; after each sentence b̄ is
+    are the statistics of the document and n is its length in words; after each sentence b̄ becomes
     decay · (b̄ + b). For other metrics n is the number of sentences. The document begins with an
     average candidate, so that there is a score from the first sentence on.
 
-    Learning from pairs (section 3.3 of the length paper), each round begins with the winners of
-    the rounds before, those of the last weighted by the decay, and the candidates that were
+    Learning from pairs (section 3.3 of Nakov et al. 2012), each round begins with the winners of
+    the previous rounds, those of the last weighted by the decay, and the candidates that were
     preferred are added one by one. There the differences are measured in sentences, not in
     words: thresholds for differences mean the same as for a sentence's own score.
     """
@@ -286,20 +290,20 @@ class DocumentObjective(Objective):
         """Always."""
         return True
 
-    def begin(self, tuning: ScoredCandidates, way: Way) -> DocumentWorth:
-        """Return values with a document of an average candidate."""
-        return DocumentWorth(tuning, self.decay, way)
+    def begin(self, tuning: ScoredCandidates, way: Way) -> DocumentScorer:
+        """Return a scorer whose document is one average candidate."""
+        return DocumentScorer(tuning, self.decay, way)
 
 
-class DocumentWorth(Worth):
-    """Values within a document.
+class DocumentScorer(CandidateScorer):
+    """Scores candidates by what they add to a pseudo-document.
 
     Attributes
     ----------
     document : float64[K]
         Its statistics.
     sentences
-        How many it is made of; less where they have faded.
+        The number of its sentences, each weighted by its decay.
     """
 
     def __init__(self, tuning: ScoredCandidates, decay: float, way: Way) -> None:
@@ -318,26 +322,26 @@ class DocumentWorth(Worth):
             self._unit = unit_of(tuning, self.metric.gain(self.stats), way)
 
     def values(self, first: int, last: int) -> Floats:
-        """Return what each candidate of a group would add, times the document's length."""
+        """Return the gain from adding each candidate of a group, times the document's length."""
         return self.of(self.stats[first:last])
 
     def of(self, stats: Stats) -> Floats:
-        """Return what statistics of a group would add, times the document's length."""
+        """Return the gain from adding statistics of a group, times the document's length."""
         added: Floats = self.metric.gain(self.document + stats) - self.metric.gain(self.document)
         return self.factor(stats) * added
 
     def factor(self, rows: Stats) -> float:
-        """Return what a difference of the document's score counts, for some rows of a group."""
+        """Return the factor of differences in the document's score, for some rows of a group."""
         if not self._counts_words:
-            # With the sentence itself: so the differences of an average are the sentence's own.
+            # The sentence itself included: differences of an average become the sentence's own.
             return self._unit * (self.sentences + 1.0)
-        own = max(1.0, float(rows[:, 1].mean()))
+        reference_length = max(1.0, float(rows[:, 1].mean()))
         # Where nothing is left of the document, the sentence is all there is.
-        words = float(self.document[0]) if self.document[0] >= 1.0 else own
-        return words if self.way == "examples" else words / own
+        words = float(self.document[0]) if self.document[0] >= 1.0 else reference_length
+        return words if self.way == "examples" else words / reference_length
 
     def add(self, stats: Stats) -> None:
-        """Add a sentence; learning from examples, let the document fade."""
+        """Add a sentence; learning from examples, apply the decay."""
         self.document = self.document + stats
         self.sentences += 1.0
         if self.way == "examples":
@@ -345,7 +349,7 @@ class DocumentWorth(Worth):
             self.sentences *= self.decay
 
     def end_round(self, total: Stats) -> None:
-        """Learning from pairs, begin again with the winners of all rounds."""
+        """Learning from pairs, restart the document from the winners of all rounds."""
         if self.way == "examples":
             return
         self._background = self.decay * (self._background + total)
@@ -353,7 +357,7 @@ class DocumentWorth(Worth):
         self.document, self.sentences = self._background, self._rounds
 
     def memory(self) -> dict[str, Any]:
-        """Return the document, and the rounds before."""
+        """Return the document, and the winners of earlier rounds."""
         return {
             "document": self.document.tolist(),
             "sentences": self.sentences,
@@ -362,7 +366,7 @@ class DocumentWorth(Worth):
         }
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        """Take over a document."""
+        """Continue from a document."""
         self.document = np.array(memory["document"], np.float64)
         self.sentences = float(memory["sentences"])
         self._background = np.array(memory["background"], np.float64)
@@ -370,11 +374,11 @@ class DocumentWorth(Worth):
 
 
 def unit_of(tuning: ScoredCandidates, values: Floats, way: Way) -> float:
-    """Return what values are multiplied by, so that thresholds and rates have one meaning.
+    """Return the factor by which values are scaled, so that thresholds and rates have one meaning.
 
-    Scores in per cent are taken as they are from 0 to 1; learning from examples, times the mean
-    length of the references, as n of a document. Values in a unit of their own get the deviation
-    within groups that such scores have.
+    Scores in per cent stay as they are, from 0 to 1; learning from examples, they are multiplied
+    by the mean length of the references, like n of a document. Values in a unit of their own get
+    the deviation within groups that such scores have.
     """
     lengths = lengths_of(tuning)
     if tuning.metric.scale == 100.0 and (way == "pairs" or lengths is not None):
@@ -390,6 +394,6 @@ def _deviation_within(values: Floats, tuning: ScoredCandidates) -> float:
     largest = float(np.abs(values).max(initial=0.0))
     if not 0.0 < largest < math.inf:
         return largest
-    values = values / largest  # squares of 1e300 and of 1e-300 are no numbers
+    values = values / largest  # squares of 1e300 and of 1e-300 overflow and underflow
     means = np.add.reduceat(values, start[:-1]) / sizes
     return largest * float(np.sqrt(np.mean(np.square(values - np.repeat(means, sizes)))))

@@ -1,4 +1,4 @@
-"""What single sentences are worth, for those who look at them one by one."""
+"""Scores of single sentences, for reports and comparisons that list them one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.sentence_bleu import SentenceBLEU
 
-#: What a scorer of sentences takes over from BLEU.
+#: Options that sentence BLEU takes from BLEU.
 TEXT_OPTIONS = (
     "order",
     "tokenize",
@@ -20,9 +20,9 @@ TEXT_OPTIONS = (
 
 
 def alone(metric: Metric) -> Metric:
-    """Return the metric of a single sentence: the metric itself, or BLEU's stand-in.
+    """Return a metric for single sentences: BLEU+1 for BLEU, any other metric itself.
 
-    BLEU of a sentence is 0 without a match of four words; BLEU+1 tells sentences apart.
+    BLEU of a sentence is 0 without a matching 4-gram; BLEU+1 tells sentences apart.
     """
     if not isinstance(metric, BLEU):
         return metric
@@ -32,7 +32,7 @@ def alone(metric: Metric) -> Metric:
 def scores_alone(metric: Metric, stats: Stats) -> Floats:
     """Return the score of each sentence, on the customary scale, from its statistics [..., K].
 
-    It may not be finite, as where a reference is empty.
+    Scores need not be finite: a reference may be empty.
     """
     single = alone(metric)
     if isinstance(single, SentenceBLEU) and single is not metric:

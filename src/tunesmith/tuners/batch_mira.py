@@ -27,11 +27,11 @@ from tunesmith.inference.lists.hope_fear import (
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import (
+    CandidateScorer,
     DocumentObjective,
-    DocumentWorth,
+    DocumentScorer,
     MetricObjective,
     Objective,
-    Worth,
 )
 from tunesmith.registry import numbers, option
 from tunesmith.tasks.base import Task
@@ -130,29 +130,29 @@ class BatchMIRA(Rounds):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:
         """Go over all sentences, each time in another order."""
-        worth = self.begun(objective, tuning, "examples", start)
+        scorer = self.begun(objective, tuning, "examples", start)
         (scale,) = self.start_scale
         learned = PassState.begin(scale * start)
-        go = self._way(tuning, worth)
+        go = self._way(tuning, scorer)
         for _ in range(self.passes):
             before = int(learned.counts[1])
             go(rng.permutation(tuning.groups), learned)
             weights = (learned.average() if self.average else learned.weights) / scale
             yield Round(weights, {"updates": int(learned.counts[1]) - before})
-            if objective.changes_by_round and not isinstance(worth, DocumentWorth):
-                self.end_round(objective, worth, tuning, "examples", weights)
+            if objective.changes_by_round and not isinstance(scorer, DocumentScorer):
+                self.end_round(objective, scorer, tuning, "examples", weights)
 
-    def _way(self, tuning: Task, worth: Worth) -> Pass:
+    def _way(self, tuning: Task, scorer: CandidateScorer) -> Pass:
         """Return the quickest way to go over a set."""
         (c,) = self.c
         adds_hope = self.background == "hope"
         if (lists := tuning.lists) is None:
-            return ExamplePass(tuning.examples(), worth, c, adds_hope)
-        if type(worth).add is Worth.add:
-            return _FixedPass(lists, worth, c)
-        if isinstance(worth, DocumentWorth) and _is_plain(metric := worth.metric):
-            return _DocumentPass(lists, worth, metric, c, adds_hope)
-        return ExamplePass(lists.examples(), worth, c, adds_hope)
+            return ExamplePass(tuning.examples(), scorer, c, adds_hope)
+        if type(scorer).add is CandidateScorer.add:
+            return _FixedPass(lists, scorer, c)
+        if isinstance(scorer, DocumentScorer) and _is_plain(metric := scorer.metric):
+            return _DocumentPass(lists, scorer, metric, c, adds_hope)
+        return ExamplePass(lists.examples(), scorer, c, adds_hope)
 
 
 class Pass(Protocol):
@@ -168,7 +168,7 @@ class ExamplePass:
     """Sentence by sentence, whatever they are worth and whatever form they have."""
 
     examples: Examples
-    worth: Worth
+    scorer: CandidateScorer
     c: float
     adds_hope: bool
 
@@ -182,14 +182,14 @@ class ExamplePass:
 
         η = min(C, (B(hope) − B(fear) − w·d) / ‖d‖²), w ← w + η d, where d = h(hope) − h(fear).
         """
-        example = self.examples.example(group, self.worth)
+        example = self.examples.example(group, self.scorer)
         hope, fear = (example.augmented(learned.weights, sign) for sign in (1.0, -1.0))
         added = hope if self.adds_hope else example.best(learned.weights)
-        gap = hope.worth - fear.worth
+        gap = hope.gain - fear.gain
         learned.counts[0] += 1
         if gap > 0.0:
             self._towards(hope, fear, gap, learned)
-        self.worth.add(added.stats)
+        self.scorer.add(added.stats)
 
     def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: PassState) -> None:
         features, away = difference(hope.features, hope.values, fear.features, fear.values)
@@ -205,14 +205,14 @@ class ExamplePass:
 class _FixedPass:
     """By a kernel, where values stay as they are during a pass."""
 
-    def __init__(self, tuning: TuningSet, worth: Worth, c: float) -> None:
+    def __init__(self, tuning: TuningSet, scorer: CandidateScorer, c: float) -> None:
         self._lists = ListArrays.of(tuning.candidates)
-        self._worth = worth
+        self._scorer = scorer
         self._c = c
 
     def __call__(self, order: Ints, learned: PassState) -> None:
         edges = itertools.pairwise(self._lists.start.tolist())
-        values = np.concatenate([self._worth.values(*edge) for edge in edges])
+        values = np.concatenate([self._scorer.values(*edge) for edge in edges])
         fixed_pass(order, self._lists, values, self._c, learned)
 
 
@@ -220,24 +220,24 @@ class _DocumentPass:
     """By a kernel, for BLEU of a document."""
 
     def __init__(
-        self, tuning: TuningSet, worth: DocumentWorth, metric: BLEU, c: float, adds_hope: bool
+        self, tuning: TuningSet, scorer: DocumentScorer, metric: BLEU, c: float, adds_hope: bool
     ) -> None:
         self._lists = ListArrays.of(tuning.candidates)
         self._stats = np.ascontiguousarray(tuning.stats.T)
         self._scale = metric.reference_length_scale
-        self._tuning, self._worth = tuning, worth
+        self._tuning, self._scorer = tuning, scorer
         self._c, self._adds_hope = c, adds_hope
 
     @cached_property
     def _slow(self) -> ExamplePass:
-        return ExamplePass(self._tuning.examples(), self._worth, self._c, self._adds_hope)
+        return ExamplePass(self._tuning.examples(), self._scorer, self._c, self._adds_hope)
 
     def __call__(self, order: Ints, learned: PassState) -> None:
-        done, worth = 0, self._worth
+        done, scorer = 0, self._scorer
         while done < len(order):
             done = document_pass(
                 *(order, done, self._lists, self._stats, self._scale),
-                *(worth.decay, self._adds_hope, worth.document, self._c, learned),
+                *(scorer.decay, self._adds_hope, scorer.document, self._c, learned),
             )
             if done < len(order):
                 # The document lacks a match of some order: the metric knows what stands for it.

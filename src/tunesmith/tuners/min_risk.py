@@ -182,8 +182,8 @@ class MinRisk(OnlineTuner):
         with np.errstate(over="ignore"):
             rates = self._number("rate") * np.square(unit / hypotheses.sizes())
         model = Model(start, np.minimum(rates, SHARPEST))
-        worth = self.begun(objective, tuning, "examples", start)
-        return Training(self, partial(RiskRule, self, unit), tuning, worth, model, rng)
+        scorer = self.begun(objective, tuning, "examples", start)
+        return Training(self, partial(RiskRule, self, unit), tuning, scorer, model, rng)
 
     def temperature_of(self, epoch: int) -> float:
         """Return the temperature of a round."""
@@ -220,10 +220,10 @@ class RiskRule:
         epoch: int,
         received: Sequence[SharedSet] = (),
     ) -> SentenceUpdate:
-        """Return the gradient of the expected worth (equation 11)."""
+        """Return the gradient of the expected gain (equation 11)."""
         temperature = max(self.tuner.temperature_of(epoch) * self.unit, 1.0 / SHARPEST)
         risk = example.risk(model.weights, temperature)
-        return SentenceUpdate((risk.features, risk.slope), risk.worth)
+        return SentenceUpdate((risk.features, risk.slope), risk.gain)
 
 
 class ExpectedGain:
@@ -259,7 +259,7 @@ class ExpectedGain:
         self.strength = strength
         point = hypotheses.point(centre)
         (flat,) = hypotheses.expected([point], [0.0])
-        self.unit = flat.worth * hypotheses.groups or 1.0
+        self.unit = flat.gain_deviation * hypotheses.groups or 1.0
         self.deviation = _deviation(hypotheses, centre)
         self.costs = hypotheses.sizes() / self.deviation
         # The curvature of the gain goes with the squared spread, that of the penalty is its

@@ -14,7 +14,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
-from tunesmith.metrics.candidate_scorer import DocumentWorth, Objective, Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer, Objective
 from tunesmith.registry import numbers, option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
@@ -96,25 +96,25 @@ class Ramp(Rounds):
         """Choose hope candidates, and descend."""
         (scale,) = self.start_scale
         examples = tuning.examples()
-        worth = self.begun(objective, tuning, "examples", start)
+        scorer = self.begun(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()
         rate = 0.0 if self.rate is None else self.rate
         for _ in range(self.iterations):
-            hopes = _augmented(examples, worth, weights, 1.0)
+            hopes = _augmented(examples, scorer, weights, 1.0)
             if rate == 0.0:
-                fears = _augmented(examples, worth, weights, -1.0)
+                fears = _augmented(examples, scorer, weights, -1.0)
                 rate = usual_rate(hopes, fears)
-            mean = self._descend(examples, worth, hopes, origin, weights, rate, rng)
+            mean = self._descend(examples, scorer, hopes, origin, weights, rate, rng)
             yield Round((mean if self.average else weights) / scale, {"rate": rate})
-            if objective.changes_by_round and not isinstance(worth, DocumentWorth):
-                winners = _augmented(examples, worth, weights, 0.0)
-                worth.end_round(np.sum([winner.stats for winner in winners], axis=0))
+            if objective.changes_by_round and not isinstance(scorer, DocumentScorer):
+                winners = _augmented(examples, scorer, weights, 0.0)
+                scorer.end_round(np.sum([winner.stats for winner in winners], axis=0))
 
     def _descend(
         self,
         examples: Examples,
-        worth: Worth,
+        scorer: CandidateScorer,
         hopes: Sequence[Derivation],
         origin: Floats,
         weights: Floats,
@@ -129,21 +129,21 @@ class Ramp(Rounds):
         for _ in range(self.passes):
             for group in rng.permutation(examples.groups):
                 hope = hopes[group]
-                fear = examples.example(int(group), worth).augmented(weights, -1.0)
+                fear = examples.example(int(group), scorer).augmented(weights, -1.0)
                 away = difference(hope.features, hope.values, fear.features, fear.values)
                 descend(*away, rate, back, origin, weights)
                 number += 1
                 _take_in(weights, number, mean)
-                worth.add(hope.stats)
+                scorer.add(hope.stats)
         return mean
 
 
 def _augmented(
-    examples: Examples, worth: Worth, weights: Floats, factor: float
+    examples: Examples, scorer: CandidateScorer, weights: Floats, factor: float
 ) -> list[Derivation]:
     """Return the hope, fear or best candidate of each sentence."""
     groups = range(examples.groups)
-    return [examples.example(group, worth).augmented(weights, factor) for group in groups]
+    return [examples.example(group, scorer).augmented(weights, factor) for group in groups]
 
 
 def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation]) -> float:

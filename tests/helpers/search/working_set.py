@@ -10,19 +10,19 @@ EPSILON = 0.01
 
 
 class Brute:
-    """An example of feature vectors and worths, without anything of the package's own search."""
+    """An example of feature vectors and gains, without anything of the package's own search."""
 
-    def __init__(self, vectors, worths):
+    def __init__(self, vectors, gains):
         self.vectors = np.asarray(vectors, float)
-        self.worths = np.asarray(worths, float)
+        self.gains = np.asarray(gains, float)
 
     def derivation(self, key):
         vector = self.vectors[key]
         own = np.flatnonzero(vector).astype(np.int32)
-        return Derivation(own, vector[own], np.zeros(1), float(self.worths[key]), key)
+        return Derivation(own, vector[own], np.zeros(1), float(self.gains[key]), key)
 
     def augmented(self, weights, factor):
-        return self.derivation(int(np.argmax(self.vectors @ weights + factor * self.worths)))
+        return self.derivation(int(np.argmax(self.vectors @ weights + factor * self.gains)))
 
     def away(self, target):
         """Return h(d_i) − h(d) of all derivations."""
@@ -30,7 +30,7 @@ class Brute:
 
     def violations(self, target, weights):
         """Return v_d of all derivations."""
-        return self.worths[target] - self.worths - self.away(target) @ weights
+        return self.gains[target] - self.gains - self.away(target) @ weights
 
 
 def unmet_condition(example, target, weights, rates, alpha, new, epsilon):

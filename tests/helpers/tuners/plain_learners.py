@@ -19,19 +19,19 @@ class PlainLearner:
     def __init__(self, tuner, tuning, objective, start, rates, unit):
         self.tuner, self.unit = tuner, unit
         self.examples = ListExamples(tuning)
-        self.worth = objective.begin(tuning, "examples")
+        self.scorer = objective.begin(tuning, "examples")
         self.weights, self.rates = start.copy(), rates.copy()
         self.seen, self.total = [], 0
 
     def learn(self, group, epoch, received=()):
         """Learn from a sentence; return the working set."""
-        example = self.examples.example(int(group), self.worth)
+        example = self.examples.example(int(group), self.scorer)
         best = example.best(self.weights)
         x, shared = self.vector(example, best, epoch, received)
         self.weights = self.weights + self.rates * x
         if isinstance(self.tuner, AROW):
             self.rates = 1.0 / (1.0 / self.rates + self.tuner.confidence * x * x)
-        self.worth.add(best.stats)
+        self.scorer.add(best.stats)
         self.total = self.total + best.stats
         self.seen.append(self.weights)
         return shared
@@ -83,7 +83,7 @@ class PlainClass:
             self.lockstep(order, number)
         total = sum(one.total for one in self.all)
         for one in self.all:
-            one.worth.end_round(total)
+            one.scorer.end_round(total)
         if self.tuner.average:
             return np.mean([weights for one in self.all for weights in one.seen], axis=0)
         return sum(one.weights for one in self.all) / count

@@ -31,7 +31,7 @@ from tunesmith.inference.forests.examples import AmongBest, ForestExamples, Whol
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.candidate_scorer import Worth, objective_of
+from tunesmith.metrics.candidate_scorer import CandidateScorer, objective_of
 from tunesmith.tasks.forests import ForestTuning
 from tunesmith.tasks.lists import TuningSet
 
@@ -78,7 +78,7 @@ def same(one: Derivation | None, other: Derivation | None):
     assert (np.diff(one.features) > 0).all()
     assert one.stats.tolist() == other.stats.tolist()
     assert one.stats.dtype == other.stats.dtype
-    assert one.worth == other.worth
+    assert one.gain == other.gain
 
 
 @SOME
@@ -86,21 +86,21 @@ def same(one: Derivation | None, other: Derivation | None):
 def test_a_list_written_as_a_forest_is_the_same_to_a_document(seed, search, decay):
     forests, candidates, rng = one_node_forests(seed)
     lists = TuningSet(candidates, "bleu")
-    worth = objective_of(f"document:decay={decay}").begin(lists, "examples")
+    scorer = objective_of(f"document:decay={decay}").begin(lists, "examples")
     ours = ForestExamples(ForestTuning(forests, "bleu", options(search)))
     theirs = ListExamples(lists)
     assert (ours.names, ours.groups) == (theirs.names, theirs.groups)
     weights = rng.normal(size=3)
     for group in [*range(forests.groups), 0]:
-        own, other = ours.example(group, worth), theirs.example(group, worth)
+        own, other = ours.example(group, scorer), theirs.example(group, scorer)
         assert isinstance(own, WholeForest if search == "rerank" else AmongBest)
         same(own.best(weights), other.best(weights))
         for factor in (0.0, 1.0, -1.0, 0.3, -20.0, 1e6):
             same(own.augmented(weights, factor), other.augmented(weights, factor))
         for among in (None, 1, 2, 5):
-            same(own.most_worth(weights, among), other.most_worth(weights, among))
+            same(own.oracle(weights, among), other.oracle(weights, among))
         same(own.reference(weights), other.reference(weights))
-        worth.add(own.best(weights).stats)
+        scorer.add(own.best(weights).stats)
         weights += rng.normal(size=3)  # in place, as learners do it
 
 
@@ -110,14 +110,14 @@ def test_risks_over_a_list_written_as_a_forest(seed, about, temperature):
     metric, objective = about
     forests, candidates, rng = one_node_forests(seed)
     lists = TuningSet(candidates, metric)
-    worth = objective_of(objective).begin(lists, "examples")
+    scorer = objective_of(objective).begin(lists, "examples")
     ours = ForestExamples(ForestTuning(forests, metric, options("kbest")))
     theirs = ListExamples(lists)
     weights = rng.normal(size=3)
     for group in range(forests.groups):
-        own = ours.example(group, worth).risk(weights, temperature)
-        other = theirs.example(group, worth).risk(weights, temperature)
-        assert own.worth == pytest.approx(other.worth, rel=1e-9, abs=1e-9)
+        own = ours.example(group, scorer).risk(weights, temperature)
+        other = theirs.example(group, scorer).risk(weights, temperature)
+        assert own.gain == pytest.approx(other.gain, rel=1e-9, abs=1e-9)
         found = dense(own.features, own.slope)
         np.testing.assert_allclose(found, dense(other.features, other.slope), 1e-9, 1e-9)
 
@@ -128,18 +128,18 @@ def test_a_list_written_as_a_forest_is_the_same_to_others(seed, about, search):
     metric, objective = about
     forests, candidates, rng = one_node_forests(seed)
     lists = TuningSet(candidates, metric)
-    worth = objective_of(objective).begin(lists, "examples")
+    scorer = objective_of(objective).begin(lists, "examples")
     ours = ForestExamples(ForestTuning(forests, metric, options(search)))
     theirs = ListExamples(lists)
     weights = rng.normal(size=3)
     for group in range(forests.groups):
-        own, other = ours.example(group, worth), theirs.example(group, worth)
+        own, other = ours.example(group, scorer), theirs.example(group, scorer)
         same(own.best(weights), other.best(weights))
         for factor in (1.0, -1.0, 0.3, -20.0):
             same(own.augmented(weights, factor), other.augmented(weights, factor))
         for among in (None, 2):
             # Of equal worth is the better one, on lists as well.
-            same(own.most_worth(weights, among), other.most_worth(weights, among))
+            same(own.oracle(weights, among), other.oracle(weights, among))
 
 
 class Held:
@@ -150,33 +150,33 @@ class Held:
         self.tuning = ForestTuning(forests, metric, options(search, size))
         flat = np.zeros(len(forests.names))
         self.lists = TuningSet(kbest_lists(forests, flat, 20), self.tuning.metric)
-        self.worth = objective_of(objective).begin(self.lists, "examples")
+        self.scorer = objective_of(objective).begin(self.lists, "examples")
         self.examples = ForestExamples(self.tuning)
 
     def example(self, group=0):
-        return self.examples.example(group, self.worth)
+        return self.examples.example(group, self.scorer)
 
     def all(self, group=0):
-        """Return features, text, statistics and worth of all derivations, by brute force."""
-        held, metric = self.forests, self.worth.metric
+        """Return features, text, statistics and gain of all derivations, by brute force."""
+        held, metric = self.forests, self.scorer.metric
         lo, hi = held.references.group_start[group : group + 2]
         references = [held.join(held.references.texts[r]) for r in range(lo, hi)]
         found = []
         for tree in derivations(held.arrays, group):
             text = held.join(np.array(tree.words, np.int32))
             stats = metric.stats(text, references)
-            worth = float(self.worth.of(stats[None, :])[0])
-            found.append((vector(held.arrays, tree, 3, group), tree.words, stats, worth))
+            gain = float(self.scorer.of(stats[None, :])[0])
+            found.append((vector(held.arrays, tree, 3, group), tree.words, stats, gain))
         return found
 
 
 def is_one_of(derivation, known):
-    """Return whether there is a derivation with these features, statistics and worth."""
+    """Return whether there is a derivation with these features, statistics and gain."""
     return any(
         np.allclose(dense(derivation.features, derivation.values), h, rtol=0, atol=1e-12)
         and stats.tolist() == derivation.stats.tolist()
-        and worth == derivation.worth
-        for h, _, stats, worth in known
+        and gain == derivation.gain
+        for h, _, stats, gain in known
     )
 
 
@@ -200,17 +200,17 @@ def test_what_is_found_is_valued_exactly_and_never_worse_than_the_best(
         assert best.score(weights) == pytest.approx(max(h @ weights for h, *_ in known), abs=1e-9)
         found = example.augmented(weights, factor)
         assert is_one_of(found, known)
-        phi = found.score(weights) + factor * found.worth
-        assert phi >= best.score(weights) + factor * best.worth - 1e-9
+        phi = found.score(weights) + factor * found.gain
+        assert phi >= best.score(weights) + factor * best.gain - 1e-9
         if isinstance(example, AmongBest):
             # No text is twice in a list: of each, the best derivation is looked at.
-            top = max(h @ weights + factor * worth for h, _, _, worth in known)
+            top = max(h @ weights + factor * gain for h, _, _, gain in known)
             assert phi == pytest.approx(top, rel=1e-9, abs=1e-9)
-        most = example.most_worth(weights)
+        most = example.oracle(weights)
         assert is_one_of(most, known)
-        assert most.worth >= best.worth
+        assert most.gain >= best.gain
         if isinstance(example, AmongBest):
-            assert most.worth == max(worth for *_, worth in known)
+            assert most.gain == max(gain for *_, gain in known)
 
 
 @pytest.mark.parametrize("search", ["rerank", "linear"])
@@ -219,15 +219,15 @@ def test_what_only_seems_good_while_searching_does_not_replace_the_best(search):
     edges = [(0, [], [0, 1, 2, 9], {0: 1.0}), (0, [], [0] * 6, {1: 1.0})]
     forests = forest_set([forest_arrays(edges, 0)], 3, 10, [[[0, 1, 2, 3]]])
     held = Held(forests, "bleu:order=1", "document:decay=1", search)
-    held.worth.add(np.array([40, 40, 20, 40]))
+    held.scorer.add(np.array([40, 40, 20, 40]))
     example, weights = held.example(), np.array([0.1, 0.0, 0.0])
-    metric, document = held.tuning.metric, held.worth.document
+    metric, document = held.tuning.metric, held.scorer.document
     counts = example.searched.arrays.counts
     gains = (
         counts @ metric.slope(document) if search == "linear" else metric.gain(document + counts)
     )
     assert gains[1] > gains[0]
-    for found in (example.augmented(weights, 10.0), example.most_worth(weights)):
+    for found in (example.augmented(weights, 10.0), example.oracle(weights)):
         assert found.features.tolist() == [0]
         assert found.stats.tolist() == [4, 4, 3, 4]
 
@@ -239,17 +239,17 @@ def test_what_is_worth_most_among_the_best_few(forests, weights, among, about):
     known = held.all()
     # One text after the other, by its best derivation.
     best: dict[tuple[int, ...], tuple[float, float]] = {}
-    for h, words, _, worth in known:
+    for h, words, _, gain in known:
         score = float(h @ weights)
         if words not in best or score > best[words][0]:
-            best[words] = (score, worth)
+            best[words] = (score, gain)
     scores = sorted((score for score, _ in best.values()), reverse=True)
     gaps = [a - b for a, b in itertools.pairwise(scores)]
     assume(all(gap > 1e-6 for gap in gaps))
     few = sorted(best.values(), reverse=True)[:among]
-    found = held.example().most_worth(weights, among)
-    assert found.worth == max(worth for _, worth in few)
-    expected = max(score for score, worth in few if worth == found.worth)
+    found = held.example().oracle(weights, among)
+    assert found.gain == max(gain for _, gain in few)
+    expected = max(score for score, gain in few if gain == found.gain)
     assert found.score(weights) == pytest.approx(expected, abs=1e-9)
 
 
@@ -312,13 +312,13 @@ def test_hope_of_lattices_by_errors_is_that_of_all_derivations(
     held = Held(forests, metric, objective, size=1)
     for group in range(forests.groups):
         known, example = held.all(group), held.example(group)
-        hope, most = example.augmented(weights, factor), example.most_worth(weights)
+        hope, most = example.augmented(weights, factor), example.oracle(weights)
         assert is_one_of(hope, known)
         assert is_one_of(most, known)
-        top = max(h @ weights + factor * worth for h, _, _, worth in known)
-        assert hope.score(weights) + factor * hope.worth == pytest.approx(top, rel=1e-9, abs=1e-9)
-        assert most.worth == max(worth for *_, worth in known)
-        scores = [h @ weights for h, _, _, worth in known if worth == most.worth]
+        top = max(h @ weights + factor * gain for h, _, _, gain in known)
+        assert hope.score(weights) + factor * hope.gain == pytest.approx(top, rel=1e-9, abs=1e-9)
+        assert most.gain == max(gain for *_, gain in known)
+        scores = [h @ weights for h, _, _, gain in known if gain == most.gain]
         assert most.score(weights) == pytest.approx(max(scores), abs=1e-6)
         # Fear is looked for in the list.
         assert example.augmented(weights, -factor).key == example.best(weights).key
@@ -330,10 +330,10 @@ def test_an_error_costs_as_much_as_it_is_worth(objective):
     texts = [([0, 1, 2, 3], 0.0), ([0, 1, 2], 1.3), ([0, 1], 2.0)]
     arrays = forest_arrays([(0, [], words, {0: score}) for words, score in texts], 0)
     held = Held(forest_set([arrays], 3, 4, [[[0, 1, 2, 3]]]), "wer", objective, size=1)
-    held.worth.add(np.array([0, 0, 0]))  # of a document nothing is left
+    held.scorer.add(np.array([0, 0, 0]))  # of a document nothing is left
     example, weights = held.example(), np.array([1.0, 0.0, 0.0])
     best = example.best(weights)
-    unit = (best.worth - example.most_worth(weights).worth) / -2.0
+    unit = (best.gain - example.oracle(weights).gain) / -2.0
     for factor, errors in ((0.5, 2), (0.8, 1), (1.0, 1), (1.2, 1), (1.4, 0)):
         assert example.augmented(weights, factor / unit).stats[0] == errors
 
@@ -343,10 +343,10 @@ def test_references_are_needed_for_bold_updates():
     without = forest_set([arrays], 3, 4)
     held = Held(forest_set([arrays], 3, 4, [[[0]]]))
     examples = ForestExamples(ForestTuning(without, Words()))
-    worth = objective_of("metric").begin(TuningSet(held.lists.candidates, Words()), "examples")
-    assert examples.example(0, worth).best(np.zeros(3)).stats.tolist() == [1, 1]
+    scorer = objective_of("metric").begin(TuningSet(held.lists.candidates, Words()), "examples")
+    assert examples.example(0, scorer).best(np.zeros(3)).stats.tolist() == [1, 1]
     with pytest.raises(TunesmithError, match="not known without references; give --references"):
-        examples.example(0, worth).reference(np.zeros(3))
+        examples.example(0, scorer).reference(np.zeros(3))
 
 
 def linear(held, group, tree_words):
@@ -361,7 +361,7 @@ def linear(held, group, tree_words):
             own = [words[i : i + n] for i in range(len(words) - n + 1)]
             there = [text[i : i + n] for text in texts for i in range(len(text) - n + 1)]
             counts.append(float(sum(kind == "totals" or gram in there for gram in own)))
-    document = held.worth.document
+    document = held.scorer.document
     return max(1.0, document[0]) * float(np.array(counts) @ held.tuning.metric.slope(document))
 
 
@@ -369,7 +369,7 @@ def linear(held, group, tree_words):
 @given(drawn_set(), WEIGHTS, st.sampled_from([1.0, -1.0, 0.1, -100.0]))
 def test_linear_search_finds_the_optimum_of_linear_bleu(forests, weights, factor):
     held = Held(forests, search="linear")
-    assume(held.worth.document[0] >= 1.0)
+    assume(held.scorer.document[0] >= 1.0)
     known, example = held.all(), held.example()
     found, best = example.augmented(weights, factor), example.best(weights)
     values = [linear(held, 0, words) for _, words, *_ in known]
@@ -384,7 +384,7 @@ def test_linear_search_finds_the_optimum_of_linear_bleu(forests, weights, factor
 )
 def test_risk_is_that_of_linear_bleu_over_all_derivations(forests, weights, temperature, search):
     held = Held(forests, search=search)
-    assume(held.worth.document[0] >= 1.0)
+    assume(held.scorer.document[0] >= 1.0)
     known, risk = held.all(), held.example().risk(weights, temperature)
     values = np.array([linear(held, 0, words) for _, words, *_ in known])
     rows = np.array([h for h, *_ in known])
@@ -394,7 +394,7 @@ def test_risk_is_that_of_linear_bleu_over_all_derivations(forests, weights, temp
         chances = np.exp(scores - scores.max())
         return float(chances @ values / chances.sum())
 
-    assert risk.worth == pytest.approx(expected(weights), rel=1e-9, abs=1e-9)
+    assert risk.gain == pytest.approx(expected(weights), rel=1e-9, abs=1e-9)
     step = 1e-5
     slopes = [
         (expected(weights + step * unit) - expected(weights - step * unit)) / (2 * step)
@@ -413,17 +413,17 @@ def test_the_sharpest_risk_is_that_of_the_best(forests, weights, about):
     assume(len(scores) == 1 or scores[0] - scores[1] > 1e-3)
     with np.errstate(all="ignore"):
         risk = example.risk(weights, 1e-300)
-    assert np.isfinite(risk.worth)
+    assert np.isfinite(risk.gain)
     assert not np.any(dense(risk.features, risk.slope))
     if isinstance(example, AmongBest):
-        assert risk.worth == pytest.approx(example.best(weights).worth, rel=1e-12, abs=1e-12)
+        assert risk.gain == pytest.approx(example.best(weights).gain, rel=1e-12, abs=1e-12)
 
 
 @FEW
 @given(drawn_set(), WEIGHTS, ABOUT, SEEDS)
 def test_forests_on_disk_are_loaded_one_at_a_time(forests, weights, about, seed):
     held, loaded = Held(forests, *about), Held(OnDisk(forests), *about)
-    loaded.examples.example(0, loaded.worth)  # what is counted once is counted here
+    loaded.examples.example(0, loaded.scorer)  # what is counted once is counted here
     loaded.forests.loads.clear()
     rng = np.random.default_rng(seed)
     order = rng.permutation(forests.groups).tolist()
@@ -476,7 +476,7 @@ def test_a_forest_goes_with_its_example(search):
     example, weights = held.example(), np.array([1.0, 0.0, 0.0])
     example.best(weights)
     example.augmented(weights, 1.0)
-    example.most_worth(weights)
+    example.oracle(weights)
     gone = weakref.ref(example)
     gc.disable()  # nothing has to be looked for
     try:
@@ -488,9 +488,9 @@ def test_a_forest_goes_with_its_example(search):
 
 def test_what_a_list_has_counted_is_not_counted_again(monkeypatch):
     forests, candidates, rng = one_node_forests(3, size=6)
-    worth = objective_of("bleu+1").begin(TuningSet(candidates, "chrf"), "examples")
+    scorer = objective_of("bleu+1").begin(TuningSet(candidates, "chrf"), "examples")
     examples = ForestExamples(ForestTuning(forests, "chrf", options("kbest")))
-    example, weights = examples.example(0, worth), rng.normal(size=3)
+    example, weights = examples.example(0, scorer), rng.normal(size=3)
     wanted = [example.augmented(weights, factor) for factor in (1.0, -1.0)]
     monkeypatch.setattr(examples.exact, "of_text", None)
     for one, factor in zip(wanted, (1.0, -1.0), strict=True):
@@ -498,7 +498,7 @@ def test_what_a_list_has_counted_is_not_counted_again(monkeypatch):
 
 
 def test_values_without_a_metric_are_for_lists():
-    class Own(Worth):
+    class Own(CandidateScorer):
         stats = np.zeros((1, 2))
 
         def values(self, first, last):
@@ -519,4 +519,4 @@ def test_derivations_without_end_are_an_error():
     long = forest_set([forest_arrays(edges, 23)], 3, 4, [[[0, 1]]])
     examples = ForestExamples(ForestTuning(long, "bleu", options("kbest", 2)))
     with pytest.raises(TunesmithError, match="forest 0 has a derivation of more than"):
-        examples.example(0, held.worth).best(np.zeros(3))
+        examples.example(0, held.scorer).best(np.zeros(3))

@@ -20,7 +20,7 @@ from tunesmith.inference.forests.expectation import (
     covariance_with_counts,
     covariance_with_features,
     expected_counts,
-    expected_worth,
+    expected_gain,
     score_deviation,
 )
 from tunesmith.inference.forests.inside import inside
@@ -83,9 +83,9 @@ def test_covariances_are_those_of_all_derivations(
     wanted, spread, products = np.zeros(3), 0.0, np.zeros((2, 3))
     for arrays in forests:
         chances, counts, features = enumerated(arrays, sharpness * scores_of(arrays, w))
-        worth = counts @ slope
-        wanted += covariance(chances, worth, features)
-        spread += float(covariance(chances, worth, worth))
+        gains = counts @ slope
+        wanted += covariance(chances, gains, features)
+        spread += float(covariance(chances, gains, gains))
         products += [covariance(chances, features @ v, features) for v in vectors]
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10)
     assert variance == pytest.approx(spread, rel=1e-9, abs=1e-10)
@@ -122,7 +122,7 @@ def test_coefficients_of_hyperedges_give_what_appendix_a4_gives(
     arrays: ForestArrays, w: np.ndarray, slope: np.ndarray
 ) -> None:
     scores, values = scores_of(arrays, w), arrays.counts @ slope
-    mean, coefficients = expected_worth(arrays, 0, scores, values)
+    mean, coefficients = expected_gain(arrays, 0, scores, values)
     wanted_mean, wanted = second_order(arrays, scores, values)
     assert mean == pytest.approx(wanted_mean, rel=1e-9, abs=1e-10)
     features, sums = combine_edges(arrays, 0, coefficients, 3)

@@ -12,7 +12,7 @@ from tests.helpers.inference.derivations import drawn_scores, references, unclip
 from tests.helpers.tiers import examples
 from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.forests.derivations import unfold, viterbi
-from tunesmith.inference.forests.expectation import edge_worth
+from tunesmith.inference.forests.expectation import edge_gains
 from tunesmith.inference.forests.hope_fear import (
     natural_bleu,
     reference_derivation,
@@ -122,7 +122,7 @@ def test_linear_values_find_the_best_of_all(
     document = np.array([40.0, 42.0, 20.0, 8.0, 40.0, 37.0])
     slope = 40.0 * metric.slope(document)
     scores = drawn_scores(data, after)
-    top, _ = viterbi(after, 0, scores + sign * edge_worth(after, 0, slope))
+    top, _ = viterbi(after, 0, scores + sign * edge_gains(after, 0, slope))
     values = [
         scores[list(tree.edges)].sum()
         + sign * slope @ unclipped(tree.words, [tuple(r) for r in held], 2)
@@ -136,8 +136,8 @@ def test_values_of_a_forest_among_others_are_its_own() -> None:
     whole = counted(forest_set([one, one], 1, 3, [[[2]], [[0, 1, 2]]]), BLEU(order=2))
     arrays = whole.in_memory().arrays
     slope = np.array([0.0, 0.0, 1.0, 10.0, 0.0, 0.0])
-    assert edge_worth(arrays, 0, slope).tolist() == [0.0, 1.0]
-    assert edge_worth(arrays, 1, slope).tolist() == [12.0, 11.0]
+    assert edge_gains(arrays, 0, slope).tolist() == [0.0, 1.0]
+    assert edge_gains(arrays, 1, slope).tolist() == [12.0, 11.0]
     document = np.array([9.0, 9.0, 5.0, 3.0, 9.0, 8.0])
     given = (np.zeros(2), document, 1.0, BLEU(order=2).scoring, 1.0)
     assert rerank(arrays, 1, *given)[2][-1].tolist() == [3.0, 3.0, 3.0, 2.0, 3.0, 2.0]

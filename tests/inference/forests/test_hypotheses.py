@@ -35,7 +35,7 @@ def test_expectations_of_other_metrics_are_those_of_lists(metric, seed):
         assert ours.deviation(one) == theirs.deviation(other)
         (found,) = ours.expected([one], [1.5])
         (wanted,) = theirs.expected([other], [1.5])
-        assert (found.gain, found.worth) == (wanted.gain, wanted.worth)
+        assert (found.gain, found.gain_deviation) == (wanted.gain, wanted.gain_deviation)
         assert found.gradient.tolist() == wanted.gradient.tolist()
         covariance = ours.covariance([found], vectors)
         assert covariance.tolist() == theirs.covariance([wanted], vectors).tolist()

@@ -59,31 +59,31 @@ def equal(one, other):
     assert one.features.tolist() == other.features.tolist()
     assert one.values.tolist() == other.values.tolist()
     assert one.stats.tolist() == other.stats.tolist()
-    assert one.worth == other.worth
+    assert one.gain == other.gain
 
 
 @settings(max_examples=examples(25))
 @given(SEEDS, st.sampled_from(["rerank", "linear", "kbest"]), st.sampled_from(["bleu", "wer"]))
 def test_a_sentence_answers_as_its_forest_does(seed, search, metric):
     forests, candidates, rng = one_node_forests(seed)
-    worth = objective_of("document").begin(TuningSet(candidates, metric), "examples")
+    scorer = objective_of("document").begin(TuningSet(candidates, metric), "examples")
     _, tuning = live(forests, metric, search=search)
     ours = tuning.examples()
     theirs = ForestExamples(ForestTuning(forests, metric, ForestOptions(search=search)))
     assert (ours.names, ours.groups) == (theirs.names, theirs.groups)
     weights = rng.normal(size=3)
     for group in range(forests.groups):
-        one, other = ours.example(group, worth), theirs.example(group, worth)
+        one, other = ours.example(group, scorer), theirs.example(group, scorer)
         equal(one.best(weights), other.best(weights))
         for factor in (1.0, -1.0, 0.2):
             equal(one.augmented(weights, factor), other.augmented(weights, factor))
         for among in (None, 2):
-            equal(one.most_worth(weights, among), other.most_worth(weights, among))
+            equal(one.oracle(weights, among), other.oracle(weights, among))
         equal(one.reference(weights), other.reference(weights))
         risk, other_risk = one.risk(weights, 0.7), other.risk(weights, 0.7)
-        assert risk.worth == other_risk.worth
+        assert risk.gain == other_risk.gain
         assert risk.slope.tolist() == other_risk.slope.tolist()
-        worth.add(one.best(weights).stats)
+        scorer.add(one.best(weights).stats)
 
 
 @settings(max_examples=examples(25))
@@ -107,9 +107,9 @@ def test_a_set_answers_as_its_forests_do(forests, seed):
 
 def test_a_sentence_is_decoded_once_under_the_weights_of_the_first_question():
     forests, candidates, _ = one_node_forests(3)
-    worth = objective_of("document").begin(TuningSet(candidates, "bleu"), "examples")
+    scorer = objective_of("document").begin(TuningSet(candidates, "bleu"), "examples")
     source, tuning = live(forests)
-    example = tuning.examples().example(2, worth)
+    example = tuning.examples().example(2, scorer)
     assert source.asked == []
     weights = np.array([1.0, 2.0, 3.0])
     example.best(weights)

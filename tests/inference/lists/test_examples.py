@@ -15,14 +15,14 @@ from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hypotheses import ListHypotheses
-from tunesmith.metrics.candidate_scorer import Worth, objective_of
+from tunesmith.metrics.candidate_scorer import CandidateScorer, objective_of
 from tunesmith.tasks.lists import TuningSet
 
 SEEDS = st.integers(0, 2**32 - 1)
 SOME = settings(max_examples=examples(40))
 
 
-class Fixed(Worth):
+class Fixed(CandidateScorer):
     """Values that are given."""
 
     def __init__(self, stats, values):
@@ -70,7 +70,7 @@ def check(derivation, place, first, tuning, values, rows):
     """Compare a derivation with the candidate that it should be."""
     row = first + place
     assert derivation.key == place
-    assert derivation.worth == values[row]
+    assert derivation.gain == values[row]
     assert derivation.stats.tolist() == tuning.stats[row].tolist()
     assert (np.diff(derivation.features) > 0).all()
     vector = np.zeros(len(rows[row]))
@@ -85,9 +85,9 @@ def test_choices_equal_brute_force(seed, with_ties, factor, among):
     examples = ListExamples(tuning)
     assert examples.groups == tuning.candidates.groups
     assert examples.names == tuning.candidates.features.names
-    worth = Fixed(tuning.stats, values)
+    scorer = Fixed(tuning.stats, values)
     for group, own in enumerate(of_groups(ListHypotheses(tuning))):
-        example = examples.example(group, worth)
+        example = examples.example(group, scorer)
         mine, held = scores[own], values[own].tolist()
         about = own.start, tuning, values, rows
         check(example.best(weights), first_of(mine), *about)
@@ -95,10 +95,10 @@ def test_choices_equal_brute_force(seed, with_ties, factor, among):
         check(example.augmented(weights, factor), first_of(both), *about)
         # What is worth most; of these the highest score; of these the first.
         every = [(v, s) for v, s in zip(held, mine, strict=True)]
-        check(example.most_worth(weights), first_of(every), *about)
+        check(example.oracle(weights), first_of(every), *about)
         order = sorted(range(len(mine)), key=lambda k: -mine[k])[:among]
         few = [every[k] if k in order else (-np.inf, 0.0) for k in range(len(mine))]
-        check(example.most_worth(weights, among), first_of(few), *about)
+        check(example.oracle(weights, among), first_of(few), *about)
 
 
 @SOME
@@ -123,12 +123,12 @@ def test_risk_equals_the_formula(seed, with_ties, temperature):
     """Equation 11 over all pairs of candidates: nothing cancels."""
     tuning, weights, values, rows, scores = drawn(seed, with_ties)
     examples = ListExamples(tuning)
-    vectors, worth = np.array(rows), Fixed(tuning.stats, values)
+    vectors, scorer = np.array(rows), Fixed(tuning.stats, values)
     for group, own in enumerate(of_groups(ListHypotheses(tuning))):
-        risk = examples.example(group, worth).risk(weights, temperature)
+        risk = examples.example(group, scorer).risk(weights, temperature)
         odds = np.exp((np.array(scores[own]) - max(scores[own])) / temperature)
         chances = odds / odds.sum()
-        assert risk.worth == pytest.approx(float(chances @ values[own]), rel=1e-9, abs=1e-12)
+        assert risk.gain == pytest.approx(float(chances @ values[own]), rel=1e-9, abs=1e-12)
         apart = values[own][:, None] - values[own]
         between = vectors[own][:, None] - vectors[own]
         slope = np.einsum("i,j,ij,ijd->d", chances, chances, apart, between) / 2 / temperature
@@ -146,7 +146,7 @@ def test_risk_is_finite_for_huge_scores(size, temperature):
     risk = example.risk(np.array([size]), temperature)
     # The third is far behind, the second sometimes near.
     behind = min(size / 1e9 / temperature, 700.0)
-    assert risk.worth == pytest.approx(0.2 + 0.7 / (1 + np.exp(behind)), abs=1e-6)
+    assert risk.gain == pytest.approx(0.2 + 0.7 / (1 + np.exp(behind)), abs=1e-6)
     assert np.isfinite(risk.slope).all()
 
 
@@ -170,13 +170,13 @@ def test_references_equal_brute_force(corpus, seed):
     weights = rng.integers(-1, 2, 2).astype(float)
     tuning = TuningSet(candidates, "bleu")
     examples = ListExamples(tuning)
-    worth = objective_of("bleu+1").begin(tuning, "examples")
+    scorer = objective_of("bleu+1").begin(tuning, "examples")
     for group, (own, references) in enumerate(corpus):
         if not candidates.has_texts:
             break  # all are empty
         scores = (groups[group] @ weights).tolist()
         fits = [s if t in references else -np.inf for s, t in zip(scores, own, strict=True)]
-        found = examples.example(group, worth).reference(weights)
+        found = examples.example(group, scorer).reference(weights)
         if max(fits) == -np.inf:
             assert found is None
         else:
@@ -193,15 +193,15 @@ def test_references_that_are_not_known():
 def test_values_are_those_of_the_moment():
     hypotheses, weights, _ = lists(8, "bleu", most=9)
     tuning = hypotheses.tuning
-    worth = objective_of("document").begin(tuning, "examples")
+    scorer = objective_of("document").begin(tuning, "examples")
     examples = ListExamples(tuning)
-    before = examples.example(0, worth)
-    held = before.most_worth(weights).worth
-    worth.add(tuning.stats[-1])
-    after = examples.example(0, worth)
+    before = examples.example(0, scorer)
+    held = before.oracle(weights).gain
+    scorer.add(tuning.stats[-1])
+    after = examples.example(0, scorer)
     first, last = hypotheses.start[:2]
-    assert after.most_worth(weights).worth == worth.values(first, last).max()
-    assert before.most_worth(weights).worth == held != after.most_worth(weights).worth
+    assert after.oracle(weights).gain == scorer.values(first, last).max()
+    assert before.oracle(weights).gain == held != after.oracle(weights).gain
 
 
 def test_memory_is_in_proportion_to_what_is_not_nought():

@@ -79,14 +79,16 @@ def test_distributions_and_what_candidates_are_worth_equal_plain_numpy(seed, sha
     groups = of_groups(hypotheses)
     chances = [softmax(sharpness * scores[group]) for group in groups]
     total = sum(p @ stats[group] for p, group in zip(chances, groups, strict=True))
-    worth = stats @ hypotheses.metric.slope(total)
+    gains = stats @ hypotheses.metric.slope(total)
     variances = [
-        p @ np.square(worth[group] - p @ worth[group])
+        p @ np.square(gains[group] - p @ gains[group])
         for p, group in zip(chances, groups, strict=True)
     ]
     assert expected.sharpness == sharpness
     assert expected.gain == pytest.approx(float(hypotheses.metric.gain(total)), rel=1e-10)
-    assert expected.worth == pytest.approx(np.sqrt(np.mean(variances)), rel=1e-9, abs=1e-14)
+    assert expected.gain_deviation == pytest.approx(
+        np.sqrt(np.mean(variances)), rel=1e-9, abs=1e-14
+    )
 
 
 def covariance_by_hand(hypotheses, weights, sharpness, least=0.0):
@@ -165,7 +167,7 @@ def test_batches_equal_singles_bit_for_bit(seed, count, metric):
     images = hypotheses.covariance(together, vectors)
     for k, batched in enumerate(together):
         (single,) = hypotheses.expected([points[k]], [sharpness[k]])
-        assert (single.gain, single.worth) == (batched.gain, batched.worth)
+        assert (single.gain, single.gain_deviation) == (batched.gain, batched.gain_deviation)
         assert single.gradient.tobytes() == batched.gradient.tobytes()
         (image,) = hypotheses.covariance([single], vectors[k : k + 1])
         assert image.tobytes() == images[k].tobytes()
@@ -195,7 +197,7 @@ def test_threads_change_no_bit(large):
             point = hypotheses.point(np.linspace(-1.0, 1.0, 6))
             (expected,) = hypotheses.expected([point], [0.7])
             image = hypotheses.covariance([expected], np.linspace(0.5, 1.0, 6)[None])
-            numbers = [expected.gain, expected.worth, hypotheses.deviation(point)]
+            numbers = [expected.gain, expected.gain_deviation, hypotheses.deviation(point)]
             parts = [expected.gradient, *image, expected.cache.chances, hypotheses.spread()]
             found.append(np.concatenate([numbers, *parts]))
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()

@@ -323,7 +323,7 @@ def test_with_many_steps_the_direction_solves_the_system(monkeypatch, strength):
     sharpness = 0.01 / hypotheses.deviation(first)
     (expected,) = hypotheses.expected([first], [sharpness])
     covariance = hypotheses.covariance([expected] * 10, np.eye(10))
-    curvature = sharpness**2 * expected.worth * covariance + 2 * strength * np.eye(10)
+    curvature = sharpness**2 * expected.gain_deviation * covariance + 2 * strength * np.eye(10)
     wanted = expected.gradient - 2 * strength * first.weights
     solution = np.linalg.solve(curvature, wanted)
     sizes = climb.spread

@@ -31,7 +31,7 @@ class Joint:
     def __init__(self, example, target, others, weights, rates):
         self.example, self.target = example, target
         self.weights, self.rates = weights, rates
-        own = example.away(target), example.worths[target] - example.worths
+        own = example.away(target), example.gains[target] - example.gains
         self.sets = [*others, own]
 
     def received(self):
@@ -62,7 +62,7 @@ class Joint:
         target = self.example.derivation(self.target)
         features, x = working.solve(self.example, target, self.weights, self.rates, received)
         assert len(set(features.tolist())) == len(features)
-        own = np.zeros(len(self.example.worths))
+        own = np.zeros(len(self.example.gains))
         for one, value in zip(working.members, working.alpha, strict=True):
             own[one.key] += value
         new = self.weights.copy()

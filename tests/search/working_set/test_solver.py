@@ -22,19 +22,19 @@ def random_programme(seed):
     vectors[rng.random(vectors.shape) < 0.2] = 0.0
     if rng.random() < 0.3:
         vectors = np.rint(vectors)
-    worths = rng.normal(size=count) * rng.choice([0.1, 1.0, 3.0])
+    gains = rng.normal(size=count) * rng.choice([0.1, 1.0, 3.0])
     weights = rng.normal(size=width) * rng.choice([0.0, 1.0])
     rates = np.full(width, 10.0 ** rng.uniform(-2, 0.5))
     if rng.random() < 0.5:
         rates = 10.0 ** rng.uniform(-2, 0.5, width)
-    return Brute(vectors, worths), int(rng.integers(count)), weights, rates
+    return Brute(vectors, gains), int(rng.integers(count)), weights, rates
 
 
 def solved(example, target, weights, rates, epsilon=EPSILON):
     """Return multipliers of all derivations, and the new weights."""
     working = WorkingSet(len(weights), epsilon)
     features, x = working.solve(example, example.derivation(target), weights, rates)
-    alpha = np.zeros(len(example.worths))
+    alpha = np.zeros(len(example.gains))
     for one, value in zip(working.members, working.alpha, strict=True):
         alpha[one.key] += value
     new = weights.copy()
@@ -95,7 +95,7 @@ def test_no_other_solver_finds_more(seed, epsilon):
 def printed_algorithm(example, target, weights, rates, epsilon):
     """Algorithm 2 as printed, but that it ends: multipliers are set back, weights are not."""
     now, members = weights.copy(), [target]
-    alpha = np.zeros(len(example.worths))
+    alpha = np.zeros(len(example.gains))
     for _ in range(100):
         violations = example.violations(target, now)
         fear = int(np.argmax(violations))
@@ -201,7 +201,7 @@ def test_large_sets_and_vectors_find_room():
         about = example, target, weights, rates, alpha, new
         assert unmet_condition(*about, 1e-6) is None
     # What was solved before has no influence.
-    other = Brute(example.vectors[:5], example.worths[:5])
+    other = Brute(example.vectors[:5], example.gains[:5])
     found = [w.solve(other, other.derivation(2), weights, rates) for w in (working, small)]
     assert (found[0][0] == found[1][0]).all()
     assert (found[0][1] == found[1][1]).all()

@@ -175,12 +175,12 @@ def test_documents_have_the_winners_of_all_rounds_but_the_first(real, start, dec
     rng = np.random.default_rng(5)
     rounds = [start] + [Weights(names, rng.normal(size=len(names))) for _ in range(3)]
     tuner = PRO(objective=f"document:decay={decay}").after(rounds)
-    worth = tuner.begun(
+    scorer = tuner.begun(
         objective_of(f"document:decay={decay}"), tuning, "pairs", np.zeros(len(names))
     )
     totals = [tuning.total(best(tuning.candidates, one.aligned(names))) for one in rounds[1:]]
     wanted = sum(decay ** (3 - k) * total for k, total in enumerate(totals))
-    assert worth.document == pytest.approx(wanted, rel=1e-12)
+    assert scorer.document == pytest.approx(wanted, rel=1e-12)
 
 
 def unit(vector):
@@ -193,14 +193,14 @@ def test_scaled_lengths_follow_the_weights_of_the_last_round(real, start):
     names = tuning.candidates.features.names
     rounds = [start, Weights(names, 0.5 * start.aligned(names)[::-1])]
     tuner = PRO(objective="scaled").after(rounds)
-    worth = tuner.begun(objective_of("scaled"), tuning, "pairs", np.zeros(len(names)))
+    scorer = tuner.begun(objective_of("scaled"), tuning, "pairs", np.zeros(len(names)))
     total = tuning.total(best(tuning.candidates, rounds[-1].aligned(names)))
     by_hand = objective_of("scaled").begin(tuning, "pairs")
     by_hand.end_round(total)
     plain = objective_of("scaled").begin(tuning, "pairs")
     count = len(tuning.candidates)
-    assert worth.values(0, count).tolist() == by_hand.values(0, count).tolist()
-    assert worth.values(0, count).tolist() != plain.values(0, count).tolist()
+    assert scorer.values(0, count).tolist() == by_hand.values(0, count).tolist()
+    assert scorer.values(0, count).tolist() != plain.values(0, count).tolist()
     # In the first round of a loop there is no round before.
     first = tuner.after(rounds[:1]).begun(
         objective_of("scaled"), tuning, "pairs", np.zeros(len(names))

@@ -36,13 +36,13 @@ def test_without_growing_confidence_it_is_mira(seed, rate, scale, reference):
 def test_confidence_grows_with_the_square_of_changes(seed, confidence):
     tuning, rng = random_texts(seed), np.random.default_rng(seed)
     examples = ListExamples(tuning)
-    worth = objective_of("bleu+1").begin(tuning, "examples")
+    scorer = objective_of("bleu+1").begin(tuning, "examples")
     variances = 10.0 ** rng.uniform(-2, 1, WIDTH)
     tuner = AROW(confidence=confidence)
     model = tuner.model(rng.normal(size=WIDTH), variances.copy())
     rule = MIRARule(tuner, WIDTH)
     for group in range(examples.groups):
-        example = examples.example(group, worth)
+        example = examples.example(group, scorer)
         before = model.weights.copy()
         model.add(rule(example, example.best(before), model, epoch=0).x)
         # w' = w + Σ x tells x; then Σ⁻¹ grows by λ diag(x²).

@@ -31,7 +31,7 @@ class Plain:
         features = candidates.features
         self.tuner, self.tuning, self.rng = tuner, tuning, rng
         self.vectors = np.column_stack([features.dense.T, features.sparse.toarray()])
-        self.worth = objective.begin(tuning, "examples")
+        self.scorer = objective.begin(tuning, "examples")
         self.weights = start.copy()
         self.rates = np.full(len(start), tuner.rate)
         if tuner.scale:
@@ -63,7 +63,7 @@ class Plain:
         start, total = self.tuning.candidates.start, 0
         for group in self.rng.permutation(len(start) - 1):
             rows = range(start[group], start[group + 1])
-            values = self.worth.values(rows[0], rows[-1] + 1).copy()
+            values = self.scorer.values(rows[0], rows[-1] + 1).copy()
             scores = [float(self.weights @ self.vectors[row]) for row in rows]
             best = max(range(len(rows)), key=lambda k: scores[k])
             target = self.target(group, rows, scores, values, mu)
@@ -73,10 +73,10 @@ class Plain:
                     away = max(range(len(rows)), key=lambda k: scores[k] - values[k])
                 apart = self.vectors[rows[target]] - self.vectors[rows[away]]
                 self.weights = self.weights + self.rates * apart
-            self.worth.add(self.worth.stats[rows[best]])
-            total = total + self.worth.stats[rows[best]]
+            self.scorer.add(self.scorer.stats[rows[best]])
+            total = total + self.scorer.stats[rows[best]]
             self.seen.append(self.weights)
-        self.worth.end_round(total)
+        self.scorer.end_round(total)
         return np.mean(self.seen, axis=0) if self.tuner.average else self.weights
 
 

@@ -15,13 +15,13 @@ from tests.helpers.parallel.fragile import Fragile
 from tests.helpers.tuners.online import easy, learn_epochs, many, random_training
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.loop.loop import Loop
-from tunesmith.metrics.candidate_scorer import OBJECTIVES, Objective, Worth, objective_of
+from tunesmith.metrics.candidate_scorer import OBJECTIVES, CandidateScorer, Objective, objective_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import threads
 from tunesmith.progress import show_with
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learner import Learner, copy_worth
+from tunesmith.tuners.online.learner import Learner, copy_scorer
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
@@ -153,21 +153,21 @@ def test_a_run_of_other_learners_is_not_taken_up():
 
 
 @pytest.mark.parametrize("objective", ["document", "bleu+1", "scaled", "metric"])
-def test_copies_of_a_worth_are_apart(objective):
+def test_copies_of_a_scorer_are_apart(objective):
     tuning = many(6)
-    worth, same = (objective_of(objective).begin(tuning, "examples") for _ in range(2))
-    own = copy_worth(worth)
+    scorer, same = (objective_of(objective).begin(tuning, "examples") for _ in range(2))
+    own = copy_scorer(scorer)
     for row in (3, 8, 11):
         own.add(tuning.stats[row])
     total = tuning.stats[:9].sum(axis=0)
     total[0] //= 2  # an output that was too short
     own.end_round(total)
-    assert worth.values(0, 4).tolist() == same.values(0, 4).tolist()
-    again = copy_worth(worth, json.loads(json.dumps(own.memory())))
+    assert scorer.values(0, 4).tolist() == same.values(0, 4).tolist()
+    again = copy_scorer(scorer, json.loads(json.dumps(own.memory())))
     assert again.values(4, 8).tolist() == own.values(4, 8).tolist()
-    assert own.stats is worth.stats
-    assert own.metric is worth.metric
-    changes = own.values(4, 8).tolist() != worth.values(4, 8).tolist()
+    assert own.stats is scorer.stats
+    assert own.metric is scorer.metric
+    changes = own.values(4, 8).tolist() != scorer.values(4, 8).tolist()
     assert changes == (objective in {"document", "scaled"})
 
 
@@ -177,10 +177,10 @@ class Forgetful(Objective):
     name = "forgetful"
 
     def begin(self, tuning, way):
-        return ForgetfulWorth(tuning)
+        return ForgetfulScorer(tuning)
 
 
-class ForgetfulWorth(Worth):
+class ForgetfulScorer(CandidateScorer):
     def __init__(self, tuning):
         self.stats, self.metric = tuning.stats, tuning.metric
 
@@ -191,10 +191,10 @@ class ForgetfulWorth(Worth):
         self.last = stats
 
 
-def test_a_worth_must_say_what_it_remembers():
+def test_a_scorer_must_say_what_it_remembers():
     about = many(5), Forgetful(), np.zeros(3), np.random.default_rng(1)
     SGD().training(*about).epoch(0)
-    with pytest.raises(TunesmithError, match=r"ForgetfulWorth does not say.*--learners 1"):
+    with pytest.raises(TunesmithError, match=r"ForgetfulScorer does not say.*--learners 1"):
         SGD(learners=2).training(*about)
     assert "forgetful" not in OBJECTIVES.names()
 

@@ -29,17 +29,17 @@ def vectors_of(tuning, group):
 def test_an_update_meets_the_conditions_over_the_whole_list(seed, rate):
     tuning, rng = random_texts(seed), np.random.default_rng(seed)
     examples = ListExamples(tuning)
-    worth = objective_of("document").begin(tuning, "examples")
+    scorer = objective_of("document").begin(tuning, "examples")
     weights, rates = rng.normal(size=WIDTH), np.full(WIDTH, rate)
     working = WorkingSet(WIDTH)
     for group in range(examples.groups):
-        example = examples.example(group, worth)
+        example = examples.example(group, scorer)
         target = example.augmented(weights, 1.0)
         features, x = working.solve(example, target, weights, rates)
         new = weights.copy()
         new[features] += rates[features] * x
         vectors, first, last = vectors_of(tuning, group)
-        brute = Brute(vectors, worth.values(first, last))
+        brute = Brute(vectors, scorer.values(first, last))
         alpha = np.zeros(last - first)
         alpha[[one.key for one in working.members]] = working.alpha
         about = brute, target.key, weights, rates
@@ -80,8 +80,8 @@ def test_a_large_rate_does_not_overshoot():
 
 def test_weights_are_only_changed_by_who_learns():
     tuning = random_texts(2)
-    worth = objective_of("bleu+1").begin(tuning, "examples")
-    example = ListExamples(tuning).example(0, worth)
+    scorer = objective_of("bleu+1").begin(tuning, "examples")
+    example = ListExamples(tuning).example(0, scorer)
     model = Model(np.zeros(WIDTH), np.ones(WIDTH))
     update = MIRARule(MIRA(), WIDTH)(example, example.best(model.weights), model, epoch=0)
     assert update.x is not None

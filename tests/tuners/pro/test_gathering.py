@@ -11,7 +11,7 @@ import tunesmith as ts
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.tiers import examples
 from tunesmith.errors import UsageError
-from tunesmith.metrics.candidate_scorer import Worth, objective_of
+from tunesmith.metrics.candidate_scorer import CandidateScorer, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
 from tunesmith.tuners.pro.gathering import (
@@ -33,7 +33,7 @@ def steps_of(select=("all",), accept="all", sample="uniform") -> PairSteps:
     )
 
 
-class Given(Worth):
+class Given(CandidateScorer):
     """Values as given; it notes what is asked and chosen."""
 
     def __init__(self, tuning, values):
@@ -62,7 +62,7 @@ def random_set(seed: int):
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_steps_are_taken_group_by_group(seed, most):
     tuning, values, rng = random_set(seed)
-    worth = Given(tuning, values)
+    scorer = Given(tuning, values)
     steps = steps_of(("difference:least=0.25",), f"greatest:pairs={most}")
     start = tuning.candidates.start.tolist()
     expected = []
@@ -73,9 +73,9 @@ def test_steps_are_taken_group_by_group(seed, most):
     different = any(len(set(values[a:b])) > 1 for a, b in itertools.pairwise(start))
     if different and not any(expected):
         with pytest.raises(UsageError, match="no pair of candidates is left"):
-            gather(tuning, worth, steps, None, rng)
+            gather(tuning, scorer, steps, None, rng)
         return
-    found = gather(tuning, worth, steps, None, rng)
+    found = gather(tuning, scorer, steps, None, rng)
     of_group = np.searchsorted(start, found.better, side="right") - 1
     assert (np.searchsorted(start, found.worse, side="right") - 1).tolist() == of_group.tolist()
     assert sorted(of_group.tolist()) == of_group.tolist()
@@ -88,24 +88,24 @@ def test_steps_are_taken_group_by_group(seed, most):
     assert found.groups == len(expected)
     assert found.groups_without == sum(not wanted for wanted in expected)
     # The positives of each group were reported, after its values had been asked for once.
-    assert sorted(worth.added) == sorted(values[i] for i in found.better)
-    assert sorted(worth.asked) == [(a, b) for a, b in itertools.pairwise(start) if b - a > 1]
+    assert sorted(scorer.added) == sorted(values[i] for i in found.better)
+    assert sorted(scorer.asked) == [(a, b) for a, b in itertools.pairwise(start) if b - a > 1]
 
 
 def test_groups_come_in_random_order():
     tuning = tuning_set([[[0.0], [1.0]]] * 30, [[0.0, 1.0]] * 30)
     orders = []
     for seed in (1, 2):
-        worth = Given(tuning, [0.0, 1.0] * 30)
-        gather(tuning, worth, steps_of(), None, np.random.default_rng(seed))
-        orders.append(worth.asked)
+        scorer = Given(tuning, [0.0, 1.0] * 30)
+        gather(tuning, scorer, steps_of(), None, np.random.default_rng(seed))
+        orders.append(scorer.asked)
     assert orders[0] != orders[1]
     assert orders[0] != sorted(orders[0])
 
 
 def test_what_removed_most_is_named():
     tuning = tuning_set([[[0.0], [1.0], [2.0]]], [[0.0, 0.01, 0.3]])
-    worth = Given(tuning, [0.0, 0.01, 0.3])
+    scorer = Given(tuning, [0.0, 0.01, 0.3])
     rng = np.random.default_rng(1)
     limits = "difference:least=0.05", "difference:least=0.5"
     # Whichever comes first: the one that leaves nothing by itself is to blame.
@@ -113,7 +113,7 @@ def test_what_removed_most_is_named():
         with pytest.raises(
             UsageError, match=r"of 3 that differ, selection difference:least=0.5 removes 3; relax"
         ):
-            gather(tuning, worth, steps_of(order), None, rng)
+            gather(tuning, scorer, steps_of(order), None, rng)
 
 
 def test_nothing_differs():
@@ -142,10 +142,10 @@ def texts_set(metric: str = "bleu") -> ts.TuningSet:
 @pytest.mark.parametrize("metric", ["bleu", "ter"])
 def test_averages_by_hand(metric):
     tuning = texts_set(metric)
-    worth = objective_of("bleu+1").begin(tuning, "pairs")
+    scorer = objective_of("bleu+1").begin(tuning, "pairs")
     lengths = lengths_of(tuning)
     found = gather(
-        tuning, worth, steps_of(accept="random:pairs=4"), lengths, np.random.default_rng(1)
+        tuning, scorer, steps_of(accept="random:pairs=4"), lengths, np.random.default_rng(1)
     )
     entry = Describer(tuning).describe(found)
     candidates = tuning.candidates

@@ -17,7 +17,7 @@ from tests.helpers.tiers import examples
 from tests.helpers.tuners.monsters import START, monster_set
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.lists.hypotheses import best
-from tunesmith.metrics.candidate_scorer import PRESETS, DocumentWorth, objective_of
+from tunesmith.metrics.candidate_scorer import PRESETS, DocumentScorer, objective_of
 from tunesmith.parallel.local import threads
 from tunesmith.testing import check_tuner
 from tunesmith.tuners.pro.gathering import PairSteps, gather
@@ -47,11 +47,11 @@ def test_one_round_is_the_four_steps(seed):
     """With all pairs there is no chance: the weights are those of the ranker."""
     tuning, rng = random_task(seed)
     tuner = PRO(objective="metric", select="all", accept="all", strength=2.0)
-    worth = objective_of("metric").begin(tuning, "pairs")
+    scorer = objective_of("metric").begin(tuning, "pairs")
     start = tuning.candidates.start
     better, worse = [], []
     for lo, hi in itertools.pairwise(start):
-        values = worth.values(lo, hi)
+        values = scorer.values(lo, hi)
         for i in range(hi - lo):
             for j in range(hi - lo):
                 if values[i] > values[j]:
@@ -121,18 +121,18 @@ def test_scaled_lengths_follow_the_round_before(real, start):
     tuning = real["tune"].part(range(30))
     result = PRO(objective="scaled", iterations=2, accept="all", select="all").fit(tuning, start)
     weights = None
-    worth = objective_of("bleu+1").begin(tuning, "pairs")
+    scorer = objective_of("bleu+1").begin(tuning, "pairs")
     steps = PairSteps(Uniform(10**6), [("all", Everything())], _All())
     rng = np.random.default_rng(9)
     for _ in range(2):
-        pairs = gather(tuning, worth, steps, None, rng)
+        pairs = gather(tuning, scorer, steps, None, rng)
         vectors = difference_vectors(tuning.candidates.features, pairs.better, pairs.worse)
         weights = Logistic().learn(vectors, 100.0)
         total = tuning.total(best(tuning.candidates, weights))
         scale = total[1] / total[0]
-        worth = objective_of("bleu+1").begin(tuning, "pairs")
-        scorer = ts.SentenceBLEU(reference_length_scale=float(scale))
-        worth._values = scorer.sentence_scores(tuning.stats)
+        scorer = objective_of("bleu+1").begin(tuning, "pairs")
+        sentence_bleu = ts.SentenceBLEU(reference_length_scale=float(scale))
+        scorer._values = sentence_bleu.sentence_scores(tuning.stats)
     assert result.weights.aligned(tuning.candidates.features.names) == pytest.approx(
         weights, rel=1e-3, abs=1e-4
     )
@@ -145,7 +145,7 @@ class _All:
 
 def test_documents_end_a_round_with_its_winners(real, start, monkeypatch):
     totals = []
-    monkeypatch.setattr(DocumentWorth, "end_round", lambda self, total: totals.append(total))
+    monkeypatch.setattr(DocumentScorer, "end_round", lambda self, total: totals.append(total))
     result = PRO(objective="document", iterations=2).fit(real["tune"], start)
     names = real["tune"].candidates.features.names
     winners = best(real["tune"].candidates, result.weights.aligned(names))

@@ -29,7 +29,7 @@ from tunesmith.inference.forests.derivations import (
 )
 from tunesmith.inference.forests.description import describe
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
-from tunesmith.inference.forests.expectation import combine_edges, edge_worth, expected_worth
+from tunesmith.inference.forests.expectation import combine_edges, edge_gains, expected_gain
 from tunesmith.inference.forests.hope_fear import reference_derivation, reranked
 from tunesmith.inference.forests.kbest.search import kbest_of
 from tunesmith.inference.forests.ngrams.counts import counted_once
@@ -37,7 +37,7 @@ from tunesmith.inference.forests.ngrams.exact import ExactStatistics
 from tunesmith.inference.forests.units import Units
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.candidate_scorer import DocumentWorth, Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer
 from tunesmith.metrics.scored_forests import ScoredForests
 
 #: Where worth alone counts, scores are made so small beside it that they decide among equals.
@@ -62,12 +62,12 @@ class ForestExamples:
         self.seen = np.zeros(len(self.names), np.bool_)
         self._metric: Metric | None = None
 
-    def example(self, group: int, worth: Worth) -> ForestExample:
+    def example(self, group: int, scorer: CandidateScorer) -> ForestExample:
         """Return a forest, valued as of now."""
-        metric = getattr(worth, "metric", None)
+        metric = getattr(scorer, "metric", None)
         if metric is None:
             raise TunesmithError(
-                f"{type(worth).__name__} does not say which metric counts its statistics; give it "
+                f"{type(scorer).__name__} does not say which metric counts its statistics; give it "
                 "a metric and a method 'of', or use another --objective"
             )
         if metric is not self._metric:
@@ -76,13 +76,13 @@ class ForestExamples:
             for made in ("counted", "units"):
                 self.__dict__.pop(made, None)
         is_kbest = self.tuning.options.search == "kbest"
-        if isinstance(worth, DocumentWorth) and type(metric) is BLEU and not is_kbest:
-            return WholeForest(self, group, worth, metric)
-        return AmongBest(self, group, worth)
+        if isinstance(scorer, DocumentScorer) and type(metric) is BLEU and not is_kbest:
+            return WholeForest(self, group, scorer, metric)
+        return AmongBest(self, group, scorer)
 
     @cached_property
     def counted(self) -> Loaded:
-        """The forests with what BLEU counts at hyperedges, for the worth of the moment."""
+        """The forests with what BLEU counts at hyperedges, for the current scorer."""
         assert isinstance(self._metric, BLEU)  # only whole forests ask
         return Loaded(counted_once(self.tuning.forests, self._metric))
 
@@ -185,10 +185,10 @@ class ForestExample(ABC):
     same to learners, and a forest whose nodes were split has other hyperedges.
     """
 
-    def __init__(self, examples: ForestExamples, group: int, worth: Worth) -> None:
+    def __init__(self, examples: ForestExamples, group: int, scorer: CandidateScorer) -> None:
         self.examples = examples
         self.group = group
-        self.worth = worth
+        self.scorer = scorer
         self.block = self.searched = examples.plain.of(group)
         self._last: _AtWeights | None = None
 
@@ -206,20 +206,20 @@ class ForestExample(ABC):
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+    def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
         """Return what is worth most, among the so many best texts, or of all that is found."""
         if among is None:
-            return self._most_worth(weights)
+            return self._oracle(weights)
         listed = self.at(weights).listed(among)
         return self.of_list(listed, int(np.argmax(listed.values)))
 
     @abstractmethod
-    def _most_worth(self, weights: Floats) -> Derivation:
+    def _oracle(self, weights: Floats) -> Derivation:
         """Return what is worth most of all that is found, never less than the 1-best."""
 
     @abstractmethod
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth, and its derivative."""
+        """Return the expected gain, and its derivative."""
 
     def reference(self, weights: Floats) -> Derivation | None:
         """Return the best derivation whose text is a reference's."""
@@ -241,27 +241,27 @@ class ForestExample(ABC):
         return found
 
     def values(self, stats: Stats) -> Floats:
-        """Return what statistics [n, K] are worth."""
-        worth = self.worth
-        if not isinstance(worth, DocumentWorth):
-            return worth.of(stats)
-        # What ``worth.of`` does, with one factor for all derivations, and without scoring the
-        # document again for each of them.
-        values: Floats = self.factor * (worth.metric.gain(worth.document + stats) - self._now)
+        """Return the gains of statistics [n, K]."""
+        scorer = self.scorer
+        if not isinstance(scorer, DocumentScorer):
+            return scorer.of(stats)
+        # As ``scorer.of``, with one factor for all derivations, and without scoring the document
+        # again for each of them.
+        gains = scorer.metric.gain(scorer.document + stats)
+        values: Floats = self.factor * (gains - self._document_gain)
         return values
 
     @cached_property
-    def _now(self) -> float:
-        """The gain of the document."""
-        assert isinstance(self.worth, DocumentWorth)
-        return float(self.worth.metric.gain(self.worth.document))
+    def _document_gain(self) -> float:
+        assert isinstance(self.scorer, DocumentScorer)
+        return float(self.scorer.metric.gain(self.scorer.document))
 
     @cached_property
     def factor(self) -> float:
-        """What a difference of the document's score counts: one number for all derivations."""
-        assert isinstance(self.worth, DocumentWorth)
+        """The factor of differences in the document's score, the same for all derivations."""
+        assert isinstance(self.scorer, DocumentScorer)
         usual = np.full((1, 2), self.examples.reference_lengths[self.group])
-        return self.worth.factor(usual)
+        return self.scorer.factor(usual)
 
     def told(self, block: Block, choice: Ids) -> Derivation:
         """Return the derivation that has the chosen hyperedge at each node."""
@@ -279,11 +279,11 @@ class ForestExample(ABC):
         words, features, values, key = found
         if stats is None:
             stats = examples.exact.of_text(self.group, words)
-        worth = float(self.values(stats[None, :])[0])
-        return Derivation(features, values, stats, worth, int(key))
+        gain = float(self.values(stats[None, :])[0])
+        return Derivation(features, values, stats, gain, int(key))
 
     def list_of(self, scores: Floats, size: int) -> Listed:
-        """Return the best texts by some scores, with what they are worth."""
+        """Return the best texts by some scores, with their gains."""
         arrays, forest, _ = self.block
         start, edges, totals = kbest_of(arrays, forest, scores, size, True)
         groups = np.full(len(totals), self.group)
@@ -305,9 +305,9 @@ class AmongBest(ForestExample):
     So it is for all metrics but BLEU, for all objectives but the document's, and where the user
     asks for it. How many they are is the ``size`` of the options. Risks are over them, too.
 
-    For WER of lattices, what has few edits is also looked for in the whole forest (the model's
-    score and edits to one reference are weighed against each other exactly): with one reference,
-    hope and what is worth most are those of all derivations. With ``lowercase`` they are not.
+    For WER of lattices, derivations with few edits are also searched for in the whole forest (the
+    model's score and edits to one reference are weighed against each other exactly): with one
+    reference, hope and oracle are exact over all derivations. With ``lowercase`` they are not.
     """
 
     def _listed(self, weights: Floats) -> Listed:
@@ -318,13 +318,13 @@ class AmongBest(ForestExample):
         listed = self._listed(weights)
         found = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
         others = self._with_few_edits(self.at(weights).scores, factor)
-        return max([found, *others], key=lambda one: one.score(weights) + factor * one.worth)
+        return max([found, *others], key=lambda one: one.score(weights) + factor * one.gain)
 
-    def _most_worth(self, weights: Floats) -> Derivation:
+    def _oracle(self, weights: Floats) -> Derivation:
         listed, at = self._listed(weights), self.at(weights)
         found = self.of_list(listed, int(np.argmax(listed.values)))
         others = self._with_few_edits(at.scores * at.nearly_nothing, 1.0)
-        return max([found, *others], key=lambda one: (one.worth, one.score(weights)))
+        return max([found, *others], key=lambda one: (one.gain, one.score(weights)))
 
     def _with_few_edits(self, scores: Floats, factor: float) -> list[Derivation]:
         """Return the best derivation by scores and edits to each reference, of a lattice."""
@@ -349,15 +349,15 @@ class AmongBest(ForestExample):
         return self.examples.units.seen(self.block)
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth, and its derivative."""
+        """Return the expected gain, and its derivative."""
         listed = self._listed(weights)
-        worth, coefficients = expected_of(listed.scores, listed.values, temperature)
+        gain, coefficients = expected_of(listed.scores, listed.values, temperature)
         arrays, forest, _ = self.block
         each = np.repeat(coefficients, np.diff(listed.start))
         count = len(self.at(weights).scores)
         of_edges = np.bincount(listed.edges, each, count).astype(np.float64)
         features, slope = combine_edges(arrays, forest, of_edges, len(weights))
-        return Risk(worth, features, slope)
+        return Risk(gain, features, slope)
 
 
 class WholeForest(ForestExample):
@@ -370,12 +370,12 @@ class WholeForest(ForestExample):
     never worse. Risks are over all derivations, of linear BLEU.
     """
 
-    worth: DocumentWorth
+    scorer: DocumentScorer
 
     def __init__(
-        self, examples: ForestExamples, group: int, worth: DocumentWorth, metric: BLEU
+        self, examples: ForestExamples, group: int, scorer: DocumentScorer, metric: BLEU
     ) -> None:
-        super().__init__(examples, group, worth)
+        super().__init__(examples, group, scorer)
         self._metric = metric
         self.searched = examples.counted.of(group)
 
@@ -385,15 +385,15 @@ class WholeForest(ForestExample):
         if factor == 0.0:
             return best
         found = self._search(self.at(weights).searched_scores, factor)
-        return max(found, best, key=lambda one: one.score(weights) + factor * one.worth)
+        return max(found, best, key=lambda one: one.score(weights) + factor * one.gain)
 
     def _search(self, scores: Floats, factor: float) -> Derivation:
         arrays, forest, _ = self.searched
         if self.examples.tuning.options.search == "linear":
-            values = edge_worth(arrays, forest, factor * self._slope)
+            values = edge_gains(arrays, forest, factor * self._slope)
             return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
         choice = reranked(
-            *(arrays, forest, scores, self.worth.document, self.factor * abs(factor)),
+            *(arrays, forest, scores, self.scorer.document, self.factor * abs(factor)),
             *(*self._metric.scoring, float(np.sign(factor))),
         )
         return self.told(self.searched, choice)
@@ -401,20 +401,20 @@ class WholeForest(ForestExample):
     @cached_property
     def _slope(self) -> Floats:
         """The derivative of B by what is counted, at the document."""
-        return self.factor * self._metric.slope(self.worth.document)
+        return self.factor * self._metric.slope(self.scorer.document)
 
-    def _most_worth(self, weights: Floats) -> Derivation:
+    def _oracle(self, weights: Floats) -> Derivation:
         best, at = self.best(weights), self.at(weights)
         found = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
-        return max(found, best, key=lambda one: (one.worth, one.score(weights)))
+        return max(found, best, key=lambda one: (one.gain, one.score(weights)))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth by linear BLEU, and its derivative."""
+        """Return the expected gain by linear BLEU, and its derivative."""
         arrays, forest, _ = self.searched
         scores = self.at(weights).searched_scores
         # Sharper than that, it is the winner alone in any case.
         temperature = max(temperature, float(np.abs(scores).max()) / SHARPEST)
-        values = edge_worth(arrays, forest, self._slope)
-        worth, coefficients = expected_worth(arrays, forest, scores / temperature, values)
+        values = edge_gains(arrays, forest, self._slope)
+        gain, coefficients = expected_gain(arrays, forest, scores / temperature, values)
         features, slope = combine_edges(arrays, forest, coefficients / temperature, len(weights))
-        return Risk(worth, features, slope)
+        return Risk(gain, features, slope)

@@ -123,7 +123,7 @@ def _vary(forests: Forests, piece: slice, weights: Floats) -> Floats:
 
 
 @kernel
-def expected_worth(
+def expected_gain(
     arrays: ForestArrays, forest: int, scores: Floats, edge_values: Floats
 ) -> tuple[float, Floats]:
     """Return E[B] and the coefficients c_e: Cov(B, h) is Σ c_e h(e).
@@ -218,7 +218,7 @@ def deviations(
 
 
 @kernel
-def edge_worth(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
+def edge_gains(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
     """Return slope·b of each hyperedge of a forest: its part in linear BLEU (A.3), say.
 
     With the slope of the metric at a document, hope and fear of the linear approximation are the
@@ -229,10 +229,10 @@ def edge_worth(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
     found = np.empty(counts.shape[0])
     for e in range(counts.shape[0]):
         row = counts[e]
-        worth = 0.0
+        gain = 0.0
         for k in range(row.shape[0]):
-            worth += slope[k] * row[k]
-        found[e] = worth
+            gain += slope[k] * row[k]
+        found[e] = gain
     return found
 
 
@@ -280,7 +280,7 @@ def _count_moments(
         sums, share = shares(arrays, s, edge_scores(arrays, s, weights))
         if not np.isfinite(sums[-1]):
             return s - first, found
-        _, variance, coefficients = deviations(arrays, s, share, edge_worth(arrays, s, slope))
+        _, variance, coefficients = deviations(arrays, s, share, edge_gains(arrays, s, slope))
         _add_edges(arrays, s, coefficients, found)
         found[-1] += variance
     return -1, found

@@ -18,7 +18,7 @@ from tunesmith.inference.forests.derivations import (
     viterbi,
 )
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
-from tunesmith.inference.forests.expectation import edge_worth
+from tunesmith.inference.forests.expectation import edge_gains
 from tunesmith.inference.forests.hope_fear import reranked
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
@@ -135,7 +135,7 @@ def _found(
     edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
     nothing = np.zeros(edges[1] - edges[0])
     document = others.astype(np.float64)
-    by_linear = edge_worth(arrays, forest, sign * metric.slope(document))
+    by_linear = edge_gains(arrays, forest, sign * metric.slope(document))
     choices = [
         reranked(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
         viterbi(arrays, forest, by_linear)[1],

@@ -12,7 +12,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.kernels import kernel
-from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer
 from tunesmith.metrics.scored import ScoredCandidates
 
 
@@ -43,9 +43,9 @@ class ListExamples:
         self.sparse_values: Floats = rows.data
         self._dense_features = np.arange(split, dtype=np.int32)
 
-    def example(self, group: int, worth: Worth) -> ListExample:
+    def example(self, group: int, scorer: CandidateScorer) -> ListExample:
         """Return a group, valued as of now."""
-        return ListExample(self, group, worth)
+        return ListExample(self, group, scorer)
 
     def scores(self, weights: Floats, first: int, last: int) -> Floats:
         """Return w·h of the candidates ``first`` to ``last - 1``, with ``Features.dot``'s bits."""
@@ -99,11 +99,11 @@ class ListExamples:
 class ListExample:
     """One group."""
 
-    def __init__(self, examples: ListExamples, group: int, worth: Worth) -> None:
+    def __init__(self, examples: ListExamples, group: int, scorer: CandidateScorer) -> None:
         self._examples = examples
         self.first, self.last = (int(row) for row in examples.start[group : group + 2])
-        self._stats = worth.stats
-        self.values = worth.values(self.first, self.last)
+        self._stats = scorer.stats
+        self.values = scorer.values(self.first, self.last)
 
     def _scores(self, weights: Floats) -> Floats:
         return self._examples.scores(weights, self.first, self.last)
@@ -118,10 +118,10 @@ class ListExample:
         return self._derivation(int(np.argmax(self._scores(weights))))
 
     def augmented(self, weights: Floats, factor: float) -> Derivation:
-        """Return the candidate with the highest score plus ``factor`` times its worth."""
+        """Return the candidate with the highest score plus ``factor`` times its gain."""
         return self._derivation(int(np.argmax(self._scores(weights) + factor * self.values)))
 
-    def most_worth(self, weights: Floats, among: int | None = None) -> Derivation:
+    def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
         """Return what is worth most, among the so many best."""
         scores = self._scores(weights)
         order = np.argsort(-scores, kind="stable")[:among]
@@ -135,10 +135,10 @@ class ListExample:
         return self._derivation(int(own[np.argmax(self._scores(weights)[own])]))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
-        """Return the expected worth, and its derivative."""
-        worth, coefficients = expected_of(self._scores(weights), self.values, temperature)
+        """Return the expected gain, and its derivative."""
+        gain, coefficients = expected_of(self._scores(weights), self.values, temperature)
         features, slope = self._examples.combination(coefficients, self.first)
-        return Risk(worth, features, slope)
+        return Risk(gain, features, slope)
 
 
 @kernel

@@ -49,7 +49,7 @@ def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
 def linearised(stats: Stats, slope: Floats, start: Ints) -> Floats:
     """Return what each candidate's statistics are worth where the metric has a slope [K]."""
     found = np.empty(len(stats))
-    map_pieces(lambda p: _worth(stats, slope, start, found, *p), pieces(start))
+    map_pieces(lambda p: _linearise(stats, slope, start, found, *p), pieces(start))
     return found
 
 
@@ -113,13 +113,15 @@ def _weigh(chances: Floats, stats: Stats, start: Ints, first: int, last: int) ->
 
 
 @kernel
-def _worth(stats: Stats, slope: Floats, start: Ints, found: Floats, first: int, last: int) -> None:
+def _linearise(
+    stats: Stats, slope: Floats, start: Ints, found: Floats, first: int, last: int
+) -> None:
     for i in range(start[first], start[last]):
         row = stats[i]
-        worth = 0.0
+        gain = 0.0
         for k in range(row.shape[0]):
-            worth += slope[k] * row[k]
-        found[i] = worth
+            gain += slope[k] * row[k]
+        found[i] = gain
 
 
 @kernel

@@ -141,7 +141,7 @@ def document_pass(
     length_scale
         What reference lengths are multiplied by.
     decay, document : float64[K]
-        ``DocumentWorth``'s; the document is changed.
+        ``DocumentScorer``'s; the document is changed.
     adds_hope
         Whether the hope candidate is added to the document, or the one of the best score.
 
@@ -158,12 +158,12 @@ def document_pass(
         if np.min(document[2 : 2 + ORDER]) < 1.0:
             return at
         first, last = start[order[at]], start[order[at] + 1]
-        own, worth = scores[: last - first], values[: last - first]
+        own, gains = scores[: last - first], values[: last - first]
         _score(lists, learned.weights, first, own)
-        _document_values(stats, first, length_scale, document, worth)
-        hope, fear = _hope_fear(own, worth)
+        _document_values(stats, first, length_scale, document, gains)
+        hope, fear = _hope_fear(own, gains)
         chosen = first + (hope if adds_hope else np.argmax(own))
-        _step(lists, first + hope, first + fear, worth[hope] - worth[fear], c, learned, away)
+        _step(lists, first + hope, first + fear, gains[hope] - gains[fear], c, learned, away)
         for k in range(document.shape[0]):
             document[k] = decay * (document[k] + stats[k, chosen])
     return order.shape[0]

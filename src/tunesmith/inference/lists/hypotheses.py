@@ -304,13 +304,13 @@ class ListHypotheses:
             values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
             moments, variance = deviations(chances, values, self.start)
             coefficients[k] = sharp * moments
-            worth = (variance / self.groups) ** 0.5
+            gain_deviation = (variance / self.groups) ** 0.5
             held = Distribution(self.features, self.start, chances)
-            found.append((sharp, float(self.metric.gain(total)), worth, held))
+            found.append((sharp, float(self.metric.gain(total)), gain_deviation, held))
         gradients = self.features.combine(coefficients)
         return [
-            Expectation(sharp, gain, gradient, worth, held)
-            for (sharp, gain, worth, held), gradient in zip(found, gradients, strict=True)
+            Expectation(sharp, gain, gradient, gain_deviation, held)
+            for (sharp, gain, gain_deviation, held), gradient in zip(found, gradients, strict=True)
         ]
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:

@@ -72,7 +72,7 @@ class Gradient(Directions):
     def climb(self, climb: Climb, point: Point) -> Point:
         """Repeat passes and rounds of coordinate ascent until both gain little."""
         (flat,) = climb.hypotheses.expected([point], [0.0])
-        unit = flat.worth * climb.hypotheses.groups
+        unit = flat.gain_deviation * climb.hypotheses.groups
         least = unit * WORTH_A_STEP
         fruitless: set[float] = set()
 
@@ -141,7 +141,7 @@ class Gradient(Directions):
         sizes = climb.space.sizes(climb.spread)
         moves = gradient != 0.0  # variables on a limit, or near to it, stay
         # The curvature of the expected gain is μ² times third moments of features and worth.
-        scale = expected.sharpness**2 * expected.worth
+        scale = expected.sharpness**2 * expected.gain_deviation
         bend = np.zeros(len(point.weights))
         if climb.penalty is not None:
             bend = climb.penalty.curvature(point.weights)

@@ -269,7 +269,7 @@ class WorkingSet:
             target.values,
             one.features,
             one.values,
-            target.worth - one.worth,
+            target.gain - one.gain,
             weights,
             rates,
             count,

@@ -19,7 +19,7 @@ from tunesmith.interruption import SoFar, check, keep
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.candidate_scorer import Objective, Way, Worth, objective_of
+from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective, Way, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
 from tunesmith.registry import distinct_texts, option
@@ -101,7 +101,7 @@ class Rounds(Remembering):
     ) -> Iterator[Round]:
         """Learn from ``start`` on; yield after every round."""
 
-    def begun(self, objective: Objective, tuning: Task, way: Way, start: Floats) -> Worth:
+    def begun(self, objective: Objective, tuning: Task, way: Way, start: Floats) -> CandidateScorer:
         """Return the values of a set; in a loop, after the rounds before.
 
         Where the set is no list, what is usual is told by what is best under the starting weights.
@@ -110,21 +110,21 @@ class Rounds(Remembering):
         the lists as they are now: as if all rounds had been on these. The first weights of a
         loop were not learnt; no round ended with them.
         """
-        worth = objective.begin(tuning.usual_lists(start), way)
+        scorer = objective.begin(tuning.usual_lists(start), way)
         if objective.changes_by_round:
             for weights in (self.earlier or ())[1:]:
-                self.end_round(objective, worth, tuning, way, weights.aligned(tuning.names))
-        return worth
+                self.end_round(objective, scorer, tuning, way, weights.aligned(tuning.names))
+        return scorer
 
     def end_round(
-        self, objective: Objective, worth: Worth, tuning: Task, way: Way, weights: Floats
+        self, objective: Objective, scorer: CandidateScorer, tuning: Task, way: Way, weights: Floats
     ) -> None:
         """Tell values what weights choose, as the objective counts it."""
         if tuning.lists is not None:
-            stats = worth.stats[best(tuning.lists.candidates, weights)]
+            stats = scorer.stats[best(tuning.lists.candidates, weights)]
         else:
             stats = objective.begin(tuning.winners(weights), way).stats
-        worth.end_round(stats.sum(axis=0))
+        scorer.end_round(stats.sum(axis=0))
 
     @property
     def never_worse(self) -> bool:  # type: ignore[override]

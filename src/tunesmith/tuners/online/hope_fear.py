@@ -169,10 +169,10 @@ class HopeFear(OnlineTuner):
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Training:
         """Return a run that begins with ``start``, which is changed."""
-        worth = self.begun(objective, tuning, "examples", start)
+        scorer = self.begun(objective, tuning, "examples", start)
         with np.errstate(all="ignore"):  # as while learning
             model = self.model(start, self.rates(tuning))
-        return Training(self, self.rule, tuning, worth, model, rng)
+        return Training(self, self.rule, tuning, scorer, model, rng)
 
     def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
         """Return how many sentences have changed weights."""
@@ -183,9 +183,9 @@ class HopeFear(OnlineTuner):
         if self.reference == "hope":
             return example.augmented(weights, -self.mu * self.mu_decay**epoch)
         if self.reference == "local":
-            return example.most_worth(weights, self.local_best)
+            return example.oracle(weights, self.local_best)
         if self.reference == "max-bleu":
-            return example.most_worth(weights)
+            return example.oracle(weights)
         return example.reference(weights)
 
 

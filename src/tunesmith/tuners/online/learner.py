@@ -13,7 +13,7 @@ import numpy as np
 from tunesmith.arrays import Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Example, Examples
-from tunesmith.metrics.candidate_scorer import Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer
 from tunesmith.progress import unseen
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
@@ -31,7 +31,7 @@ class SentenceUpdate(NamedTuple):
     x
         The update of the weights, if any.
     expected
-        The expected worth, which an epoch averages (minimum risk).
+        The expected gain, which an epoch averages (minimum risk).
     working_set
         What is broadcast to other learners (Algorithm 4).
     """
@@ -57,10 +57,10 @@ class LearnerStep(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The state from which a worker continues: a model, and what the worth remembers."""
+    """The state from which a worker continues: a model, and what the scorer remembers."""
 
     model: Model
-    worth: dict[str, Any]
+    scorer: dict[str, Any]
 
 
 class TrainingSetup:
@@ -72,8 +72,8 @@ class TrainingSetup:
         Returns the update rule of one learner, given the number of features.
     tuning
         The sentences.
-    worth
-        What derivations are worth, as it is before the first epoch.
+    scorer
+        Scores derivations; in its state before the first epoch.
     errors
         What happens when numbers overflow: see :func:`numpy.errstate`.
     """
@@ -82,12 +82,12 @@ class TrainingSetup:
         self,
         make_rule: Callable[[int], UpdateRule],
         tuning: Task,
-        worth: Worth,
+        scorer: CandidateScorer,
         errors: Literal["ignore"] | None,
     ) -> None:
         self.make_rule = make_rule
         self.tuning = tuning
-        self.worth = worth
+        self.scorer = scorer
         self.errors = errors
 
     def data(self) -> tuple[TrainingSetup, Any]:
@@ -128,10 +128,10 @@ class Learner:
 
     Attributes
     ----------
-    model, worth
-        The weights, and what derivations are worth, with a document of its own.
+    model, scorer
+        The weights, and the scorer of derivations, with a document of its own.
     total : [K]
-        The statistics, as the worth counts them, of the 1-best of this epoch's sentences.
+        The statistics, as the scorer counts them, of the 1-best of this epoch's sentences.
     seen, changes, expected
         How many sentences of this epoch it has seen, how many of them changed the weights, and
         the sum of what was expected of them.
@@ -139,20 +139,20 @@ class Learner:
 
     total: Stats
 
-    def __init__(self, setup: TrainingSetup, model: Model, worth: Worth) -> None:
+    def __init__(self, setup: TrainingSetup, model: Model, scorer: CandidateScorer) -> None:
         self._setup = setup
         self.model = model
-        self.worth = worth
+        self.scorer = scorer
         self.begin_epoch()
 
     @classmethod
     def restore(cls, setup: TrainingSetup, snapshot: Snapshot) -> Learner:
         """Make a learner from the snapshot of another; it takes the snapshot's model."""
-        return cls(setup, snapshot.model, copy_worth(setup.worth, snapshot.worth))
+        return cls(setup, snapshot.model, copy_scorer(setup.scorer, snapshot.scorer))
 
     def begin_epoch(self) -> None:
         """Reset what is counted in an epoch."""
-        self.total = np.zeros_like(self.worth.stats[0])
+        self.total = np.zeros_like(self.scorer.stats[0])
         self.seen, self.changes, self.expected = 0, 0, 0.0
 
     @cached_property
@@ -165,7 +165,7 @@ class Learner:
 
     def step(self, group: int, epoch: int, received: Sequence[SharedSet] = ()) -> LearnerStep:
         """Find the update for a sentence; the state stays as it is."""
-        example = self._examples.example(group, self.worth)
+        example = self._examples.example(group, self.scorer)
         best = example.best(self.model.weights)
         return LearnerStep(
             group, best.stats, self._rule(example, best, self.model, epoch, received)
@@ -175,7 +175,7 @@ class Learner:
         """Update the weights, their average and the document."""
         self.model.add(step.update.x)
         self.changes += step.update.x is not None
-        self.worth.add(step.stats)
+        self.scorer.add(step.stats)
         self.total += step.stats
         self.expected += step.update.expected
         self.seen += 1
@@ -196,10 +196,10 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """Return a copy of the state, for a worker."""
-        memory = self.worth.memory()
+        memory = self.scorer.memory()
         if memory is None:
             raise TunesmithError(
-                f"{type(self.worth).__name__} does not say what it remembers, so that several "
+                f"{type(self.scorer).__name__} does not say what it remembers, so that several "
                 "learners cannot have one each; give it the methods 'memory' and 'recall', or "
                 "learn with --learners 1"
             )
@@ -207,29 +207,31 @@ class Learner:
 
     def memory(self) -> dict[str, Any]:
         """Return the state between two epochs as JSON."""
-        return {"learned": self.model.memory(), "worth": self.worth.memory()}
+        return {"learned": self.model.memory(), "worth": self.scorer.memory()}
 
     def recall(self, memory: Mapping[str, Any]) -> None:
         """Restore the state that :meth:`memory` returned."""
         if memory["worth"] is None:
             raise TunesmithError(
-                f"{type(self.worth).__name__} does not say what it remembers, so that the run "
+                f"{type(self.scorer).__name__} does not say what it remembers, so that the run "
                 "cannot be taken up again; give it the methods 'memory' and 'recall', or begin in "
                 "another work directory"
             )
         self.model.recall(memory["learned"])
-        self.worth.recall(memory["worth"])
+        self.scorer.recall(memory["worth"])
 
 
-def copy_worth(worth: Worth, memory: Mapping[str, Any] | None = None) -> Worth:
-    """Return a worth with a document of its own, as it was at first or with some memory.
+def copy_scorer(
+    scorer: CandidateScorer, memory: Mapping[str, Any] | None = None
+) -> CandidateScorer:
+    """Return a scorer with a document of its own, in its first state or with some memory.
 
     What is large and does not change is shared.
     """
-    attributes = vars(worth)
+    attributes = vars(scorer)
     fixed = [attributes.get("stats"), attributes.get("metric")]
     fixed += [value for value in attributes.values() if isinstance(value, Task)]
-    copied = copy.deepcopy(worth, {id(part): part for part in fixed if part is not None})
-    if memory is not None and memory != worth.memory():
+    copied = copy.deepcopy(scorer, {id(part): part for part in fixed if part is not None})
+    if memory is not None and memory != scorer.memory():
         copied.recall(memory)
     return copied

@@ -14,7 +14,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
-from tunesmith.metrics.candidate_scorer import Objective, Worth
+from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective
 from tunesmith.parallel.engine import working_on
 from tunesmith.registry import option
 from tunesmith.tasks.base import Task
@@ -128,8 +128,8 @@ class Training:
         Returns the update rule of one learner, given the number of features.
     tuning
         The sentences.
-    worth, model
-        What derivations are worth, and the weights to begin with.
+    scorer, model
+        Scores derivations, and the weights to begin with.
     rng
         For the order of the sentences.
 
@@ -140,7 +140,7 @@ class Training:
     learners
         The learners; no more than there are sentences.
     total : [K]
-        The statistics, as the worth counts them, of the 1-best of all sentences on the way
+        The statistics, as the scorer counts them, of the 1-best of all sentences on the way
         through the last epoch.
     """
 
@@ -151,17 +151,17 @@ class Training:
         tuner: OnlineTuner,
         make_rule: Callable[[int], UpdateRule],
         tuning: Task,
-        worth: Worth,
+        scorer: CandidateScorer,
         model: Model,
         rng: np.random.Generator,
     ) -> None:
         self._tuner = tuner
         self._rng = rng
         self.setup = TrainingSetup(
-            make_rule, tuning, worth, "ignore" if tuner.ignores_overflow else None
+            make_rule, tuning, scorer, "ignore" if tuner.ignores_overflow else None
         )
         count = min(tuner.learners, max(1, tuning.groups))
-        first = Learner(self.setup, model, worth)
+        first = Learner(self.setup, model, scorer)
         self.learners = [first]
         if count > 1:
             self.learners = [Learner.restore(self.setup, first.snapshot()) for _ in range(count)]
@@ -186,7 +186,7 @@ class Training:
             self._check_finite(weights, last, number)
         self.total = reduce(np.add, [learner.total for learner in self.learners])
         for learner in self.learners:
-            learner.worth.end_round(self.total)
+            learner.scorer.end_round(self.total)
         return Round(weights, {**self._tuner.epoch_entry(number, self.learners), **counts})
 
     def _learn(self, order: Ints, epoch: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UsageError
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.candidate_scorer import Worth, objective_of
+from tunesmith.metrics.candidate_scorer import CandidateScorer, objective_of
 from tunesmith.metrics.lengths import Lengths, lengths_of
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.pro.acceptance import Acceptance
@@ -66,7 +66,7 @@ class Gathered:
 
 def gather(
     tuning: TuningSet,
-    worth: Worth,
+    scorer: CandidateScorer,
     steps: PairSteps,
     lengths: Lengths | None,
     rng: np.random.Generator,
@@ -74,7 +74,7 @@ def gather(
     """Sample, select and accept pairs of all groups, in random order.
 
     What a group's candidates are worth is asked when its turn comes; the positives of accepted
-    pairs are reported to ``worth``, which may value later groups differently for it. It is an
+    pairs are reported to the scorer, which may value later groups differently for it. It is an
     error if there were pairs, and selection has removed all of them.
     """
     start = tuning.candidates.start
@@ -86,7 +86,7 @@ def gather(
         if last - first < 2:
             continue
         own = None if lengths is None else lengths.candidates[first:last]
-        rivals = Rivals(worth.values(first, last), own)
+        rivals = Rivals(scorer.values(first, last), own)
         pairs = Pairs.of(*steps.sampler.sample(rivals, rng), rivals.values)
         # Each looks at all pairs, so that the one that removes most can be named.
         masks = [selection.keep(pairs, rivals, rng) for _, selection in steps.selections]
@@ -97,7 +97,7 @@ def gather(
             continue
         pairs = pairs[steps.acceptance.accept(pairs, rivals, rng)]
         for row in (first + pairs.better).tolist():
-            worth.add(worth.stats[row])
+            scorer.add(scorer.stats[row])
         if len(pairs):
             found[group] = Pairs(first + pairs.better, first + pairs.worse)
     if not found and sampled:

@@ -192,7 +192,7 @@ class PRO(Rounds):
         Of forests each round takes lists under its weights, beside those of the rounds before.
         """
         lists = tuning.learning_lists(start, rng)
-        worth = self.begun(objective, lists, "pairs", start)
+        scorer = self.begun(objective, lists, "pairs", start)
         describer = Describer(lists)
         steps = self._steps(describer.lengths is not None)
         learner = LEARNERS.create(self.learn)
@@ -204,11 +204,11 @@ class PRO(Rounds):
             if done and tuning.lists is None:
                 more = tuning.learning_lists(weights, rng)
                 lists = lists.merged(more)
-                worth = self.begun(objective, lists, "pairs", start)
+                scorer = self.begun(objective, lists, "pairs", start)
                 describer = Describer(lists)
                 for earlier in done if objective.changes_by_round else ():
-                    self.end_round(objective, worth, lists, "pairs", earlier)
-            pairs = gather(lists, worth, steps, describer.lengths, rng)
+                    self.end_round(objective, scorer, lists, "pairs", earlier)
+            pairs = gather(lists, scorer, steps, describer.lengths, rng)
             entry = describer.describe(pairs)
             if not warned and has_monsters(entry, lists.metric):
                 _warn_of_monsters(number, entry)
@@ -223,7 +223,7 @@ class PRO(Rounds):
             yield Round(weights, entry)
             done.append(weights)
             if objective.changes_by_round:
-                self.end_round(objective, worth, lists, "pairs", weights)
+                self.end_round(objective, scorer, lists, "pairs", weights)
 
 
 def _warn_of_monsters(number: int, entry: dict[str, Any]) -> None:
