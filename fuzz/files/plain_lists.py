@@ -187,12 +187,17 @@ def parallel(seed: Seed, files: Mapping[str, bytes]) -> Records:
 
 
 def jsonl(seed: Seed, files: Mapping[str, bytes]) -> Records:
-    """Read a JSON object a line."""
+    """Read a JSON object a line: a group, or, where the first has no candidates, a candidate."""
+    lines = lines_of(files[seed.first])
+    if any("\r" in line for line in lines):
+        raise Unclear  # it may end a line, too
+    objects = [_object(line) for line in lines]
+    return _groups(objects) if "candidates" in objects[0] else _rows(objects)
+
+
+def _groups(objects: list[dict[str, Any]]) -> Records:
     records: Records = {}
-    for line in lines_of(files[seed.first]):
-        if "\r" in line:
-            raise Unclear  # it may end a line, too
-        found = _object(line)
+    for found in objects:
         group = found.get("id")
         if isinstance(group, bool) or not isinstance(group, int | str):
             raise Forbidden("an id is neither a number nor a text")
@@ -205,6 +210,39 @@ def jsonl(seed: Seed, files: Mapping[str, bytes]) -> Records:
             if not isinstance(text, str) or not isinstance(metrics, dict):
                 raise Unclear
             put(records, group, record(text, _numbers(one["features"]), _numbers(metrics)))
+    return records
+
+
+def _rows(objects: list[dict[str, Any]]) -> Records:
+    """Read one candidate an object; null is a value that is missing."""
+    records: Records = {}
+    for found in objects:
+        given = {name: value for name, value in found.items() if value is not None}
+        for name, value in given.items():
+            if isinstance(value, dict) or (isinstance(value, list) and name != "references"):
+                raise Forbidden(f"'{name[:40]}' is nested")
+        group, text = given.get("id"), given.get("text", "")
+        if isinstance(group, bool) or not isinstance(group, int | str):
+            raise Unclear if isinstance(group, float) else Forbidden("an id is missing")
+        if not isinstance(text, str):
+            raise Forbidden("a text is no text")
+        special = {"id", "text", "source", "references"}
+        values = {
+            name: float(value) if isinstance(value, bool) else value
+            for name, value in given.items()
+            if name not in special and not name.startswith("reference")
+        }
+        if any(re.match(r"__index_level_|Unnamed:", name) for name in values):
+            raise Unclear  # the index of a frame is left out
+        columns = {name: v for name, v in values.items() if name.startswith("metrics.")}
+        features = {
+            name.removeprefix("features."): v
+            for name, v in values.items()
+            if name not in columns and not isinstance(v, str)
+        }
+        scores = {name.removeprefix("metrics."): v for name, v in _numbers(columns).items()}
+        place = _cell_id(group) if isinstance(group, str) else group
+        put(records, place, record(text, _numbers(features), scores))
     return records
 
 

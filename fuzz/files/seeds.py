@@ -125,6 +125,14 @@ JSONL = """\
 {"id": 0, "source": "c", "references": ["w"], "candidates": [\
 {"text": "t", "features": {"g": 3}, "metrics": {"m": 0.25}}]}
 """
+JSON_ROWS = """\
+{"id": 0, "text": "good day", "reference": "good morning", "lm": -7.1, "nmt": -1.2, \
+"right": true, "domain": "news", "metrics.comet": 0.81}
+{"id": 1, "text": "yes", "reference": "yes", "lm": -2.5, "nmt": null, "right": false, \
+"domain": "law", "metrics.comet": 0.97}
+{"id": 0, "text": "good", "lm": -6, "nmt": -1e-3, "right": true, "domain": "x", \
+"metrics.comet": 0.85, "features.id": 2}
+"""
 CSV = """\
 id,text,reference,source,lm,nmt,metrics.comet
 0,good day,good morning,g t,-7.1,-1.2,0.81
@@ -289,6 +297,7 @@ TEXT_SEEDS = (
     *(_lists("joshua", UNNAMED), _lists("travatar", TRAVATAR), _lists("marian", MARIAN)),
     *(_lists("fairseq", FAIRSEQ), _lists("jsonl", JSONL), _lists("csv", CSV)),
     _lists("fairseq", FAIRSEQ, format="fairseq:text=tokenised"),
+    _lists("jsonl", JSON_ROWS),
     _lists("tsv", CSV.replace(",", "\t")),
     _lists("moses", MOSES, format="moses"),
     _lists("nemo", NEMO, format="nemo:per-source=2"),

@@ -2,10 +2,13 @@
 
 ``{"id": 0, "source": "...", "references": ["..."], "candidates": [{"text": "...",
 "features": {"lm": -1.5}, "metrics": {"comet": 0.8}}]}``
+
+Lines with one candidate each are read by :mod:`tunesmith.io.tables.json_rows`.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -18,32 +21,19 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
+from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source
+from tunesmith.io.tables.json_rows import add_rows
 from tunesmith.io.tokens import tokenize
-from tunesmith.io.utf8 import check_utf8
 
 #: The greatest number; NaN is neither above nor below its negative.
 LARGEST = sys.float_info.max
 
 
-class RepeatedKeyError(ValueError):
-    """A key stands twice in an object; the parser would silently take the last."""
-
-
-def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object of its keys and values, none of which may come again."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for k, key in enumerate(keys) if key in keys[:k])
-        raise RepeatedKeyError(f"'{twice}' is given twice")
-    return found
-
-
 @FORMATS.register("jsonl")
 class JsonLinesFormat(CandidateFormat):
-    """JSON lines, a group a line."""
+    """JSON lines, one group or one candidate a line; groups are written."""
 
     suffixes = (".jsonl",)
     holds = EVERYTHING
@@ -55,19 +45,18 @@ class JsonLinesFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
-        number = 0
-        empty = True
-        for block in source.blocks():
-            check_utf8(block, source.name, number + 1)
-            for line in block.splitlines():
-                number += 1
-                if line.strip():
-                    _Group(line, source.name, number).add_to(collector)
-                    empty = False
-        if empty:
+        objects = json_objects(source)
+        first = next(objects, None)
+        if first is None:
             raise FormatError(
                 source.name, None, "there is no group in it", "give one JSON object a line"
             )
+        every = itertools.chain([first], objects)
+        if "candidates" not in first[1]:
+            add_rows(every, source.name, collector)
+            return
+        for number, group in every:
+            _Group(group, source.name, number).add_to(collector)
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write groups, with the candidates of each in the order given."""
@@ -99,17 +88,10 @@ class JsonLinesFormat(CandidateFormat):
 class _Group:
     """One line."""
 
-    def __init__(self, line: bytes, path: str, number: int) -> None:
+    def __init__(self, group: dict[str, Any], path: str, number: int) -> None:
+        self.group = group
         self.path = path
         self.number = number
-        try:
-            self.group = json.loads(line, object_pairs_hook=distinct)
-        except RepeatedKeyError as error:
-            raise self._error(str(error), "give it once") from None
-        except (ValueError, RecursionError) as error:
-            raise self._error(f"this is not JSON ({error})", "write one object a line") from None
-        if not isinstance(self.group, dict):
-            raise self._error("this is not a JSON object", "write one object a line")
 
     def _error(self, problem: str, remedy: str) -> FormatError:
         return FormatError(self.path, self.number, problem, remedy)

@@ -50,7 +50,8 @@ class CsvFormat(CandidateFormat):
         """Tell whether the first line is a header with ``id`` in it."""
         line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
         names = [name.strip().strip(b'"') for name in line.split(cls.delimiter.encode())]
-        return len(names) > 1 and b"id" in names
+        # A text of JSON lines may have the word between commas.
+        return len(names) > 1 and b"id" in names and not line.startswith(b"{")
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all rows to the collector."""

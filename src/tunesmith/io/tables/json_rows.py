@@ -1,0 +1,219 @@
+"""JSON lines with one object per candidate, read as a table.
+
+``{"id": 0, "text": "...", "lm": -3.2, "metrics.comet": 0.8}``; names mean what the names of
+columns mean, see :mod:`tunesmith.io.tables.base`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterable, Iterator
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from tunesmith.errors import FormatError
+from tunesmith.io.collector import Collector
+from tunesmith.io.json_lines import NumberedObject
+from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.tables.base import (
+    FEATURE,
+    METRIC,
+    REFERENCES,
+    RESERVED,
+    Batch,
+    Column,
+    Numbers,
+    add_batches,
+    is_reference,
+    is_unicode,
+)
+
+#: Rows of one batch.
+ROWS = 1 << 14
+#: Cells of one batch, about; every row may have names of its own.
+CELLS = 1 << 17
+#: Characters of a value that errors show.
+SHOWN = 60
+#: What values are called in errors.
+KINDS: dict[type, str] = {int: "a number", float: "a number", bool: "true or false", str: "a text"}
+NESTED: dict[type, str] = {list: "a list", dict: "an object"}
+
+Row = dict[str, Any]
+
+
+def add_rows(objects: Iterable[NumberedObject], path: str, collector: Collector) -> None:
+    """Add candidates to a collector, one for each object."""
+    table = _Table(path)
+    add_batches(table.batches(objects), path, collector)
+    table.check_texts()
+
+
+class _Table:
+    """The rows of one file, and what is known of their names so far."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        #: What the values of a name are, by their first.
+        self.kinds: dict[str, str] = {}
+        #: The name that gives a feature: NAME or features.NAME.
+        self.features: dict[str, str] = {}
+        #: The first line where a name's texts look like numbers; None where one does not.
+        self.number_texts: dict[str, int | None] = {}
+        self.metrics: list[str] | None = None
+
+    def _error(self, line: int, problem: str, remedy: str) -> FormatError:
+        return FormatError(self.path, line, problem, remedy)
+
+    def batches(self, objects: Iterable[NumberedObject]) -> Iterator[Batch]:
+        """Yield rows as columns. Empty lines begin a new batch, whose rows are numbered on."""
+        rows: list[Row] = []
+        names: dict[str, None] = {}
+        first = 0
+        for line, row in objects:
+            full = len(rows) >= ROWS or len(rows) * len(names) > CELLS
+            if rows and (full or line != first + len(rows)):
+                yield self._batch(rows, names, first)
+                rows, names = [], {}
+            if not rows:
+                first = line
+            if "id" not in row:
+                known = ", ".join(list(row)[:5]) or "none"
+                problem = f"there is no 'id' (the first names are {known})"
+                raise self._error(line, problem, "name the candidate's group in it")
+            rows.append(row)
+            names.update(dict.fromkeys(row))
+        if rows:
+            yield self._batch(rows, names, first)
+
+    def check_texts(self) -> None:
+        """Warn of names that hold texts; those that hold numbers in quotes are an error."""
+        for name, line in self.number_texts.items():
+            if line is not None:
+                problem = f"all values of '{name}' are numbers written as texts"
+                raise self._error(line, problem, "write them without quotes, or leave them out")
+            warnings.warn(f"{self.path}: '{name}' holds text and is left out", stacklevel=4)
+
+    def _batch(self, rows: list[Row], names: dict[str, None], first: int) -> Batch:
+        for name in names:
+            if name not in self.kinds:
+                self._check_name(name, rows, first)
+        metrics = [name for name in names if name.startswith(METRIC)]
+        if self.metrics is None:
+            self.metrics = metrics
+        for name in metrics:
+            if name not in self.metrics:
+                line = first + next(r for r, row in enumerate(rows) if name in row)
+                raise self._error(
+                    line, f"'{name}' is missing before this line", "give it to all or none"
+                )
+        columns: dict[str, Column] = {}
+        for name in [*names, *(name for name in self.metrics if name not in names)]:
+            column = self._column(name, [row.get(name) for row in rows], first)
+            if column is not None:
+                columns[name] = column
+        return Batch(columns, first)
+
+    def _check_name(self, name: str, rows: list[Row], first: int) -> None:
+        line = first + next(r for r, row in enumerate(rows) if name in row)
+        if not name or name in {METRIC, FEATURE}:
+            raise self._error(line, "a value has no name", "name it")
+        if "\0" in name or not is_unicode(name):
+            raise self._error(line, "a name is no valid text", "write Unicode alone")
+        if not name.startswith(METRIC) and name not in RESERVED and not is_reference(name):
+            feature = name.removeprefix(FEATURE)
+            if self.features.setdefault(feature, name) != name:
+                problem = f"'{self.features[feature]}' and '{name}' are the same feature"
+                raise self._error(line, problem, "rename one")
+
+    def _column(self, name: str, cells: list[Any], first: int) -> Column | None:
+        """Return one column; None where it is left out."""
+        types = set(map(type, cells))
+        for kind in types & NESTED.keys():
+            if (name, kind) != (REFERENCES, list):
+                row = next(r for r, cell in enumerate(cells) if type(cell) is kind)
+                problem = f"'{name}' is {NESTED[kind]}"
+                remedy = "give one number or text, or leave it out"
+                raise self._error(first + row, problem, remedy)
+        if name == REFERENCES:
+            return cells
+        if name == "id":
+            return (
+                cells if types == {int} else [self._id(c, first + r) for r, c in enumerate(cells)]
+            )
+        if name in RESERVED or is_reference(name):
+            for kind in types - {str, NoneType}:
+                row = next(r for r, cell in enumerate(cells) if type(cell) is kind)
+                problem = f"'{name}' is {_shown(cells[row])}, not a text"
+                raise self._error(first + row, problem, "put texts in quotes")
+            return cells
+        return self._numbers(name, cells, types, first)
+
+    def _id(self, cell: Any, line: int) -> int | str | None:
+        if isinstance(cell, str) and ("\0" in cell or not is_unicode(cell)):
+            raise self._error(line, "the id is no valid text", "write Unicode alone")
+        if isinstance(cell, float) and math.isfinite(cell) and cell == int(cell):
+            return int(cell)
+        if isinstance(cell, float | bool):
+            problem = f"the id is {_shown(cell)}"
+            raise self._error(line, problem, "give a whole number or a text")
+        held: int | str | None = cell
+        return held
+
+    def _numbers(self, name: str, cells: list[Any], types: set[type], first: int) -> Numbers | None:
+        kinds = {KINDS[kind] for kind in types if kind is not NoneType}
+        if kinds:
+            self._check_kinds(name, cells, kinds, first)
+        if self.kinds.get(name) == KINDS[str]:
+            self._note_texts(name, cells, first)
+            return None
+        if name not in self.kinds and not name.startswith(METRIC):
+            return None  # nothing but null so far
+        missing = np.array([cell is None for cell in cells]) if NoneType in types else None
+        filled = cells if missing is None else [0.0 if cell is None else cell for cell in cells]
+        try:
+            return Numbers(np.array(filled, np.float64), missing)
+        except OverflowError:
+            row = next(r for r, cell in enumerate(filled) if not _is_finite(cell))
+            problem = f"'{name}' is a whole number beyond 1e308, which is not finite"
+            remedy = "give finite numbers or drop the candidate"
+            raise self._error(first + row, problem, remedy) from None
+
+    def _check_kinds(self, name: str, cells: list[Any], kinds: set[str], first: int) -> None:
+        """Raise an error if the values of a name are not all of one kind."""
+        given = (cell for cell in cells if cell is not None)
+        known = self.kinds.setdefault(name, KINDS[type(next(given))])
+        if name.startswith((METRIC, FEATURE)) and known == KINDS[str]:
+            row = next(r for r, cell in enumerate(cells) if isinstance(cell, str))
+            problem = f"'{name}' is {_shown(cells[row])}, not a number"
+            raise self._error(first + row, problem, "write numbers, without quotes")
+        if kinds != {known}:
+            row = next(r for r, c in enumerate(cells) if c is not None and KINDS[type(c)] != known)
+            problem = f"'{name}' is {_shown(cells[row])} here and {known} before"
+            remedy = "give numbers alone, or texts alone"
+            raise self._error(first + row, problem, remedy)
+
+    def _note_texts(self, name: str, cells: list[Any], first: int) -> None:
+        for row, text in enumerate(cells):
+            if self.number_texts.get(name, first) is None:
+                return
+            if text is not None:
+                value = parse_slowly(text.strip().encode(errors="replace"))
+                self.number_texts.setdefault(name, first + row)
+                if math.isnan(value):
+                    self.number_texts[name] = None
+
+
+def _is_finite(cell: float) -> bool:
+    try:
+        return math.isfinite(cell)
+    except OverflowError:
+        return False
+
+
+def _shown(cell: object) -> str:
+    text = json.dumps(cell)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
