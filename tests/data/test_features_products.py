@@ -113,9 +113,9 @@ def test_other_layouts_of_vectors_are_taken():
 @pytest.mark.parametrize("shape", [(6,), (8,), (2, 6), (1, 1, 7), ()])
 def test_vectors_of_another_size_are_refused(shape):
     features = features_of(np.random.default_rng(5), 7, 3, 4)
-    with pytest.raises(TunesmithError, match=r"one weight a feature: 7; check its shape"):
+    with pytest.raises(TunesmithError, match=r"one weight per feature: 7; check its shape"):
         features.dot(np.ones(shape))
-    with pytest.raises(TunesmithError, match=r"one coefficient a candidate: 7; check its shape"):
+    with pytest.raises(TunesmithError, match=r"one coefficient per candidate: 7; check its shape"):
         features.combine(np.ones(shape))
 
 

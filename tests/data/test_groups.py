@@ -56,8 +56,8 @@ def test_no_group_stands_twice():
 
 
 @pytest.mark.parametrize("groups", [[2], [-1], [0.5]])
-def test_groups_are_counted_from_0(groups):
-    with pytest.raises(TunesmithError, match="count them from 0"):
+def test_indices_of_groups_are_checked(groups):
+    with pytest.raises(TunesmithError, match="from 0"):
         candidate_set([[[1.0]], [[2.0]]]).with_groups(groups)
 
 
@@ -66,35 +66,37 @@ def test_candidates_keep_all_that_is_theirs(made, data):
     candidates, groups = made
     rows, kept = [], []
     for group in groups:
-        own = data.draw(
+        order = data.draw(
             st.permutations(range(candidates.start[group], candidates.start[group + 1]))
         )
-        own = own[: data.draw(st.integers(0, len(own)))]
-        rows += own
-        kept += [group] if own else []
-    found = candidates.with_candidates(np.array(rows, np.int64))
-    whole = np.column_stack([candidates.features.dense.T, candidates.features.sparse.toarray()])
-    part = np.column_stack([found.features.dense.T, found.features.sparse.toarray()])
-    assert found.ids == tuple(candidates.ids[g] for g in kept)
-    assert np.array_equal(part, whole[rows])
-    assert [found.text(i) for i in range(len(found))] == [candidates.text(i) for i in rows]
-    for own, group in enumerate(kept):
-        held = rows[found.start[own] : found.start[own + 1]]
-        assert {*held} <= {*range(candidates.start[group], candidates.start[group + 1])}
-        assert found.reference_texts(own) == candidates.reference_texts(group)
-    assert found.start[-1] == len(rows)
+        order = order[: data.draw(st.integers(0, len(order)))]
+        rows += order
+        kept += [group] if order else []
+    part = candidates.with_candidates(np.array(rows, np.int64))
+    whole_values, part_values = (
+        np.column_stack([one.features.dense.T, one.features.sparse.toarray()])
+        for one in (candidates, part)
+    )
+    assert part.ids == tuple(candidates.ids[g] for g in kept)
+    assert np.array_equal(part_values, whole_values[rows])
+    assert [part.text(i) for i in range(len(part))] == [candidates.text(i) for i in rows]
+    for g, group in enumerate(kept):
+        of_group = rows[part.start[g] : part.start[g + 1]]
+        assert {*of_group} <= {*range(candidates.start[group], candidates.start[group + 1])}
+        assert part.reference_texts(g) == candidates.reference_texts(group)
+    assert part.start[-1] == len(rows)
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "message"),
     [
-        ([0, 0], "asked for twice"),
-        ([3], "there are 3 candidates; count them from 0"),
-        ([-1], "count them from 0"),
-        ([0.5], "count them from 0"),
-        ([0, 2, 1], "of a group are apart"),
+        ([0, 0], "selected twice"),
+        ([3], "there are 3 candidates; give indices from 0 to 2"),
+        ([-1], "give indices from 0"),
+        ([0.5], "give whole numbers from 0"),
+        ([0, 2, 1], "of a group are not adjacent"),
     ],
 )
-def test_candidates_that_cannot_be_asked_for(rows, said):
-    with pytest.raises(TunesmithError, match=said):
+def test_indices_of_candidates_are_checked(rows, message):
+    with pytest.raises(TunesmithError, match=message):
         candidate_set([[[1.0], [2.0]], [[3.0]]]).with_candidates(rows)

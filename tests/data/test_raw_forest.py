@@ -71,8 +71,8 @@ def wrong_edges(goal: int, edges: list[Edge]) -> tuple[str, set[int | None]]:
         return "", set()
     heads = {head for head, _ in edges}
     if goal not in heads:
-        return "no hyperedge makes it", {None}
-    return "needs a node", {e for e, (_, tails) in own.items() if not heads.issuperset(tails)}
+        return "no hyperedge leads to it", {None}
+    return "has a tail that no", {e for e, (_, tails) in own.items() if not heads.issuperset(tails)}
 
 
 @st.composite

@@ -174,5 +174,5 @@ def test_bad_seeds(rng):
 
 
 def test_a_set_that_fits_nowhere_is_one_line():
-    with pytest.raises(ts.TunesmithError, match=r"no space left on device, .* MB are wanted"):
+    with pytest.raises(ts.TunesmithError, match=r"no space left on device, .* MB are needed"):
         ts.synthetic(10**9, 10**9, 10**9)

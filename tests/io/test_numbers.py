@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tunesmith.io.numbers import parse_decimal, parse_plain, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, parse_decimal, parse_plain, shortest
 
 
 def as_bytes(text: str):
@@ -35,7 +36,7 @@ def test_a_number_is_read_as_python_reads_it_or_left_to_python(text):
     if not math.isnan(quick):
         assert quick == expected
         assert math.copysign(1, quick) == (1 if expected == 0 else math.copysign(1, expected))
-    slow = parse_slowly(text.encode())
+    slow = float_or_nan(text.encode())
     assert slow == expected if math.isfinite(expected) else math.isnan(slow)
 
 
@@ -57,8 +58,17 @@ def test_what_decoders_write_goes_the_plain_way(text):
 )
 def test_what_is_no_number_is_refused(text):
     assert math.isnan(parse_decimal(as_bytes(text + " ")[: len(text)], 0, len(text)))
-    assert math.isnan(parse_slowly(text.encode()))
+    assert math.isnan(float_or_nan(text.encode()))
     assert parse_plain(as_bytes(text + " "), 0)[1] == -1
+
+
+@given(st.text("0123456789+-.eE_ \n\tnaif\N{ARABIC-INDIC DIGIT FIVE}") | st.floats().map(repr))
+def test_text_and_bytes_follow_one_grammar(text):
+    decimal = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text)
+    expected = float(text) + 0.0 if decimal and math.isfinite(float(text)) else math.nan
+    for value in (float_or_nan(text), float_or_nan(text.encode())):
+        assert value == expected or (math.isnan(value) and math.isnan(expected))
+        assert math.copysign(1.0, value) == math.copysign(1.0, expected) or math.isnan(value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

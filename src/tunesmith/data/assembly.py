@@ -1,4 +1,4 @@
-"""From pieces as they are read to one CandidateSet: grouped, in order, without duplicates."""
+"""Assembling pieces, as readers produce them, into one CandidateSet without duplicates."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tunesmith.data.candidates import CandidateSet, GroupId, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features, Gap
 from tunesmith.data.memory import own_pages
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import kernel
 
-#: A feature that is not 0 on at least one candidate in so many is kept in the dense block.
+#: A feature that is not 0 on at least one candidate in this many is stored as dense.
 DENSE_SHARE = 4
 
 
 @dataclass
 class Piece:
-    """Some candidates as a reader met them.
+    """Candidates as a reader produces them.
 
     Attributes
     ----------
@@ -33,13 +34,13 @@ class Piece:
     dense_columns : int64[c], dense : float64[c, n]
         Features that all n candidates give.
     rows, sparse_columns : int64[z], values : float64[z]
-        The others, where they are not 0.
+        The nonzero values of the other features.
     given_columns, given_counts : int64[...]
-        The features that are given at all, 0 or not, and on how many of the n candidates.
+        The features that are given at all, 0 or not, and by how many of the n candidates.
     columns
         External scores of the candidates.
     origin
-        Where it comes from, for errors.
+        Where the piece was read, for errors.
     """
 
     group: Ints
@@ -60,75 +61,91 @@ class Piece:
     @classmethod
     def of_texts(cls, group: Ints, texts: Texts, origin: str = "") -> Piece:
         """Return candidates that have a text and no features."""
-        none = np.zeros(0, np.int64)
-        dense = np.zeros((0, len(texts)))
-        return cls(group, texts, none, dense, none, none, np.zeros(0), none, none, origin=origin)
+        return cls.of_features(group, texts, *(np.zeros(0, np.int64),) * 2, np.zeros(0), {}, origin)
+
+    @classmethod
+    def of_features(
+        cls,
+        group: Ints,
+        texts: Texts,
+        rows: Ints,
+        feature_columns: Ints,
+        values: Floats,
+        columns: dict[str, Floats],
+        origin: str,
+    ) -> Piece:
+        """Return candidates from one entry per feature and candidate, 0 or not, in any order."""
+        nonzero = values != 0
+        return cls(
+            group,
+            texts,
+            np.zeros(0, np.int64),
+            np.zeros((0, len(texts))),
+            rows[nonzero],
+            feature_columns[nonzero],
+            values[nonzero],
+            *np.unique(feature_columns, return_counts=True),
+            columns,
+            origin,
+        )
 
 
 def assemble(
     pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
 ) -> CandidateSet:
-    """Group the candidates, put the groups in order and drop duplicates.
+    """Group the candidates, sort the groups and drop duplicates.
 
-    ``pieces`` is used up on the way, one after the other, so that both forms of the data
-    are never held at once.
-    References and sources are the caller's to add.
+    ``pieces`` is consumed piece by piece, so that both forms of the data are never in memory
+    at once. The caller adds references and sources.
     """
-    return without_duplicates(_ordered(pieces, ids, names, vocabulary)[0])[0]
+    return without_duplicates(_concatenate(pieces, ids, names, vocabulary)[0])[0]
 
 
 def assemble_traced(
     pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
 ) -> tuple[CandidateSet, Ints]:
-    """Assemble as :func:`assemble`, and say where the candidates come from.
+    """Assemble as :func:`assemble`, and return where the candidates come from.
 
     Returns
     -------
     candidates
         The set.
     origin : int64[N]
-        Which of all candidates of the pieces, one piece after the other, each one is.
+        The index of each one among all candidates of the pieces, one piece after the other.
     """
-    every, target = _ordered(pieces, ids, names, vocabulary)
-    found, keep = without_duplicates(every)
-    origin = np.empty(len(target), np.int64)
-    origin[target] = np.arange(len(target))
-    return found, origin[keep]
+    concatenated, target = _concatenate(pieces, ids, names, vocabulary)
+    candidates, keep = without_duplicates(concatenated)
+    return candidates, _inverse(target)[keep]
 
 
-def _ordered(
+def _concatenate(
     pieces: list[Piece], ids: Sequence[GroupId], names: Sequence[str], vocabulary: Iterable[str]
 ) -> tuple[CandidateSet, Ints]:
-    """Put all candidates in order; return also the place that each one gets."""
+    """Return all candidates, sorted by group, and the position that each one gets."""
     numbers = all(isinstance(i, int) for i in ids)
     sequence = sorted(range(len(ids)), key=ids.__getitem__) if numbers else list(range(len(ids)))
-    rank = np.empty(len(ids), np.int64)
-    rank[sequence] = np.arange(len(ids))
-    place = rank[np.concatenate([piece.group for piece in pieces])]
-    start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(ids)))])
-    target = _targets(place)
+    rank = _inverse(np.array(sequence, np.int64))
+    group = rank[np.concatenate([piece.group for piece in pieces])]
+    start = offsets(np.bincount(group, minlength=len(ids)))
+    target = _inverse(np.argsort(group, kind="stable"))
     texts = _assemble_texts(pieces, target)
     columns = _assemble_columns(pieces, target)
     features = _assemble_features(pieces, names, target)
-    found = CandidateSet(
-        tuple(ids[i] for i in sequence), start, features, texts, tuple(vocabulary), None, columns
-    )
-    return found, target
+    sorted_ids = tuple(ids[i] for i in sequence)
+    candidates = CandidateSet(sorted_ids, start, features, texts, tuple(vocabulary), None, columns)
+    return candidates, target
 
 
-def _targets(place: Ints) -> Ints:
-    """Return the final position of each candidate: by group, then as read."""
-    target = np.empty(len(place), np.int64)
-    target[np.argsort(place, kind="stable")] = np.arange(len(place))
-    return target
+def _inverse(permutation: Ints) -> Ints:
+    inverse = np.empty(len(permutation), np.int64)
+    inverse[permutation] = np.arange(len(permutation))
+    return inverse
 
 
-def _parts(pieces: list[Piece], target: Ints) -> Iterator[tuple[Piece, Ints]]:
+def _with_targets(pieces: list[Piece], target: Ints) -> Iterator[tuple[Piece, Ints]]:
     """Yield each piece with the final positions of its candidates."""
-    done = 0
-    for piece in pieces:
-        yield piece, target[done : done + len(piece)]
-        done += len(piece)
+    ends = np.cumsum([len(piece) for piece in pieces])
+    yield from zip(pieces, np.split(target, ends[:-1]), strict=True)
 
 
 def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) -> Features:
@@ -138,7 +155,7 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
         given[piece.given_columns] += piece.given_counts
         np.add.at(nonzero, piece.sparse_columns, 1)
         for column, row in zip(piece.dense_columns, piece.dense, strict=True):
-            nonzero[column] += np.count_nonzero(row)  # of all at once it would make flags
+            nonzero[column] += np.count_nonzero(row)  # row by row: it makes flags of its argument
     is_dense = (given == n) | (nonzero * DENSE_SHARE >= n)
     gaps = _gaps(pieces, names, np.flatnonzero(is_dense & (given < n)), n - given)
     row_of = np.where(is_dense, np.cumsum(is_dense) - 1, -1)
@@ -146,7 +163,7 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
 
     dense = own_pages((int(is_dense.sum()), n), np.float64)
     rows, columns, values = [], [], []
-    for piece, at in _parts(pieces, target):
+    for piece, at in _with_targets(pieces, target):
         for j, column in enumerate(piece.dense_columns):
             if is_dense[column]:
                 _scatter(piece.dense[j], at, dense[row_of[column]])
@@ -156,8 +173,8 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
                 columns.append(np.full(len(fires), column_of[column]))
                 values.append(piece.dense[j, fires])
         to_dense = is_dense[piece.sparse_columns]
-        where = row_of[piece.sparse_columns[to_dense]]
-        dense[where, at[piece.rows[to_dense]]] = piece.values[to_dense]
+        dense_rows = row_of[piece.sparse_columns[to_dense]]
+        dense[dense_rows, at[piece.rows[to_dense]]] = piece.values[to_dense]
         rows.append(at[piece.rows[~to_dense]])
         columns.append(column_of[piece.sparse_columns[~to_dense]])
         values.append(piece.values[~to_dense])
@@ -180,25 +197,24 @@ def _assemble_features(pieces: list[Piece], names: Sequence[str], target: Ints) 
 def _gaps(
     pieces: list[Piece], names: Sequence[str], columns: Ints, lacking: Ints
 ) -> dict[str, Gap]:
-    """Return which of some features are not given for all candidates."""
-    found: dict[str, Gap] = {}
-    left = set(columns.tolist())
+    """Return the gaps of features that some candidates lack, with the first piece of each gap."""
+    gaps: dict[str, Gap] = {}
+    remaining = set(columns.tolist())
     for piece in pieces:
-        if not left:
+        if not remaining:
             break
         full = piece.given_columns[piece.given_counts == len(piece)]
-        for column in sorted(left.difference(full.tolist())):
-            found[names[column]] = Gap(int(lacking[column]), piece.origin)
-            left.remove(column)
-    return found
+        for column in sorted(remaining.difference(full.tolist())):
+            gaps[names[column]] = Gap(int(lacking[column]), piece.origin)
+            remaining.remove(column)
+    return gaps
 
 
 def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
     lengths = np.empty(len(target), np.int64)
     lengths[target] = np.concatenate([piece.texts.lengths for piece in pieces])
-    ids = own_pages((int(lengths.sum()),), np.int32)
-    texts = Texts(np.concatenate([[0], np.cumsum(lengths)]), ids)
-    for piece, at in _parts(pieces, target):
+    texts = Texts(offsets(lengths), own_pages((int(lengths.sum()),), np.int32))
+    for piece, at in _with_targets(pieces, target):
         _scatter_texts(piece.texts.start, piece.texts.ids, at, texts.start, texts.ids)
         piece.texts = Texts.empty()
     return texts
@@ -210,7 +226,7 @@ def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:
         for piece in pieces:
             if name not in piece.columns:
                 raise TunesmithError(
-                    f"{piece.origin}: the candidates have no metric '{name}' and others have; "
+                    f"{piece.origin}: candidates lack the metric '{name}', which others have; "
                     "give it to all or none"
                 )
         columns[name] = np.empty(len(target))

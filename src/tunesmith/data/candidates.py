@@ -10,6 +10,7 @@ from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.data.features import Features, FeatureSelection
+from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.errors import TunesmithError
 
 #: A group's name in the file: a whole number where all are, text otherwise.
@@ -42,36 +43,26 @@ class Texts:
         """The number of tokens of each text."""
         return np.diff(self.start)
 
-    def some(self, texts: Ints) -> Texts:
-        """Return some of the texts, in the order given."""
-        lengths = self.lengths[texts]
-        return Texts(_offsets(lengths), self.ids[_runs(self.start[texts], lengths)])
+    def take(self, texts: Ints) -> Texts:
+        """Return the texts with the given indices, in that order."""
+        start, places = gather_rows(self.start, texts)
+        return Texts(start, self.ids[places])
 
     @classmethod
     def empty(cls) -> Texts:
-        """No texts."""
+        """Return an instance without texts."""
         return cls(np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
-def _offsets(sizes: Ints) -> Ints:
-    """Return where runs of some sizes begin, one after the other."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _runs(begins: Ints, sizes: Ints) -> Ints:
-    """Return the numbers from each beginning on, so many of each, one run after the other."""
-    return np.repeat(begins - _offsets(sizes)[:-1], sizes) + np.arange(sizes.sum())
-
-
 def pack_texts(texts: Sequence[Ids]) -> Texts:
-    """Lay texts one after the other."""
-    start = np.concatenate([[0], np.cumsum([len(t) for t in texts])]).astype(np.int64)
+    """Pack texts into one array, one after the other."""
+    start = offsets([len(text) for text in texts])
     return Texts(start, np.concatenate([np.zeros(0, np.int32), *texts]))
 
 
 @dataclass(frozen=True)
 class References:
-    """The references of each group; groups may have different numbers of them.
+    """The references of each group; their number may differ from group to group.
 
     Attributes
     ----------
@@ -89,17 +80,25 @@ class References:
         """The number of references of each group."""
         return np.diff(self.group_start)
 
-    def some(self, groups: Sequence[int] | Ints) -> References:
-        """Return those of some groups, in the order given."""
-        wanted = np.asarray(groups, np.int64)
-        counts = self.counts[wanted]
-        own = _runs(self.group_start[wanted], counts)
-        return References(_offsets(counts), self.texts.some(own))
+    def take(self, groups: Sequence[int] | Ints) -> References:
+        """Return the references of the given groups, in that order."""
+        group_start, texts = gather_rows(self.group_start, np.asarray(groups, np.int64))
+        return References(group_start, self.texts.take(texts))
+
+    def of_group(self, group: int) -> list[Ids]:
+        """Return the references of one group."""
+        return [self.texts[r] for r in range(*self.group_start[group : group + 2])]
+
+
+def pack_references(groups: Sequence[Sequence[Ids]]) -> References:
+    """Pack the references of each group into one array, one after the other."""
+    texts = pack_texts([text for references in groups for text in references])
+    return References(offsets([len(references) for references in groups]), texts)
 
 
 @dataclass(frozen=True)
 class FileDigest:
-    """A file that went into a result."""
+    """A file that a result depends on."""
 
     path: str
     sha256: str
@@ -110,7 +109,7 @@ class FileDigest:
 class CandidateSet:
     """N candidates in S groups.
 
-    Candidates of a group stand together, in the order in which they were read;
+    Candidates of a group are adjacent, in the order in which they were read;
     groups are in the order of their ids where these are numbers.
 
     Attributes
@@ -126,13 +125,13 @@ class CandidateSet:
     vocabulary
         The token of each id.
     references
-        None where none were given.
+        None if none were given.
     columns : name -> float64[N]
         Scores of single candidates by external metrics.
     sources
         The input of each group, or None.
     files
-        What it was read from.
+        The files it was read from.
     """
 
     ids: tuple[GroupId, ...]
@@ -163,12 +162,12 @@ class CandidateSet:
 
     @property
     def has_texts(self) -> bool:
-        """Whether there are texts to choose from; without them all candidates are the same."""
+        """Whether there are texts to choose from; without texts all candidates are the same."""
         return len(self.texts.ids) > 0 or len(self) == self.groups
 
     @property
     def has_reference_files(self) -> bool:
-        """Whether references were given beside the candidates, not within them."""
+        """Whether references came from files of their own, not with the candidates."""
         return any(file.format == "text" for file in self.files)
 
     def text(self, candidate: int) -> str:
@@ -183,8 +182,7 @@ class CandidateSet:
         """Return the references of a group."""
         if self.references is None:
             return []
-        lo, hi = self.references.group_start[group : group + 2]
-        return [self.join(self.references.texts[r]) for r in range(lo, hi)]
+        return [self.join(reference) for reference in self.references.of_group(group)]
 
     def with_features(
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
@@ -194,8 +192,8 @@ class CandidateSet:
         Parameters
         ----------
         keep, drop
-            Patterns such as ``"LM*"``: a feature stays if one of ``keep`` matches it, or
-            there is none, and none of ``drop`` does.
+            Patterns such as ``"LM*"``: a feature stays if a pattern of ``keep`` matches it, or
+            ``keep`` is empty, and no pattern of ``drop`` matches it.
         """
         selection = FeatureSelection.of(keep, drop)
         names = self.features.names
@@ -204,64 +202,61 @@ class CandidateSet:
 
     def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:
         """Return some of the groups, in the order given, each with all its candidates."""
-        wanted = np.asarray(groups)
-        if wanted.dtype.kind not in "iu" and len(wanted):
-            raise TunesmithError("groups are asked for by whole numbers; count them from 0")
-        wanted = wanted.astype(np.int64)
-        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < self.groups:
-            raise TunesmithError(f"there are {self.groups} groups; count them from 0")
-        if len(np.unique(wanted)) < len(wanted):
-            raise TunesmithError("a group is asked for twice; name each once")
-        sizes = np.diff(self.start)[wanted]
-        return self._some(wanted, sizes, _runs(self.start[wanted], sizes))
+        selected = _checked_indices(groups, self.groups, "group")
+        return self._take(selected, *gather_rows(self.start, selected))
 
     def with_candidates(self, rows: Sequence[int] | Ints) -> CandidateSet:
         """Return some of the candidates, in the order given.
 
-        Those of a group stand together; their group has its place where they are. A group of
-        which none is asked for is left out.
+        The candidates of a group must be adjacent; groups are in the order of their candidates.
+        A group without any selected candidate is left out.
         """
-        wanted = np.asarray(rows)
-        if wanted.dtype.kind not in "iu" and len(wanted):
-            raise TunesmithError("candidates are asked for by whole numbers; count them from 0")
-        wanted = wanted.astype(np.int64)
-        if len(wanted) and not 0 <= wanted.min() <= wanted.max() < len(self):
-            raise TunesmithError(f"there are {len(self)} candidates; count them from 0")
-        asked = np.zeros(len(self), np.bool_)
-        asked[wanted] = True
-        if np.count_nonzero(asked) < len(wanted):
-            raise TunesmithError("a candidate is asked for twice; name each once")
-        owners = np.searchsorted(self.start, wanted, side="right") - 1
-        first = np.flatnonzero(np.diff(owners, prepend=-1))
-        groups = owners[first]
+        selected = _checked_indices(rows, len(self), "candidate")
+        group_of = np.searchsorted(self.start, selected, side="right") - 1
+        first = np.flatnonzero(np.diff(group_of, prepend=-1))
+        groups = group_of[first]
         if len(np.unique(groups)) < len(groups):
-            raise TunesmithError("the candidates of a group are apart; name them together")
-        return self._some(groups, np.diff(first, append=len(wanted)), wanted)
+            raise TunesmithError("the candidates of a group are not adjacent; list them together")
+        return self._take(groups, np.append(first, len(selected)), selected)
 
-    def _some(self, wanted: Ints, sizes: Ints, rows: Ints) -> CandidateSet:
-        """Return some of the groups, with so many candidates each."""
+    def _take(self, groups: Ints, start: Ints, rows: Ints) -> CandidateSet:
+        """Return some of the groups; group s has the candidates ``rows[start[s]:start[s + 1]]``."""
         return replace(
             self,
-            ids=tuple(self.ids[g] for g in wanted),
-            start=_offsets(sizes),
+            ids=tuple(self.ids[g] for g in groups),
+            start=start,
             features=self.features.of(rows),
-            texts=self.texts.some(rows),
-            references=None if self.references is None else self.references.some(wanted),
+            texts=self.texts.take(rows),
+            references=None if self.references is None else self.references.take(groups),
             columns={name: values[rows] for name, values in self.columns.items()},
-            sources=None if self.sources is None else tuple(self.sources[g] for g in wanted),
+            sources=None if self.sources is None else tuple(self.sources[g] for g in groups),
         )
 
     def chosen(self, candidates: Ints) -> CandidateSet:
         """Return the same groups with one candidate each, and without features."""
-        none = np.zeros((0, self.groups)), (), csc_array((self.groups, 0))
         return replace(
             self,
             start=np.arange(self.groups + 1),
-            features=Features((), *none),
-            texts=pack_texts([self.texts[i] for i in candidates]),
+            features=Features((), np.zeros((0, self.groups)), (), csc_array((self.groups, 0))),
+            texts=self.texts.take(np.asarray(candidates)),
             columns={name: values[candidates] for name, values in self.columns.items()},
         )
 
     def __repr__(self) -> str:
         names = len(self.features.names)
         return f"<CandidateSet: {len(self)} candidates, {self.groups} groups, {names} features>"
+
+
+def _checked_indices(indices: Sequence[int] | Ints, count: int, what: str) -> Ints:
+    """Return indices of groups or candidates; raise an error if one is wrong or repeated."""
+    checked = np.asarray(indices)
+    if checked.dtype.kind not in "iu" and len(checked):
+        raise TunesmithError(f"a {what} is selected by its index; give whole numbers from 0")
+    checked = checked.astype(np.int64)
+    if len(checked) and not 0 <= checked.min() <= checked.max() < count:
+        raise TunesmithError(f"there are {count} {what}s; give indices from 0 to {count - 1}")
+    selected = np.zeros(count, np.bool_)
+    selected[checked] = True
+    if np.count_nonzero(selected) < len(checked):
+        raise TunesmithError(f"a {what} is selected twice; give each index once")
+    return checked

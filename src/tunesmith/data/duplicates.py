@@ -1,14 +1,17 @@
-"""Candidates that are the same: all that is known of them is equal, within a group."""
+"""Duplicate candidates: equal in text, features and columns, within a group."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Words
 from tunesmith.data.candidates import CandidateSet, Texts
-from tunesmith.data.features import Features
 from tunesmith.data.memory import own_pages
+from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import spread_bits
 
@@ -16,8 +19,48 @@ from tunesmith.kernels.bits import spread_bits
 NEGATIVE_ZERO = np.uint64(1 << 63)
 
 
+class CandidateRows(NamedTuple):
+    """All that is compared of candidates, as kernels take it.
+
+    Attributes
+    ----------
+    keys : uint64[N]
+        A hash of all that follows.
+    dense : float64[D, N], external : float64[C, N]
+        Dense features, and columns.
+    data : float64[...], columns : int32[...], row_start : int32[N + 1]
+        Sparse features, by compressed rows.
+    text_start : int64[N + 1], tokens : int32[...]
+        Texts.
+    """
+
+    keys: Words
+    dense: Floats
+    external: Floats
+    data: Floats
+    columns: Ids
+    row_start: Ids
+    text_start: Ints
+    tokens: Ids
+
+    @classmethod
+    def of(cls, candidates: CandidateSet, keys: Words | None = None) -> CandidateRows:
+        """Return the arrays of a set; its keys are computed unless they are known."""
+        sparse = csr_array(candidates.features.sparse)
+        return cls(
+            hash_candidates(candidates) if keys is None else keys,
+            candidates.features.dense,
+            _columns_as_rows(candidates),
+            sparse.data,
+            sparse.indices,
+            sparse.indptr,
+            candidates.texts.start,
+            candidates.texts.ids,
+        )
+
+
 def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
-    """Keep the first of the candidates of a group with equal text, features and columns.
+    """Keep the first of equal candidates of a group.
 
     Candidates that come with their statistics may have no text; those with equal features
     differ in their statistics alone.
@@ -29,63 +72,43 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
     keep : bool[N]
         Which they are.
     """
-    features, texts = candidates.features, candidates.texts
-    external = np.reshape(list(candidates.columns.values()), (-1, len(candidates)))
-    keys = keys_of(candidates)
-    by_row = csr_array(features.sparse)
-    keep = _first_of_kind(
-        candidates.start,
-        keys,
-        features.dense,
-        external,
-        by_row.data,
-        by_row.indices,
-        by_row.indptr,
-        texts.start,
-        texts.ids,
-    )
+    rows = CandidateRows.of(candidates)
+    keep = _first_of_kind(candidates.start, rows)
     if keep.all():
         return candidates, keep
+    features, texts = candidates.features, candidates.texts
     dense = own_pages((len(features.dense), int(keep.sum())), np.float64)
     for row, target in zip(features.dense, dense, strict=True):
         np.compress(keep, row, out=target)
-    kept = CandidateSet(
-        candidates.ids,
-        np.concatenate([[0], np.cumsum(keep)])[candidates.start],
-        Features(
-            features.dense_names,
-            dense,
-            features.sparse_names,
-            csc_array(by_row[np.flatnonzero(keep)]),
-            features.gaps,
-        ),
-        Texts(
-            np.concatenate([[0], np.cumsum(texts.lengths[keep])]),
-            texts.ids[np.repeat(keep, texts.lengths)],
-        ),
-        candidates.vocabulary,
-        candidates.references,
-        {name: values[keep] for name, values in candidates.columns.items()},
-        candidates.sources,
-        candidates.files,
+    by_row = csr_array((rows.data, rows.columns, rows.row_start), features.sparse.shape)
+    kept = replace(
+        candidates,
+        start=offsets(keep)[candidates.start],
+        features=replace(features, dense=dense, sparse=csc_array(by_row[np.flatnonzero(keep)])),
+        texts=Texts(offsets(texts.lengths[keep]), texts.ids[np.repeat(keep, texts.lengths)]),
+        columns={name: values[keep] for name, values in candidates.columns.items()},
     )
     return kept, keep
 
 
-def keys_of(candidates: CandidateSet) -> Words:
+def hash_candidates(candidates: CandidateSet) -> Words:
     """Return a hash of each candidate: of its text, its features and its columns.
 
-    The text is hashed by the ids of its tokens, so that the vocabulary must stay.
+    Texts are hashed by token ids, so keys of sets with different vocabularies cannot be compared.
     """
     features, texts = candidates.features, candidates.texts
     keys = np.zeros(len(candidates), np.uint64)
     _hash_dense(features.dense.view(np.uint64), keys)
-    external = np.reshape(list(candidates.columns.values()), (-1, len(candidates)))
-    _hash_dense(external.view(np.uint64), keys)
+    _hash_dense(_columns_as_rows(candidates).view(np.uint64), keys)
     sparse = features.sparse
     _hash_sparse(sparse.data.view(np.uint64), sparse.indices, sparse.indptr, keys)
     _hash_texts(texts.start, texts.ids, keys)
     return keys
+
+
+def _columns_as_rows(candidates: CandidateSet) -> Floats:
+    """Return columns as rows of one block [C, N]."""
+    return np.reshape(list(candidates.columns.values()), (-1, len(candidates)))
 
 
 @kernel
@@ -93,7 +116,7 @@ def _hash_dense(bits: Words, keys: Words) -> None:
     for d in range(bits.shape[0]):
         row = bits[d]
         for i in range(keys.shape[0]):
-            # A zero has no sign: those that differ in it alone are the same.
+            # Candidates that differ only in the sign of a zero are equal.
             word = np.uint64(0) if row[i] == NEGATIVE_ZERO else row[i]
             keys[i] = spread_bits(keys[i] ^ word)
 
@@ -115,39 +138,32 @@ def _hash_texts(start: Ints, ids: Ids, keys: Words) -> None:
 
 
 @kernel
-def _first_of_kind(
-    start: Ints,
-    keys: Words,
-    dense: Floats,
-    external: Floats,
-    data: Floats,
-    columns: Ids,
-    row_start: Ids,
-    text_start: Ints,
-    tokens: Ids,
-) -> Flags:
-    """Mark candidates that no earlier one of their group equals; a hash only proposes."""
+def table_size(entries: int) -> int:
+    """Return the size of a hash table that is at most half full: a power of two."""
+    size = 1
+    while size < 2 * entries:
+        size *= 2
+    return size
+
+
+@kernel
+def _first_of_kind(start: Ints, rows: CandidateRows) -> Flags:
+    """Mark candidates that equal no earlier one of their group; equal hashes are verified."""
+    keys = rows.keys
     keep = np.ones(keys.shape[0], np.bool_)
     longest = 0
     for g in range(start.shape[0] - 1):
         longest = max(longest, start[g + 1] - start[g])
-    size = 1
-    while size < 2 * longest:
-        size *= 2
-    table = np.full(size, -1, np.int64)
+    table = np.empty(table_size(longest), np.int64)
     for g in range(start.shape[0] - 1):
-        # A table for this group alone: small groups would pay for the largest otherwise.
-        size = 1
-        while size < 2 * (start[g + 1] - start[g]):
-            size *= 2
+        # Only as much of the table as this group needs, so that small groups stay cheap.
+        size = table_size(start[g + 1] - start[g])
         table[:size] = -1
         for i in range(start[g], start[g + 1]):
             slot = np.int64(keys[i] & np.uint64(size - 1))
             while table[slot] >= 0:
                 j = table[slot]
-                if keys[j] == keys[i] and _equal(
-                    i, j, dense, external, data, columns, row_start, text_start, tokens
-                ):
+                if keys[j] == keys[i] and equal_rows(rows, i, rows, j):
                     keep[i] = False
                     break
                 slot = (slot + 1) & (size - 1)
@@ -157,32 +173,24 @@ def _first_of_kind(
 
 
 @kernel
-def _equal(
-    i: int,
-    j: int,
-    dense: Floats,
-    external: Floats,
-    data: Floats,
-    columns: Ids,
-    row_start: Ids,
-    text_start: Ints,
-    tokens: Ids,
-) -> bool:
-    length = text_start[i + 1] - text_start[i]
-    fires = row_start[i + 1] - row_start[i]
-    if length != text_start[j + 1] - text_start[j] or fires != row_start[j + 1] - row_start[j]:
+def equal_rows(a: CandidateRows, i: int, b: CandidateRows, j: int) -> bool:
+    """Tell whether candidate i of a set equals candidate j of another over the same features."""
+    text, other_text = a.text_start[i], b.text_start[j]
+    entry, other_entry = a.row_start[i], b.row_start[j]
+    length, entries = a.text_start[i + 1] - text, a.row_start[i + 1] - entry
+    if length != b.text_start[j + 1] - other_text or entries != b.row_start[j + 1] - other_entry:
         return False
     for k in range(length):
-        if tokens[text_start[i] + k] != tokens[text_start[j] + k]:
+        if a.tokens[text + k] != b.tokens[other_text + k]:
             return False
-    for d in range(dense.shape[0]):
-        if dense[d, i] != dense[d, j]:
+    for d in range(a.dense.shape[0]):
+        if a.dense[d, i] != b.dense[d, j]:
             return False
-    for d in range(external.shape[0]):
-        if external[d, i] != external[d, j]:
+    for d in range(a.external.shape[0]):
+        if a.external[d, i] != b.external[d, j]:
             return False
-    for k in range(fires):
-        p, q = row_start[i] + k, row_start[j] + k
-        if columns[p] != columns[q] or data[p] != data[q]:
+    for k in range(entries):
+        p, q = entry + k, other_entry + k
+        if a.columns[p] != b.columns[q] or a.data[p] != b.data[q]:
             return False
     return True

@@ -20,14 +20,14 @@ from tunesmith.parallel.local import map_pieces
 
 @dataclass(frozen=True)
 class Gap:
-    """That a feature is not given for all candidates; it is 0 for the others.
+    """A feature that some candidates lack; it counts as 0 for them.
 
     Attributes
     ----------
     count
-        How many candidates lack it; None where that is not known.
+        How many candidates lack it; None if unknown.
     place
-        Where the first of them is: a file and a line.
+        File and line of the first of them.
     """
 
     count: int | None
@@ -43,11 +43,11 @@ class Features:
     dense_names, sparse_names
         A feature's index counts through the dense names first.
     dense : float64[D_dense, N]
-        One contiguous row a feature.
+        One contiguous row per feature.
     sparse : csc_array[N, D_sparse]
-        One compressed column a feature; no stored zeros, rows ascending.
+        One compressed column per feature; no stored zeros, rows ascending.
     gaps
-        The dense features that some candidates lack, and sparse ones where a place is known.
+        The dense features that some candidates lack, and sparse ones if a place is known.
     """
 
     dense_names: tuple[str, ...]
@@ -57,7 +57,7 @@ class Features:
     gaps: Mapping[str, Gap] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Kernels run along rows; a transposed block would give the same results slowly.
+        # Kernels run along rows; with a transposed block they would be slow.
         vars(self)["dense"] = np.ascontiguousarray(self.dense, np.float64)
         if self.dense.shape[0] != len(self.dense_names):
             raise TunesmithError("the dense block needs one row per name; check its shape")
@@ -81,15 +81,14 @@ class Features:
     def nbytes(self) -> int:
         """Bytes of all values and their indices."""
         sparse = self.sparse
-        return int(
-            self.dense.nbytes + sparse.data.nbytes + sparse.indices.nbytes + sparse.indptr.nbytes
-        )
+        arrays = (self.dense, sparse.data, sparse.indices, sparse.indptr)
+        return sum(array.nbytes for array in arrays)
 
     def only(self, names: Collection[str]) -> Features:
-        """Return some of the features, in the order in which they are."""
-        wanted = set(names)
-        rows = [d for d, name in enumerate(self.dense_names) if name in wanted]
-        columns = [d for d, name in enumerate(self.sparse_names) if name in wanted]
+        """Return the features with the given names, in the order of this object."""
+        selected = set(names)
+        rows = [d for d, name in enumerate(self.dense_names) if name in selected]
+        columns = [d for d, name in enumerate(self.sparse_names) if name in selected]
         if len(rows) + len(columns) == len(self.names):
             return self
         return Features(
@@ -97,16 +96,16 @@ class Features:
             _rows(self.dense, rows),
             tuple(self.sparse_names[d] for d in columns),
             csc_array(self.sparse[:, columns]),
-            {name: gap for name, gap in self.gaps.items() if name in wanted},
+            {name: gap for name, gap in self.gaps.items() if name in selected},
         )
 
     def of(self, rows: Ints) -> Features:
-        """Return the features of some candidates, in the order given."""
+        """Return the features of the given candidates, in that order."""
         dense = np.empty((len(self.dense), len(rows)))
         map_pieces(lambda d: _gather(self.dense[d], rows, dense[d]), list(range(len(dense))))
-        # Rows of a block stored by columns are found slowly, even if there are no columns.
-        none = csc_array((len(rows), 0))
-        sparse = csc_array(self.sparse[rows]) if self.sparse_names else none
+        # Selecting rows of a block stored by columns is slow, even if there are no columns.
+        empty = csc_array((len(rows), 0))
+        sparse = csc_array(self.sparse[rows]) if self.sparse_names else empty
         return Features(self.dense_names, dense, self.sparse_names, sparse)
 
     def column(self, index: int) -> tuple[Ids, Floats]:
@@ -115,15 +114,26 @@ class Features:
         lo, hi = self.sparse.indptr[j], self.sparse.indptr[j + 1]
         return self.sparse.indices[lo:hi], self.sparse.data[lo:hi]
 
+    def values(self, index: int) -> Floats:
+        """Return the values [N] of a feature; those of a dense one are not copied."""
+        values: Floats
+        if index < len(self.dense_names):
+            values = self.dense[index]
+            return values
+        values = np.zeros(self.candidates)
+        rows, nonzero = self.column(index)
+        values[rows] = nonzero
+        return values
+
     def dot(self, weights: Floats) -> Floats:
         """Return w·h for every candidate, added up in the order of the features.
 
-        Weights [D] give scores [N], several of them [B, D] give [B, N] with the same bits.
+        Weights [D] give scores [N]; a batch [B, D] gives [B, N] with the same bits.
         The order is fixed, so that equal feature vectors get equal bits and a result does
         not depend on the number of threads.
         """
-        several = self._several(weights, len(self.names), "weight a feature")
-        scores = scores_of(self.dense, self.sparse, several)
+        batch = self._batch(weights, len(self.names), "weight per feature")
+        scores = scores_of(self.dense, self.sparse, batch)
         with np.errstate(over="ignore", invalid="ignore"):
             overflow = not np.isfinite(scores.sum()) and not np.isfinite(scores).all()
         if overflow:
@@ -133,21 +143,22 @@ class Features:
     def combine(self, coefficients: Floats) -> Floats:
         """Return the sum of all feature vectors, each times the coefficient of its candidate.
 
-        Coefficients [N] give a vector [D], several of them [B, N] give [B, D] with the same
+        Coefficients [N] give a vector [D]; a batch [B, N] gives [B, D] with the same
         bits, for any number of threads.
         """
-        several = self._several(coefficients, self.candidates, "coefficient a candidate")
-        sums = combinations_of(self.dense, self.sparse, several)
+        batch = self._batch(coefficients, self.candidates, "coefficient per candidate")
+        sums = combinations_of(self.dense, self.sparse, batch)
         return sums.reshape(*coefficients.shape[:-1], len(self.names))
 
     @staticmethod
-    def _several(given: Floats, size: int, one: str) -> Floats:
-        if given.ndim not in (1, 2) or given.shape[-1] != size:
+    def _batch(vectors: Floats, size: int, entry: str) -> Floats:
+        """Return one vector or several as rows; raise an error if their size is wrong."""
+        if vectors.ndim not in (1, 2) or vectors.shape[-1] != size:
+            shape = "x".join(map(str, vectors.shape))
             raise TunesmithError(
-                f"an array of {'x'.join(map(str, given.shape))} numbers needs one {one}: {size}; "
-                "check its shape"
+                f"an array of {shape} numbers needs one {entry}: {size}; check its shape"
             )
-        return np.ascontiguousarray(np.atleast_2d(given), np.float64)
+        return np.ascontiguousarray(np.atleast_2d(vectors), np.float64)
 
     def add(self, scores: Floats, index: int, step: float) -> None:
         """Add ``step`` times one feature to the scores in place (footnote 6 of the paper)."""
@@ -161,14 +172,14 @@ class Features:
 
 @dataclass(frozen=True)
 class FeatureSelection:
-    """Which features take part, by patterns as of file names: ``LM*``, ``TM0_?``.
+    """Which features take part, by shell-style patterns: ``LM*``, ``TM0_?``.
 
     Attributes
     ----------
     keep
-        Patterns of which a name must match one; without any, all names do.
+        A name must match one of these patterns; if there are none, all names do.
     drop
-        Patterns of which it must match none.
+        A name must match none of these patterns.
     """
 
     keep: tuple[str, ...] = ()
@@ -176,9 +187,8 @@ class FeatureSelection:
 
     @classmethod
     def of(cls, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()) -> FeatureSelection:
-        """Take one pattern or several."""
-        one_or_more = [(p,) if isinstance(p, str) else tuple(p) for p in (keep, drop)]
-        return cls(*one_or_more)
+        """Return a selection by one pattern or several."""
+        return cls(*((p,) if isinstance(p, str) else tuple(p) for p in (keep, drop)))
 
     def __bool__(self) -> bool:
         return bool(self.keep or self.drop)
@@ -195,7 +205,7 @@ class FeatureSelection:
     def check(self, names: Sequence[str], keep: str = "keep") -> None:
         """Raise an error if a pattern matches no name, or if no name is left.
 
-        The message calls the patterns to keep what ``keep`` says.
+        ``keep`` is what the message calls the patterns to keep.
         """
         for option, patterns in ((keep, self.keep), ("drop", self.drop)):
             for pattern in patterns:
@@ -209,19 +219,19 @@ class FeatureSelection:
 
 
 @kernel
-def _gather(values: Floats, rows: Ints, found: Floats) -> None:
+def _gather(values: Floats, rows: Ints, out: Floats) -> None:
     for i in range(rows.shape[0]):
-        found[i] = values[rows[i]]
+        out[i] = values[rows[i]]
 
 
 def _rows(block: Floats, rows: Sequence[int]) -> Floats:
-    """Return some rows, in ascending order; those that stand together are not copied."""
+    """Return the given rows, which ascend; adjacent ones are not copied."""
     if rows and rows[-1] - rows[0] == len(rows) - 1:
         return block[rows[0] : rows[-1] + 1]
-    taken: Floats = own_pages((len(rows), block.shape[1]), np.float64)
-    for target, d in zip(taken, rows, strict=True):
+    selected: Floats = own_pages((len(rows), block.shape[1]), np.float64)
+    for target, d in zip(selected, rows, strict=True):
         target[...] = block[d]
-    return taken
+    return selected
 
 
 def _matches(name: str, pattern: str) -> bool:

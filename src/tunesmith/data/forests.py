@@ -1,9 +1,8 @@
-"""Forests: all derivations of an input, packed. A lattice is a forest of arity one.
+"""Packed forests: all derivations of an input. A lattice is a forest of arity one.
 
-A node stands for what may be put in its place; each hyperedge into it is one way to make it, of
-the nodes that are its tails. A derivation chooses one hyperedge for the goal, then one for each
-of its tails, and so on. Features, words and what a metric counts are those of the hyperedges, and
-add up over a derivation.
+Each hyperedge into a node (its head) is one way to derive it from other nodes (its tails). A
+derivation chooses one hyperedge for the goal, then one for each of its tails, and so on.
+Features, words and a metric's counts belong to hyperedges, and add up over a derivation.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References
 from tunesmith.data.features import FeatureSelection
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import pieces_of
@@ -29,8 +29,8 @@ class ForestArrays(NamedTuple):
     """The arrays of S forests with N nodes and E hyperedges, as kernels take them.
 
     The nodes of a forest are in topological order: tails come before heads, and the last node is
-    the goal. Hyperedges stand together by their heads; those of one head are in the order in
-    which they were read, which decides among equals.
+    the goal. Hyperedges are sorted by head; those of one head are in the order in which they
+    were read, which breaks ties.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class ForestArrays(NamedTuple):
     feature_start : int64[E + 1], feature_ids : int32[...], feature_values : float64[...]
         The features of each hyperedge, ids ascending.
     word_start : int64[E + 1], words : int32[...]
-        The target side of each hyperedge: token ids, and -k where its k-th tail goes, from 1 on.
-        Each tail has one place.
+        The target side of each hyperedge: token ids, and -k for its k-th tail, from 1 on.
+        Each tail occurs once.
     covered : int32[N]
-        How many words of the source a node covers; -1 where that is not known.
+        How many words of the source a node covers; -1 if unknown.
     counts : float64[E, K]
-        What a metric counts at each hyperedge; K is 0 where nothing was counted.
+        A metric's counts at each hyperedge; K is 0 if nothing was counted.
     """
 
     node_start: Ints
@@ -65,12 +65,12 @@ class ForestArrays(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What they take in memory."""
+        """Their size in memory."""
         return sum(array.nbytes for array in self)
 
 
 class Block(NamedTuple):
-    """Some forests in memory: those from ``first`` to ``last - 1`` of the arrays."""
+    """Forests in memory: those from ``first`` to ``last - 1`` of the arrays."""
 
     arrays: ForestArrays
     first: int
@@ -91,11 +91,11 @@ class Forests(ABC):
     vocabulary
         The token of each id.
     references
-        None where none were given.
+        None if none were given.
     sources
         The input of each forest, or None.
     files
-        What they were read from.
+        The files they were read from.
     """
 
     ids: tuple[GroupId, ...]
@@ -113,7 +113,7 @@ class Forests(ABC):
     @property
     @abstractmethod
     def bytes_per_edge(self) -> float:
-        """About how much memory a hyperedge takes in a block that is loaded; 0 if none is."""
+        """Roughly the memory of a hyperedge in a block; 0 if blocks need not be loaded."""
 
     @property
     def groups(self) -> int:
@@ -121,29 +121,29 @@ class Forests(ABC):
         return len(self.ids)
 
     def pieces(self, per_thread: int = 4, made: float = 0.0) -> list[slice]:
-        """Cut the forests into runs of about as many hyperedges, for whoever works.
+        """Cut the forests into ranges with about the same number of hyperedges, for workers.
 
-        What is found for a forest must not depend on the others of its run: the runs depend on
-        the number of workers.
+        The result for a forest must not depend on the others of its range: the ranges depend
+        on the number of workers.
 
         Parameters
         ----------
         per_thread
-            How many for each thread, or for each worker, at least.
+            At least this many ranges per thread or worker.
         made
-            What is made of a piece and kept takes so many times its memory.
+            Memory of what is computed from a range and kept, as a multiple of the range's own.
         """
         from tunesmith.data.memory import budget
 
         workers = current_engine().workers
         pieces = pieces_of(self.groups, self.edges, per_thread, workers)
-        most = budget() / (8.0 * max(2, workers) * (1.0 + made))
-        if self.bytes_per_edge * float(self.edges.sum()) <= most:
+        largest = budget() / (8.0 * max(2, workers) * (1.0 + made))
+        if self.bytes_per_edge * float(self.edges.sum()) <= largest:
             return pieces
-        # Of what is on disk little may be in memory at a time: a piece for each thread, what is
-        # made of it, and all that has nothing to do with forests.
-        limit = max(1.0, most / self.bytes_per_edge)
-        return [part for piece in pieces for part in _smaller(piece, self.edges, limit)]
+        # Forests on disk may use little memory at a time: a range per thread, what is computed
+        # from it, and everything that has nothing to do with forests.
+        limit = max(1.0, largest / self.bytes_per_edge)
+        return [part for piece in pieces for part in _split(piece, self.edges, limit)]
 
     def join(self, tokens: Ids) -> str:
         """Return the text of some token ids."""
@@ -159,11 +159,11 @@ class Forests(ABC):
         return self if kept == self.names else SelectedForests(self, kept)
 
     def in_memory(self) -> ForestSet:
-        """Return all of them in memory."""
+        """Return all forests in memory."""
         return self.with_arrays(self.block(0, self.groups).arrays)
 
     def with_arrays(self, arrays: ForestArrays) -> ForestSet:
-        """Return forests that were made of these, one of each, in memory."""
+        """Return a set in memory with other arrays, one forest for each of this set."""
         return ForestSet(
             self.ids,
             arrays,
@@ -180,15 +180,15 @@ class Forests(ABC):
         return f"<{kind}: {sizes}, {len(self.names)} features>"
 
 
-def _smaller(piece: slice, edges: Ints, limit: float) -> list[slice]:
-    """Cut a run further, so that no part has more hyperedges, if it has several forests."""
-    cuts, held = [piece.start], 0
+def _split(piece: slice, edges: Ints, limit: float) -> list[slice]:
+    """Split a range so that no part with several forests has more hyperedges than the limit."""
+    bounds, size = [piece.start], 0
     for s in range(piece.start, piece.stop):
-        if held and held + edges[s] > limit:
-            cuts.append(s)
-            held = 0
-        held += int(edges[s])
-    return [slice(a, b) for a, b in itertools.pairwise([*cuts, piece.stop])]
+        if size and size + edges[s] > limit:
+            bounds.append(s)
+            size = 0
+        size += int(edges[s])
+    return [slice(a, b) for a, b in itertools.pairwise([*bounds, piece.stop])]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -204,11 +204,11 @@ class ForestSet(Forests):
     names
         The features.
     vocabulary
-        The words that target sides are numbers of.
+        The token of each id in the target sides.
     references, sources
-        Texts to compare with, and the inputs, where they are known.
+        The references and the inputs, if known.
     files
-        The files it came from, with their digests.
+        The files it was read from, with their digests.
     """
 
     ids: tuple[GroupId, ...]
@@ -221,21 +221,21 @@ class ForestSet(Forests):
 
     def __post_init__(self) -> None:
         if len(self.ids) + 1 != len(self.arrays.node_start):
-            raise TunesmithError("ids and forests do not match; give one id for each")
+            raise TunesmithError("ids and forests do not match; give one id per forest")
 
     @cached_property
     def edges(self) -> Ints:  # type: ignore[override]
-        """How many hyperedges each has."""
+        """The number of hyperedges of each forest."""
         arrays = self.arrays
         return np.diff(arrays.edge_start[arrays.node_start])
 
     @property
     def bytes_per_edge(self) -> float:
-        """Nothing is loaded: it is there."""
+        """0: blocks are in memory already."""
         return 0.0
 
     def block(self, first: int, last: int) -> Block:
-        """Return some of the forests; nothing is copied."""
+        """Return a range of the forests; nothing is copied."""
         return Block(self.arrays, first, last)
 
     def in_memory(self) -> ForestSet:
@@ -245,18 +245,17 @@ class ForestSet(Forests):
     def with_groups(self, groups: Sequence[int] | Ints) -> ForestSet:
         """Return some of the forests, in the order given."""
         parts = [cut(Block(self.arrays, int(g), int(g) + 1)) for g in groups]
-        chosen = replace(
+        return replace(
             self,
             ids=tuple(self.ids[g] for g in groups),
             arrays=joined(parts),
-            references=None if self.references is None else self.references.some(groups),
+            references=None if self.references is None else self.references.take(groups),
             sources=None if self.sources is None else tuple(self.sources[g] for g in groups),
         )
-        return chosen
 
 
 class SelectedForests(Forests):
-    """Forests with some of their features alone."""
+    """Forests with a selection of their features."""
 
     def __init__(self, whole: Forests, names: tuple[str, ...]) -> None:
         self.whole, self.names = whole, names
@@ -268,11 +267,11 @@ class SelectedForests(Forests):
         self._selection = self._selected(whole.block(0, whole.groups)) if is_loaded else None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have the other features left out where the forests are in memory."""
+        """Pickle forests in memory without the features that are left out."""
         if self._selection is None:
             return type(self), (self.whole, self.names)
-        about = self.names, self.vocabulary, self.references, self.sources, self.files
-        return ForestSet, (self.ids, self._selection.arrays, *about)
+        rest = self.names, self.vocabulary, self.references, self.sources, self.files
+        return ForestSet, (self.ids, self._selection.arrays, *rest)
 
     @property
     def bytes_per_edge(self) -> float:
@@ -280,7 +279,7 @@ class SelectedForests(Forests):
         return 2.0 * self.whole.bytes_per_edge
 
     def block(self, first: int, last: int) -> Block:
-        """Return some of the forests without the other features."""
+        """Return a range of the forests with the selected features."""
         if self._selection is not None:
             return Block(self._selection.arrays, first, last)
         return self._selected(self.whole.block(first, last))
@@ -289,14 +288,13 @@ class SelectedForests(Forests):
         arrays = block.arrays
         ids = self._number[arrays.feature_ids]
         kept: Flags = ids >= 0
-        before = np.concatenate([[0], np.cumsum(kept)])
-        # Names that are kept are in the order of the whole: ids of a hyperedge still ascend.
-        chosen = arrays._replace(
-            feature_start=before[arrays.feature_start],
+        # Selected names are in the order of the whole: ids of a hyperedge still ascend.
+        selected = arrays._replace(
+            feature_start=offsets(kept)[arrays.feature_start],
             feature_ids=ids[kept],
             feature_values=arrays.feature_values[kept],
         )
-        return Block(chosen, block.first, block.last)
+        return Block(selected, block.first, block.last)
 
 
 def cut(block: Block) -> ForestArrays:
@@ -305,24 +303,24 @@ def cut(block: Block) -> ForestArrays:
     nodes = slice(a.node_start[block.first], a.node_start[block.last])
     edges = slice(a.edge_start[nodes.start], a.edge_start[nodes.stop])
 
-    def offsets(start: Ints, part: slice) -> Ints:
-        own = start[part.start : part.stop + 1]
-        moved: Ints = own - own[0]
-        return moved
+    def rebased(start: Ints, rows: slice) -> Ints:
+        part = start[rows.start : rows.stop + 1]
+        from_zero: Ints = part - part[0]
+        return from_zero
 
     def values(start: Ints) -> slice:
         return slice(start[edges.start], start[edges.stop])
 
     tails, features, words = (values(s) for s in (a.tail_start, a.feature_start, a.word_start))
     return ForestArrays(
-        offsets(a.node_start, slice(block.first, block.last)),
-        offsets(a.edge_start, nodes),
-        offsets(a.tail_start, edges),
+        rebased(a.node_start, slice(block.first, block.last)),
+        rebased(a.edge_start, nodes),
+        rebased(a.tail_start, edges),
         a.tails[tails],
-        offsets(a.feature_start, edges),
+        rebased(a.feature_start, edges),
         a.feature_ids[features],
         a.feature_values[features],
-        offsets(a.word_start, edges),
+        rebased(a.word_start, edges),
         a.words[words],
         a.covered[nodes],
         a.counts[edges],
@@ -330,18 +328,18 @@ def cut(block: Block) -> ForestArrays:
 
 
 def joined(parts: Sequence[ForestArrays]) -> ForestArrays:
-    """Lay forests one after the other."""
+    """Return the arrays of all forests, one part after the other."""
     if not parts:
         raise TunesmithError("there is no forest; give some")
 
-    def offsets(which: int) -> Ints:
-        ends = np.cumsum([0, *(int(part[which][-1]) for part in parts)])
-        own = [part[which][:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
-        return np.concatenate([*own, ends[-1:]]).astype(np.int64)
+    def join_offsets(field: int) -> Ints:
+        ends = offsets([int(part[field][-1]) for part in parts])
+        moved = [part[field][:-1] + end for part, end in zip(parts, ends[:-1], strict=True)]
+        return np.concatenate([*moved, ends[-1:]])
 
     starts = {"node_start", "edge_start", "tail_start", "feature_start", "word_start"}
     arrays: list[Any] = [
-        offsets(k) if name in starts else np.concatenate([part[k] for part in parts])
+        join_offsets(k) if name in starts else np.concatenate([part[k] for part in parts])
         for k, name in enumerate(ForestArrays._fields)
     ]
     return ForestArrays(*arrays)

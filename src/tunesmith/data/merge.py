@@ -1,16 +1,20 @@
-"""Sets of several rounds made into one."""
+"""Merging candidate sets of several rounds into one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.assembly import Piece, assemble_traced
-from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_texts
+from tunesmith.data.candidates import CandidateSet, GroupId, References, Texts, pack_references
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
@@ -29,58 +33,48 @@ def merge(sets: Sequence[CandidateSet]) -> CandidateSet:
 
 
 def merge_traced(sets: Sequence[CandidateSet]) -> tuple[CandidateSet, Ints]:
-    """Merge as :func:`merge`, and say where the candidates come from.
+    """Merge as :func:`merge`, and return where the candidates come from.
 
     Returns
     -------
     candidates
         The merged set.
     origin : int64[N]
-        Which of all candidates, one set after the other, each one is.
+        The index of each one among all candidates, one set after the other.
     """
     if not sets:
         raise TunesmithError("there is nothing to merge; give at least one set of candidates")
-    ids = {i: k for k, i in enumerate(dict.fromkeys(i for s in sets for i in s.ids))}
-    names = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.features.names))}
-    words = {x: k for k, x in enumerate(dict.fromkeys(x for s in sets for x in s.vocabulary))}
-    pieces = [_piece(candidates, ids, names, words) for candidates in sets]
-    merged, origin = assemble_traced(pieces, list(ids), list(names), words)
-
-    references: list[Texts] = []
-    owners: dict[GroupId, tuple[int, int]] = {}
+    ids = _numbered(i for s in sets for i in s.ids)
+    names = _numbered(name for s in sets for name in s.features.names)
+    words = _numbered(word for s in sets for word in s.vocabulary)
+    pieces = []
+    word_ids = []
+    first_with: dict[GroupId, tuple[int, int]] = {}
     for k, candidates in enumerate(sets):
-        renamed = np.array([words[w] for w in candidates.vocabulary], np.int32)
-        held = candidates.references.texts if candidates.references else Texts.empty()
-        references.append(Texts(held.start, renamed[held.ids]))
+        groups = np.array([ids[i] for i in candidates.ids], np.int64)
+        columns = np.array([names[name] for name in candidates.features.names], np.int64)
+        word_ids.append(np.array([words[word] for word in candidates.vocabulary], np.int32))
+        pieces.append(piece_of(candidates, groups, columns, word_ids[k]))
         for g, i in enumerate(candidates.ids):
-            owners.setdefault(i, (k, g))
-    found = CandidateSet(
-        merged.ids,
-        merged.start,
-        merged.features,
-        merged.texts,
-        merged.vocabulary,
-        _merge_references(sets, references, [owners[i] for i in merged.ids]),
-        merged.columns,
-        _merge_sources(sets, [owners[i] for i in merged.ids]),
-        tuple(file for candidates in sets for file in candidates.files),
+            first_with.setdefault(i, (k, g))
+    merged, origin = assemble_traced(pieces, list(ids), list(names), words)
+    owners = [first_with[i] for i in merged.ids]
+    merged = replace(
+        merged,
+        references=_merge_references(sets, word_ids, owners),
+        sources=_merge_sources(sets, owners),
+        files=tuple(file for candidates in sets for file in candidates.files),
     )
-    return found, origin
+    return merged, origin
 
 
-def _piece(
-    candidates: CandidateSet, ids: dict[GroupId, int], names: dict[str, int], words: dict[str, int]
-) -> Piece:
-    return piece_of(
-        candidates,
-        np.array([ids[i] for i in candidates.ids], np.int64),
-        np.array([names[x] for x in candidates.features.names], np.int64),
-        np.array([words[w] for w in candidates.vocabulary], np.int32),
-    )
+def _numbered(keys: Iterable[Key]) -> dict[Key, int]:
+    """Return distinct keys with their numbers, in the order of their first occurrence."""
+    return {key: k for k, key in enumerate(dict.fromkeys(keys))}
 
 
 def piece_of(candidates: CandidateSet, groups: Ints, columns: Ints, words: Ids) -> Piece:
-    """Return a whole set as a piece of another, given its groups, features and words there."""
+    """Return a set as a piece of another, given the other's ids of its groups, features, words."""
     features = candidates.features
     dense, sparse = np.split(columns, [len(features.dense_names)])
     entries = features.sparse.tocoo()
@@ -105,21 +99,16 @@ def _lacking(features: Features, name: str) -> int:
 
 
 def _merge_references(
-    sets: Sequence[CandidateSet], references: Sequence[Texts], owners: Sequence[tuple[int, int]]
+    sets: Sequence[CandidateSet], word_ids: Sequence[Ids], owners: Sequence[tuple[int, int]]
 ) -> References | None:
-    if all(candidates.references is None for candidates in sets):
+    references = [candidates.references for candidates in sets if candidates.references is not None]
+    if not references:
         return None
-    if any(candidates.references is None for candidates in sets):
+    if len(references) < len(sets):
         raise TunesmithError("only some of the sets have references; read all with them or none")
-    counts = [0]
-    texts: list[Ids] = []
-    for k, g in owners:
-        held = sets[k].references
-        assert held is not None
-        lo, hi = int(held.group_start[g]), int(held.group_start[g + 1])
-        counts.append(hi - lo)
-        texts.extend(references[k][r] for r in range(lo, hi))
-    return References(np.cumsum(counts), pack_texts(texts))
+    return pack_references(
+        [[word_ids[k][text] for text in references[k].of_group(g)] for k, g in owners]
+    )
 
 
 def _merge_sources(

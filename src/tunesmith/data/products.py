@@ -1,8 +1,8 @@
 """Products of the feature matrix with weights and with coefficients, on all cores.
 
-What one thread computes depends on the number of threads; the order in which the terms of
-one element of a result are added does not, and neither does it depend on how many vectors
-come at once. So the same vector gets the same bits everywhere.
+Which elements a thread computes depends on the number of threads; the order in which the terms
+of one element are added does not, nor does it depend on the size of the batch. So the same
+vector gets the same bits everywhere.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tunesmith.parallel.local import map_pieces, pieces_of, thread_count
 
 #: Candidates whose running sums stay in the first-level cache.
 BLOCK = 1024
-#: Running sums of one product over candidates: candidate i goes to sum i modulo so many.
+#: The number of running sums of one product over candidates: candidate i is added to sum i % LANES.
 LANES = 256
-#: Rows of a batch of products whose running sums stay in the second-level cache, and the
-#: candidates of each before the next row has its turn, so that coefficients stay there too.
+#: Rows of a batch of products whose running sums stay in the second-level cache, and how many
+#: candidates of a row are summed before the next row, so that coefficients stay there too.
 ROWS, STRETCH = 16, 4096
-#: So many multiplications are done before another thread has begun.
+#: Multiplications that are done before another thread has even started.
 SMALL = 1 << 16
 
 
@@ -31,21 +31,21 @@ def scores_of(dense: Floats, sparse: csc_array, weights: Floats) -> Floats:
     batch, split = len(weights), len(dense)
     scores = np.zeros((batch, dense.shape[1]))
     if split:
-        ours = np.ascontiguousarray(weights[:, :split])
+        dense_weights = np.ascontiguousarray(weights[:, :split])
         map_pieces(
-            lambda part: add_rows(dense, ours, scores, part.start, part.stop),
+            lambda part: add_rows(dense, dense_weights, scores, part.start, part.stop),
             _pieces(dense.shape[1], batch * split),
         )
     if sparse.nnz:
-        # A column is searched for its part of the candidates: not more parts than needed.
+        # Each part searches all columns for its candidates: no more parts than needed.
         parts = [slice(0, dense.shape[1])]
         if batch < thread_count() and sparse.nnz > SMALL:
             parts = pieces_of(dense.shape[1], per_thread=1)
 
         def add(piece: tuple[int, slice]) -> None:
             b, part = piece
-            held = (sparse.data, sparse.indices, sparse.indptr)
-            _add_columns(*held, weights[b, split:], scores[b], part.start, part.stop)
+            matrix = (sparse.data, sparse.indices, sparse.indptr)
+            _add_columns(*matrix, weights[b, split:], scores[b], part.start, part.stop)
 
         map_pieces(add, [(b, part) for b in range(batch) for part in parts])
     return scores
@@ -60,12 +60,12 @@ def combinations_of(dense: Floats, sparse: csc_array, coefficients: Floats) -> F
         _pieces(split, batch * dense.shape[1]),
     )
     if sparse.nnz:
-        held = (sparse.data, sparse.indices, sparse.indptr)
+        matrix = (sparse.data, sparse.indices, sparse.indptr)
         parts = [slice(0, sparse.shape[1])]
         if batch * sparse.nnz > SMALL:
             parts = pieces_of(sparse.shape[1], weights=np.diff(sparse.indptr))
         map_pieces(
-            lambda part: _sum_columns(*held, coefficients, sums, split, part.start, part.stop),
+            lambda part: _sum_columns(*matrix, coefficients, sums, split, part.start, part.stop),
             parts,
         )
     return sums
@@ -74,30 +74,30 @@ def combinations_of(dense: Floats, sparse: csc_array, coefficients: Floats) -> F
 def _pieces(items: int, each: int) -> list[slice]:
     if not items:
         return []
-    # Small pieces: a core that others use too keeps nobody waiting for long.
+    # Small pieces, so that a core that other processes use too delays the rest only briefly.
     return pieces_of(items, per_thread=16) if items * each > SMALL else [slice(0, items)]
 
 
 @kernel
 def add_rows(dense: Floats, weights: Floats, scores: Floats, begin: int, end: int) -> None:
-    """Add weights [B, D] times rows [D, N] to scores [B, N], for some of the candidates.
+    """Add weights [B, D] times rows [D, N] to scores [B, N], for a range of the candidates.
 
-    Rows that no vector weighs are not read. Four others at a time are added one after the
-    other: the same sums as of single rows, with a quarter of the traffic to the scores.
+    Rows whose weights are all 0 are not read. Four others at a time are added one after the
+    other: the same sums as with single rows, with a quarter of the memory traffic.
     """
-    some = np.empty(weights.shape[1], np.int64)
+    used = np.empty(weights.shape[1], np.int64)
     count = 0
     for d in range(weights.shape[1]):
-        for v in range(weights.shape[0]):
-            if weights[v, d] != 0.0:
-                some[count] = d
+        for b in range(weights.shape[0]):
+            if weights[b, d] != 0.0:
+                used[count] = d
                 count += 1
                 break
     fours = count - count % 4
     for lo in range(begin, end, BLOCK):
         hi = min(lo + BLOCK, end)
         for k in range(0, fours, 4):
-            d0, d1, d2, d3 = some[k], some[k + 1], some[k + 2], some[k + 3]
+            d0, d1, d2, d3 = used[k], used[k + 1], used[k + 2], used[k + 3]
             r0, r1, r2, r3 = dense[d0, lo:hi], dense[d1, lo:hi], dense[d2, lo:hi], dense[d3, lo:hi]
             for b in range(weights.shape[0]):
                 w = weights[b]
@@ -106,9 +106,9 @@ def add_rows(dense: Floats, weights: Floats, scores: Floats, begin: int, end: in
                 for i in range(out.shape[0]):
                     out[i] = (((out[i] + w0 * r0[i]) + w1 * r1[i]) + w2 * r2[i]) + w3 * r3[i]
         for k in range(fours, count):
-            row = dense[some[k], lo:hi]
+            row = dense[used[k], lo:hi]
             for b in range(weights.shape[0]):
-                w0, out = weights[b, some[k]], scores[b, lo:hi]
+                w0, out = weights[b, used[k]], scores[b, lo:hi]
                 for i in range(out.shape[0]):
                     out[i] += w0 * row[i]
 
@@ -132,7 +132,7 @@ def _add_columns(
 @kernel
 def _sum_rows(dense: Floats, coefficients: Floats, sums: Floats, begin: int, end: int) -> None:
     batch, n = coefficients.shape
-    # A single product streams whole rows, which is quicker where nothing needs to stay.
+    # A single product streams whole rows: nothing is read twice, so nothing need stay cached.
     together = ROWS if batch > 1 else 1
     stretch = STRETCH if batch > 1 else n
     lanes = np.empty((together, batch, LANES))
@@ -146,7 +146,7 @@ def _sum_rows(dense: Floats, coefficients: Floats, sums: Floats, begin: int, end
                     _add_products(dense[d, lo:hi], coefficients[b, lo:hi], lanes[d - first, b])
         for d in range(first, last):
             for b in range(batch):
-                sums[b, d] = _folded(lanes[d - first, b])
+                sums[b, d] = _fold(lanes[d - first, b])
 
 
 @kernel
@@ -158,8 +158,8 @@ def _add_products(row: Floats, factors: Floats, lanes: Floats) -> None:
 
 
 @kernel
-def _folded(lanes: Floats) -> Number:
-    """Add up the running sums, in halves for accuracy; they are lost."""
+def _fold(lanes: Floats) -> Number:
+    """Add up the running sums pairwise, for accuracy; they are overwritten."""
     half = lanes.shape[0] // 2
     while half > 0:
         for i in range(half):
@@ -180,9 +180,9 @@ def _sum_columns(
     end: int,
 ) -> None:
     for b in range(coefficients.shape[0]):
-        held = coefficients[b]
+        factors = coefficients[b]
         for d in range(begin, end):
             total = 0.0
             for k in range(start[d], start[d + 1]):
-                total += data[k] * held[rows[k]]
+                total += data[k] * factors[rows[k]]
             sums[b, split + d] = total

@@ -1,7 +1,7 @@
 """The synthetic task of Hopkins and May (2011): a metric that is linear in known weights.
 
 As Galley et al. (2013) set it up in sections 5 and 6 of "Regularized minimum error rate
-training". The best weights are known, so that what a search lacks of them is its own fault.
+training". The best weights are known, so the loss of a search can be measured exactly.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tunesmith.randomness import generator_of
 
 #: The column of pseudo-BLEU.
 COLUMN = "score"
-#: Features are drawn from 0 to this.
+#: Features are drawn uniformly from 0 to this.
 LARGEST = 500.0
 #: Model scores must stay finite.
 LARGEST_NOISE = 1e100
-#: Numbers of one random stream. Streams do not depend on the threads, nor do results.
+#: Numbers drawn from one random stream. Streams do not depend on the number of threads.
 STREAM = 1 << 20
 
 
@@ -40,7 +40,7 @@ def synthetic(
     noise: float = 0.0,
     rng: np.random.Generator | int = 1,
 ) -> tuple[CandidateSet, Weights]:
-    """Make candidates whose metric is linear in known weights.
+    """Generate candidates whose metric is linear in known weights.
 
     The gold weights come from a standard normal distribution, features from the uniform one on
     [0, 500]. Pseudo-BLEU is the model score under the gold weights, from 0 for the worst
@@ -55,13 +55,13 @@ def synthetic(
     noise
         Standard deviation of the Gaussian noise. Without any, the gold weights reach 1.
     rng
-        Where all random numbers come from, or a seed. With the same seed, other noise changes
-        neither the gold weights nor pseudo-BLEU.
+        The random number generator, or a seed. With the same seed, the gold weights and
+        pseudo-BLEU do not depend on the noise.
 
     Returns
     -------
     CandidateSet, Weights
-        The candidates, without texts and with pseudo-BLEU as the column ``score``, and the gold
+        The candidates, without texts and with pseudo-BLEU as the column ``score``; the gold
         weights.
     """
     groups, size, width = check_sizes(sentences, candidates, features, noise)
@@ -81,20 +81,20 @@ def synthetic(
 
     _for_all(dense, [0, *entropy], uniform, "features")
     names = tuple(f"h{d:0{len(str(width))}d}" for d in range(1, width + 1))
-    made = Features(names, dense, (), csc_array((groups * size, 0)))
+    values = Features(names, dense, (), csc_array((groups * size, 0)))
     start = np.arange(0, groups * size + 1, size)
-    columns = {COLUMN: _normalised(made.dot(gold), size)}
+    columns = {COLUMN: _normalised(values.dot(gold), size)}
     if noise > 0.0:
         _for_all(dense, [1, *entropy], normal, "noise")
     texts = Texts(np.zeros(groups * size + 1, np.int64), np.zeros(0, np.int32))
-    found = CandidateSet(tuple(range(groups)), start, made, texts, (), columns=columns)
-    return found, Weights(names, gold)
+    candidate_set = CandidateSet(tuple(range(groups)), start, values, texts, (), columns=columns)
+    return candidate_set, Weights(names, gold)
 
 
 def check_sizes(
     sentences: int, candidates: int, features: int, noise: float
 ) -> tuple[int, int, int]:
-    """Raise an error if there is no such task, and return its sizes."""
+    """Return the sizes as whole numbers; raise an error if an argument is out of range."""
     sizes = {"sentences": sentences, "candidates": candidates, "features": features}
     for name, value in sizes.items():
         try:
@@ -114,7 +114,7 @@ def _for_all(
     change: Callable[[Floats, np.random.Generator], None],
     step: str,
 ) -> None:
-    """Change all rows in place, a few at a time, each few with a random stream of their own."""
+    """Change all rows in place, block by block, each block with its own random stream."""
     width, n = dense.shape
     rows = max(1, STREAM // n)
     blocks = range(math.ceil(width / rows))
@@ -131,10 +131,10 @@ def _for_all(
 
 
 def _normalised(scores: Floats, size: int) -> Floats:
-    """Stretch the scores of each group to [0, 1]; where all are equal, all are the best."""
+    """Scale the scores of each group to [0, 1]; if all are equal, all are 1."""
     by_group = scores.reshape(-1, size)
     least = by_group.min(axis=1, keepdims=True)
     spread = by_group.max(axis=1, keepdims=True) - least
-    found = np.ones_like(by_group)
-    np.divide(by_group - least, spread, out=found, where=spread > 0.0)
-    return found.reshape(-1)
+    scaled = np.ones_like(by_group)
+    np.divide(by_group - least, spread, out=scaled, where=spread > 0.0)
+    return scaled.reshape(-1)

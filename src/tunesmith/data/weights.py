@@ -29,7 +29,7 @@ class Weights(Mapping[str, float]):
     vector: Floats
 
     def __post_init__(self) -> None:
-        # Its own copy, which nobody changes; completed here, before anybody has seen another.
+        # A read-only copy, set before the object is visible to anybody.
         values = vars(self)["vector"] = np.array(self.vector, dtype=np.float64)
         values.flags.writeable = False
         if len(self.names) != len(values) or len(set(self.names)) != len(self.names):
@@ -44,10 +44,11 @@ class Weights(Mapping[str, float]):
 
     @classmethod
     def from_dict(cls, weights: Mapping[str, float]) -> Weights:
-        """Take names and values from a mapping."""
+        """Return the weights of a mapping from names to values."""
         if isinstance(weights, Weights):
             return weights
-        return cls(tuple(weights), np.array([_number(*one) for one in weights.items()], float))
+        values = [_number(name, value) for name, value in weights.items()]
+        return cls(tuple(weights), np.array(values, float))
 
     def __getitem__(self, name: str) -> float:
         return float(self.vector[self._index[name]])
@@ -67,8 +68,8 @@ class Weights(Mapping[str, float]):
         return hash((self.names, self.vector.tobytes()))
 
     def aligned(self, names: tuple[str, ...]) -> Floats:
-        """Return the values in the order of ``names``, 0 where there is none."""
-        if names is self.names:  # who decodes sentence by sentence asks often, of many features
+        """Return the values in the order of ``names``, 0 for names without a weight."""
+        if names is self.names:  # decoding sentence by sentence, often, with many features
             return self.vector.copy()
         return np.array([self.get(name, 0.0) for name in names], dtype=np.float64)
 
@@ -79,46 +80,45 @@ class Weights(Mapping[str, float]):
         where: str = "",
         unused_are: str = "left as it is",
     ) -> Floats:
-        """Return the values for the features of some data, and say what does not fit.
+        """Return the values for the features of some data, and report names that do not match.
 
         A feature without a weight gets 0 and a weight without a feature is not used; each
         is a warning, or an error if ``strict``. No common name at all is always an error.
-        ``where`` begins the messages, and ``unused_are`` says what becomes of the weights that
-        are not used.
+        ``where`` begins the messages, and ``unused_are`` says what happens to unused weights.
         """
-        known = set(names)
+        feature_names = set(names)
         lacking = [name for name in names if name not in self._index]
-        unused = [name for name in self.names if name not in known]
+        unused = [name for name in self.names if name not in feature_names]
         if len(unused) == len(self.names):
             raise WeightNamesError(
                 f"{where}no weight has the name of a feature (weights: {_some(self.names)}; "
                 f"features: {_some(names)}); give the weights that belong to these lists"
             )
-        for found, kind, state in (
+        for unmatched, kind, state in (
             (lacking, "feature", "without a weight, taken as 0"),
             (unused, "weight", f"without a feature in the data, {unused_are}"),
         ):
-            if not found:
+            if not unmatched:
                 continue
-            plural = "s" if len(found) > 1 else ""
-            text = f"{where}{len(found)} {kind}{plural} {state}: {_some(found)}"
+            plural = "s" if len(unmatched) > 1 else ""
+            text = f"{where}{len(unmatched)} {kind}{plural} {state}: {_some(unmatched)}"
             if strict:
                 raise WeightNamesError(f"{text}; make the names the same, or drop --strict")
             warnings.warn(text, stacklevel=3)
         return self.aligned(names)
 
     def with_values(self, vector: Floats) -> Weights:
-        """Return other values for the same names, which are not looked at again."""
-        made = object.__new__(Weights)
+        """Return other values for the same names, without checking the names again."""
         values = np.array(vector, dtype=np.float64)
         values.flags.writeable = False
         if len(values) != len(self.names) or not np.isfinite(values).all():
-            return Weights(self.names, values)  # which says what is wrong
-        made.__dict__.update(names=self.names, vector=values, _index=self._index)
-        return made
+            return Weights(self.names, values)  # which raises the error
+        weights = object.__new__(Weights)
+        weights.__dict__.update(names=self.names, vector=values, _index=self._index)
+        return weights
 
     def updated(self, other: Weights) -> Weights:
-        """Return these weights with ``other``'s values; names of ``other`` alone come last."""
+        """Return these weights with ``other``'s values; names only in ``other`` come last."""
         return Weights.from_dict({**self, **other})
 
 

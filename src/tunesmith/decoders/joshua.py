@@ -23,7 +23,7 @@ from tunesmith.decoders.shared import (
 )
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.utf8 import check_utf8
 from tunesmith.io.weights.cdec import CdecWeights
 from tunesmith.io.weights.files import WeightsFile, read_weights
@@ -182,7 +182,7 @@ class JoshuaConfiguration:
             problem = f"'{shortened(code.decode())}' is no weight"
             raise FormatError(path, number, problem, "write name value, or key = value")
         name = fields[0].decode()
-        self.inline[name] = parse_slowly(fields[1])
+        self.inline[name] = float_or_nan(fields[1])
         if math.isnan(self.inline[name]):
             raise number_error(fields[1], path, number, f"the weight of '{shortened(name)}'")
 
@@ -193,7 +193,7 @@ class JoshuaConfiguration:
             found = _INLINE.fullmatch(line)
             name = found.group(2).decode() if found else ""
             kept = b"=" in line or name.startswith("#") or name not in weights
-            if found is None or kept or weights[name] == parse_slowly(found.group(4)):
+            if found is None or kept or weights[name] == float_or_nan(found.group(4)):
                 lines.append(line)
             else:
                 value = repr(weights[name]).encode()

@@ -14,7 +14,7 @@ from pathlib import Path
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.shared import line_end
 from tunesmith.errors import FormatError, shortened
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.utf8 import check_utf8
 from tunesmith.io.weights.cdec import CdecWeights
 
@@ -141,7 +141,7 @@ class MosesConfiguration:
             raise FormatError(self.path, number + 1, problem, "put all its values on one")
         values = []
         for token in rest:
-            values.append(parse_slowly(token.group()))
+            values.append(float_or_nan(token.group()))
             if math.isnan(values[-1]):
                 what = f"the weight of '{shortened(name)}'"
                 raise number_error(token.group(), self.path, number + 1, what)
@@ -202,7 +202,7 @@ def shown_functions(output: str) -> list[Function]:
         first, *values = line.split() or [""]
         if first.endswith("=") and len(first) > 1:
             shown = [
-                None if v == "UNTUNEABLECOMPONENT" else parse_slowly(v.encode()) for v in values
+                None if v == "UNTUNEABLECOMPONENT" else float_or_nan(v.encode()) for v in values
             ]
             if not any(v is not None and math.isnan(v) for v in shown):
                 functions.append(Function(first[:-1], tuple(shown), True))

@@ -18,7 +18,7 @@ from tunesmith.data.candidates import (
     pack_texts,
 )
 from tunesmith.data.features import Gap
-from tunesmith.data.memory import kept
+from tunesmith.data.memory import spill
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.rows import Place, Rows, shown_place
@@ -88,10 +88,10 @@ class Collector:
         self._keep(piece)
 
     def _keep(self, piece: Piece) -> None:
-        piece.dense = kept(piece.dense)
-        piece.texts = Texts(kept(piece.texts.start), kept(piece.texts.ids))
-        piece.rows, piece.sparse_columns = kept(piece.rows), kept(piece.sparse_columns)
-        piece.values = kept(piece.values)
+        piece.dense = spill(piece.dense)
+        piece.texts = Texts(spill(piece.texts.start), spill(piece.texts.ids))
+        piece.rows, piece.sparse_columns = spill(piece.rows), spill(piece.sparse_columns)
+        piece.values = spill(piece.values)
         self._pieces.append(piece)
 
     def add_set(self, candidates: CandidateSet, place: str) -> None:

@@ -1,4 +1,4 @@
-"""Decimal numbers, exactly as Python reads them."""
+"""Parsing and printing decimal numbers, with exactly the values that Python gives them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tunesmith.kernels import kernel
 
 _DECIMAL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
-#: Characters of what is no number that a message shows.
+#: A message shows at most this many characters of what is not a number.
 SHOWN = 60
 
 # 10^0 to 10^22 are exact in binary64.
@@ -22,11 +22,11 @@ _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
 @kernel
 def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
-    """Return the number in ``data[lo:hi]``, or NaN where the short way is not exact.
+    """Return the number in ``data[lo:hi]``, or NaN if the fast path is not exact.
 
     A whole number up to 2^53 times or over a power of ten up to 10^22 is rounded
     once, so the result is the nearest double (Clinger 1990). Everything else,
-    text that is no number among it, is left to :func:`parse_slowly`.
+    including text that is not a number, is left to :func:`float_or_nan`.
     """
     i = lo
     negative = False
@@ -76,16 +76,16 @@ def parse_decimal(data: Bytes, lo: int, hi: int) -> Number:
         value /= _POWERS[-exponent]
     else:
         value *= _POWERS[exponent]
-    # Zero has no sign: candidates that differ in it alone are the same.
+    # Zero has no sign, so that candidates that differ only in it are equal.
     return -value if negative and value != 0.0 else value
 
 
 @kernel
 def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
-    """Read a plain number that begins at i and ends at white space, in one pass.
+    """Parse a plain number that begins at i and ends at white space, in one pass.
 
-    Returns the number and where it ends; -1 there if it is not of the simple kind: at most
-    15 digits, a point, a minus.
+    Returns the number and its end; the end is -1 if the number is not plain: at most 15 digits,
+    perhaps with a point and a minus sign.
     """
     n = data.shape[0]
     negative = data[i] == 45
@@ -114,20 +114,35 @@ def parse_plain(data: Bytes, i: int) -> tuple[Number, Number]:
     return -value if negative and mantissa != 0 else value, i
 
 
-def parse_slowly(text: bytes) -> float:
-    """Return the number in ``text``, NaN where it is none or not finite."""
-    value = float(text) if _DECIMAL.fullmatch(text) else math.nan
+def float_or_nan(text: bytes | str) -> float:
+    """Return the number in ``text``, NaN if it is not a number or not finite."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    # Python also accepts '_', digits of other scripts and white space around the number.
+    if not text.isascii() or "_" in text or text[:1].isspace() or text[-1:].isspace():
+        return math.nan
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
     return value + 0.0 if math.isfinite(value) else math.nan
 
 
+def parse_number(text: bytes | str, path: str, line: int, what: str) -> float:
+    """Return the number in ``text``; raise an error if it is not a finite number."""
+    value = float_or_nan(text)
+    if math.isnan(value):
+        raise number_error(text if isinstance(text, bytes) else text.encode(), path, line, what)
+    return value
+
+
 def shortest(value: float) -> str:
-    """Write a number with the fewest digits that read back as the same."""
-    text = repr(float(value))
-    return text.removesuffix(".0")
+    """Format a number with the fewest digits that give the same number when parsed."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:
-    """Say why ``text`` is not accepted as a number."""
+    """Return the error that says why ``text`` is not accepted as a number."""
     shown = text.decode("utf-8", "replace")
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]} ..."
     unsigned = text.lstrip(b"+-").lower()

@@ -18,7 +18,7 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of
 from tunesmith.io.forests.base import forest_format_shown
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.io.utf8 import check_utf8
@@ -100,7 +100,7 @@ def read_scores(source: Source, count: int) -> Floats:
     for line, text in source.lines():
         if line > count:
             break
-        value = parse_slowly(text.strip().encode())
+        value = float_or_nan(text.strip().encode())
         if math.isnan(value):
             raise number_error(text.strip().encode(), source.name, line, "a score")
         values[line - 1] = value

@@ -9,7 +9,7 @@ import numpy as np
 from tunesmith.arrays import Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.columns import with_columns
-from tunesmith.data.growing import Growing
+from tunesmith.data.incremental_merge import IncrementalMerge
 from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.metrics.base import Metric
@@ -43,7 +43,7 @@ class AccumulatedLists:
         self.metric = metric
         self.columns = columns
         self.grows = grows
-        self._growing = Growing()
+        self._merge = IncrementalMerge()
 
     def add(self, decoded: CandidateSet) -> None:
         """Add what a decoder returned."""
@@ -55,9 +55,9 @@ class AccumulatedLists:
         if not self.grows:
             return
         before = self.merged.stats if hasattr(self, "merged") else self.output.stats[:0]
-        is_new = self._growing.add(decoded) >= len(before)
+        is_new = self._merge.add(decoded) >= len(before)
         self.new = int(is_new.sum())
-        every = self.inputs.with_references(self._growing.candidates)
+        every = self.inputs.with_references(self._merge.candidates)
         counted = self._counted(every, np.flatnonzero(is_new)) if self.new else before[:0]
         stats = np.empty((len(every), before.shape[1]), np.result_type(before, counted))
         stats[~is_new], stats[is_new] = before, counted

@@ -72,7 +72,7 @@ def test_spans_that_make_no_sense_are_unknown(tmp_path) -> None:
         ('"feats":[0,1]', '"feats":[0]', "a feature has no value"),
         ('"feats":[0,1]', '"feats":[0,"1"]', "this is no hypergraph as cdec writes it"),
         ('"feats":[0,1]', '"feats":[0,NaN]', "a feature of hyperedge 4 is not finite"),
-        ('"tail":[2]', '"tail":[8]', "hyperedge 5 has a node that is not there"),
+        ('"tail":[2]', '"tail":[8]', "hyperedge 5 has a node that does not exist"),
         ('"tail":[2]', '"tail":[3]', "hyperedge 5 is in a cycle"),
         ('"tail":[2]', '"tail":["2"]', "this is no hypergraph as cdec writes it"),
         ('1,"[X] ||| das', '"[X] ||| das', "this is no hypergraph as cdec writes it|no rule of"),

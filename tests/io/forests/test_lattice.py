@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.helpers.io.forest_samples import HTK, JOSHUA, KALDI, PLF
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.lattice import id_of, number_of
+from tunesmith.io.forests.lattice import id_of
 from tunesmith.io.forests.read import read_forests
-from tunesmith.io.numbers import parse_slowly
 
 SAMPLES = {
     "plf": PLF,
@@ -30,13 +25,6 @@ SAMPLES = {
 def test_each_sample_is_recognised_as_one_format(name):
     head = SAMPLES[name].encode()
     assert [n for n in FOREST_FORMATS.names() if FOREST_FORMATS.get(n).recognises(head)] == [name]
-
-
-@given(st.text("0123456789+-.eE_ \n\tnaif\N{ARABIC-INDIC DIGIT FIVE}") | st.floats().map(repr))
-def test_numbers_are_those_of_all_other_files(text):
-    value, wanted = number_of(text), parse_slowly(text.encode())
-    assert value == wanted or (math.isnan(value) and math.isnan(wanted))
-    assert math.copysign(1.0, value) == math.copysign(1.0, wanted) or math.isnan(value)
 
 
 def test_an_id_is_a_number_only_if_it_is_written_as_one():

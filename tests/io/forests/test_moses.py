@@ -113,7 +113,7 @@ def test_what_the_text_has_no_place_for(tmp_path) -> None:
         ("2\n[0] a", "3\n[0] a", r":10: hyperedge 3 of the 3 of vertex 1 should be here"),
         ("2\n[0] a", "1\n[0] a", r":9: the size of vertex 2 is '# house"),
         ("[2] </s>", "[3] </s>", r":14: this hyperedge is in a cycle"),
-        ("[1] .", "[9] .", r":11: this hyperedge has a node that is not there"),
+        ("[1] .", "[9] .", r":11: this hyperedge has a node that does not exist"),
         ("[1] .", "[1] [1] " + "[0] " * 256, r":11: this hyperedge has more than 256 tails"),
         ("LM0=-3.5", "LM0=nan", r":8: a feature of this hyperedge is not finite"),
         ("LM0=-3.5", "LM0=1e999", r":8: a feature of this hyperedge is not finite"),
@@ -143,7 +143,7 @@ def test_cycles_and_goals_without_a_derivation(tmp_path) -> None:
         read_forests(put(tmp_path, "2 2\n1\na ||| \n1\n[1] ||| \n"))
     with pytest.raises(FormatError, match=r"5.txt:5: no derivation .*: this hyperedge needs a nod"):
         read_forests(put(tmp_path, f"{MOSES.splitlines()[0]}\n2 1\n0\n1\n[0] ||| |||\n"))
-    with pytest.raises(FormatError, match=r"5.txt:1: no derivation .*: no hyperedge makes it"):
+    with pytest.raises(FormatError, match=r"5.txt:1: no derivation .*: no hyperedge leads to it"):
         read_forests(put(tmp_path, "2 1\n1\na ||| \n0\n"))
 
 

@@ -278,7 +278,7 @@ def test_a_disk_that_is_full_is_reported(monkeypatch):
     monkeypatch.setattr(channel, "shutil", _Full)
     with (
         ProcessEngine(1) as engine,
-        pytest.raises(TunesmithError, match="no space left on device, 7 MB are wanted; set TMPDIR"),
+        pytest.raises(TunesmithError, match="no space left on device, 7 MB are needed; set TMPDIR"),
     ):
         engine.map(engine_work.added, np.zeros(1_000_000), range(3))
 

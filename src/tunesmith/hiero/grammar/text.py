@@ -51,7 +51,7 @@ from tunesmith.hiero.grammar.rule_lines import (
 )
 from tunesmith.hiero.grammar.rule_trie import RuleRows, arranged, some_rows
 from tunesmith.hiero.vocabulary import Vocabulary
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
@@ -256,7 +256,7 @@ class _GrammarReader:
         """Read the numbers that the kernel left to Python."""
         room = self.room
         for pair, lo, hi in room.slow[: info[SLOW]].tolist():
-            value = parse_slowly(block[lo:hi])
+            value = float_or_nan(block[lo:hi])
             if math.isnan(value):
                 at = line + block.count(b"\n", 0, lo)
                 raise number_error(block[lo:hi], name, at, "a feature value")

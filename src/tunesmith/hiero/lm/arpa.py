@@ -39,7 +39,7 @@ from tunesmith.hiero.lm.arpa_kernels import (
     read_ngrams,
 )
 from tunesmith.hiero.tables import Singles
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
@@ -230,7 +230,7 @@ class ArpaReader:
         """Raise an error, unless it is a number that Python can read."""
         order, shown = self._place, token.decode("utf-8", "replace")
         if status in (BAD_PROBABILITY, BAD_BACKOFF):
-            value = self._nothing(shown) if shown.lower() == "-inf" else parse_slowly(token)
+            value = self._nothing(shown) if shown.lower() == "-inf" else float_or_nan(token)
             if not np.isnan(value):
                 given[0 if status == BAD_PROBABILITY else 1] = value
                 return

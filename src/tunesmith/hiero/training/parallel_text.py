@@ -75,8 +75,8 @@ class ParallelText:
                 "give parallel text, a sentence a line"
             )
         return cls(
-            own.some(lines),
-            other.some(lines),
+            own.take(lines),
+            other.take(lines),
             Vocabulary.of(words.words()),
             lines,
             len(own),

@@ -44,7 +44,7 @@ def candidates_of(forests: Forests, derivations: Derivations) -> CandidateSet:
     some = len(groups) < forests.groups
     references, sources = forests.references, forests.sources
     if some and references is not None:
-        references = references.some(groups)
+        references = references.take(groups)
     if some and sources is not None:
         sources = tuple(sources[g] for g in groups)
     return CandidateSet(
@@ -119,7 +119,7 @@ def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, I
             before,
             start=before.start + more.start,
             features=features.of(order),
-            texts=Texts(start, np.concatenate([one.ids, other.ids])).some(order),
+            texts=Texts(start, np.concatenate([one.ids, other.ids])).take(order),
         )
     )
     return together, order[keep]

@@ -216,5 +216,5 @@ def _of_lists(
     start = listed.candidates.start
     found = listed.oracle(worst, begin=start[:-1])
     complete = bool((np.diff(start) < size).all())
-    texts = listed.candidates.texts.some(found.chosen)
+    texts = listed.candidates.texts.take(found.chosen)
     return ForestOracle(listed.stats[found.chosen], texts, found.score, found.exact and complete)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import Block, ForestArrays, Forests
-from tunesmith.data.rows import gathered
+from tunesmith.data.rows import gather_rows
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.derivations import edge_scores, viterbi
 from tunesmith.inference.forests.inside import check_sum, expected_uses, shares, sharpened
@@ -132,9 +132,9 @@ def with_edges(block: Block, keep: Flags) -> ForestArrays:
     number = np.full(len(edge_start) - 1, -1, np.int64)
     number[nodes] = np.arange(len(nodes))
     new_start = np.searchsorted(nodes, node_start - node_start[0])
-    tail_start, tails = gathered(a.tail_start, edges)
-    feature_start, features = gathered(a.feature_start, edges)
-    word_start, words = gathered(a.word_start, edges)
+    tail_start, tails = gather_rows(a.tail_start, edges)
+    feature_start, features = gather_rows(a.feature_start, edges)
+    word_start, words = gather_rows(a.word_start, edges)
     forest = np.searchsorted(node_start - node_start[0], heads, side="right") - 1
     forest = np.repeat(forest, np.diff(tail_start))
     old = a.tails[tails] + (node_start - node_start[0])[forest]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Ints
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.data.raw_forest import RawForest, RawForestError
@@ -174,13 +173,6 @@ def whole_number(text: str, source_name: str, line: int, what: str) -> int:
         problem = f"{what} is '{text}', not a whole number"
         raise FormatError(source_name, line, problem, "give a whole number from 0 on")
     return int(text)
-
-
-def offsets(sizes: Sequence[int] | Ints) -> Ints:
-    """Return where runs of some sizes begin, one after the other."""
-    start = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=start[1:])
-    return start
 
 
 def check_ids(ids: Iterable[GroupId], format_name: str, other: str) -> None:

@@ -25,8 +25,9 @@ from tunesmith.arrays import Ids, Ints
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
-from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat, Numbering, offsets
+from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat, Numbering
 from tunesmith.io.forests.cdec_kernels import read_edges
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tokens import Interner

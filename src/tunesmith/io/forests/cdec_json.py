@@ -19,8 +19,9 @@ import numpy as np
 
 from tunesmith.arrays import Ids
 from tunesmith.data.raw_forest import RawForest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
-from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat, Numbering, offsets
+from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat, Numbering
 from tunesmith.io.forests.cdec import WRONG, ForestFaultError, numbers, parsed, whole
 from tunesmith.io.streams import Source
 

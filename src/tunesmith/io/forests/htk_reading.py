@@ -19,11 +19,9 @@ from tunesmith.io.forests.lattice import (
     NOWHERE,
     LatticeBuilder,
     fields_of,
-    finite,
     id_of,
-    number_of,
 )
-from tunesmith.io.numbers import number_error
+from tunesmith.io.numbers import float_or_nan, number_error, parse_number
 from tunesmith.io.streams import Source
 
 NULL = "!NULL"
@@ -197,7 +195,7 @@ class HtkReading:
 
     def _set_base(self, text: str, line: int) -> None:
         """Keep what logarithms are multiplied with; 0 if values are no logarithms."""
-        base = finite(text, self.name, line, "base=")
+        base = parse_number(text, self.name, line, "base=")
         if base < 0.0 or base == 1.0:
             problem = f"base={text} is no base of logarithms"
             raise self._error(line, problem, "give another, or 0 for probabilities")
@@ -213,7 +211,7 @@ class HtkReading:
         for name, text in fields:
             number = self.plain.get(name)
             if number is not None:
-                value = number_of(text)
+                value = float_or_nan(text)
                 if not math.isnan(value):
                     values[number] = value
                     continue
@@ -233,7 +231,7 @@ class HtkReading:
 
     def _value(self, feature: str, text: str, line: int) -> float | None:
         """Return the value of a score; None if it is a field that we know nothing of."""
-        value = number_of(text)
+        value = float_or_nan(text)
         if math.isnan(value):
             known = feature in LOGARITHMS or feature == "p"
             if known or text.lstrip("+-").lower() in {"nan", "inf", "infinity"}:

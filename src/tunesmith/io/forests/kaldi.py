@@ -49,11 +49,10 @@ from tunesmith.io.forests.lattice import (
     LatticeBuilder,
     UtteranceFormat,
     fields_of,
-    finite,
     id_of,
     lattices,
 )
-from tunesmith.io.numbers import shortest
+from tunesmith.io.numbers import parse_number, shortest
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.utf8 import check_utf8
 from tunesmith.registry import option
@@ -265,7 +264,7 @@ class _Entry:
             raise FormatError(self.source_name, line, problem, "write graph,acoustic,ids")
         pairs = zip(ids, FEATURES, found.groups(), strict=True)
         return {
-            k: 0.0 - finite(text, self.source_name, line, f"the {name} cost")
+            k: 0.0 - parse_number(text, self.source_name, line, f"the {name} cost")
             for k, name, text in pairs
         }
 

@@ -8,7 +8,6 @@ derivation are those along a path.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,9 +20,9 @@ from tunesmith.arrays import Ints
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.forests.base import ForestFormat, Numbering, offsets
-from tunesmith.io.numbers import number_error
+from tunesmith.io.forests.base import ForestFormat, Numbering
 from tunesmith.io.streams import Source
 from tunesmith.registry import option
 
@@ -41,26 +40,6 @@ _FIELD = re.compile(r"[^ \t\r\f\v]+")
 def fields_of(text: str) -> list[str]:
     """Split a line as the programs do, which know no white space but that of ASCII."""
     return text.split() if text.isascii() else _FIELD.findall(text)
-
-
-def number_of(text: str) -> float:
-    """Return a number, NaN where a text is none or not finite."""
-    # Python's numbers may also have '_', white space or digits of other scripts in them.
-    if text.isascii() and "_" not in text and not text[:1].isspace() and not text[-1:].isspace():
-        try:
-            value = float(text)
-        except ValueError:
-            return math.nan
-        return value + 0.0 if math.isfinite(value) else math.nan
-    return math.nan
-
-
-def finite(text: str, source_name: str, line: int, what: str) -> float:
-    """Return a number; what is none, or is not finite, is an error."""
-    value = number_of(text)
-    if math.isnan(value):
-        raise number_error(text.encode(), source_name, line, what)
-    return value
 
 
 def id_of(text: str) -> GroupId:

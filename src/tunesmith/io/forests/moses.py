@@ -25,17 +25,17 @@ import numpy as np
 
 from tunesmith.data.forests import ForestArrays, Forests, cut
 from tunesmith.data.raw_forest import RawForest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forests.base import (
     FOREST_FORMATS,
     ForestFormat,
     Numbering,
-    offsets,
     whole_number,
 )
 from tunesmith.io.forests.folders import writing_folder
-from tunesmith.io.numbers import number_error, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source, writing
 
 HEADER = "# target ||| features ||| source-covered"
@@ -276,7 +276,7 @@ class HypergraphReader:
         """Say which feature is none."""
         for pair in pairs:
             name, _, value = pair.rpartition("=")
-            if name and math.isnan(parse_slowly(value.encode())):
+            if name and math.isnan(float_or_nan(value.encode())):
                 return number_error(value.encode(), self.name, self.line, f"feature '{name}'")
             if not name:
                 break

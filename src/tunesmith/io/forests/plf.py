@@ -34,8 +34,8 @@ from tunesmith.io.forests.base import (
     check_ids,
     whole_number,
 )
-from tunesmith.io.forests.lattice import NOWHERE, Arc, Lattice, LatticeBuilder, finite, lattices
-from tunesmith.io.numbers import shortest
+from tunesmith.io.forests.lattice import NOWHERE, Arc, Lattice, LatticeBuilder, lattices
+from tunesmith.io.numbers import parse_number, shortest
 from tunesmith.io.streams import Source, writing
 from tunesmith.registry import option
 
@@ -191,7 +191,7 @@ class _PlfLine:
         features[name] = features.get(name, 0.0) + self._number(value)
 
     def _number(self, text: str) -> float:
-        return finite(text, self.source_name, self.line, "a score")
+        return parse_number(text, self.source_name, self.line, "a score")
 
     def _logarithm(self, value: float) -> float:
         if not value > 0.0:

@@ -15,6 +15,7 @@ from tunesmith.data import memory
 from tunesmith.data.candidates import FileDigest, GroupId, References, Texts, pack_texts
 from tunesmith.data.forests import ForestArrays, Forests, ForestSet, joined
 from tunesmith.data.raw_forest import RawForest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.compression import kind_of
 from tunesmith.io.forests.arrow.format import opened
@@ -28,7 +29,6 @@ from tunesmith.io.forests.base import (
     forest_format_shown,
     is_pipe,
     number_in,
-    offsets,
     warn_of_numbers,
 )
 from tunesmith.io.forests.folders import files_in
@@ -168,7 +168,7 @@ def _of_one_file(stored: StoredForests, digest: FileDigest) -> ForestSet | Store
         ids=tuple(stored.ids[k] for k in order),
         edges=stored.edges[order],
         rows=order,
-        references=None if held is None else held.some(order),
+        references=None if held is None else held.take(order),
         sources=None if sources is None else tuple(sources[k] for k in order),
         files=(digest,),
     )

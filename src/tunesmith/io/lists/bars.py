@@ -42,7 +42,7 @@ from tunesmith.io.lists.bars_kernels import (
     split_pairs,
 )
 from tunesmith.io.lists.base import CandidateFormat
-from tunesmith.io.numbers import number_error, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
@@ -239,7 +239,7 @@ class _Parser:
     def _resolve(self, block: bytes) -> None:
         """Read the numbers that the kernel left to Python."""
         for pair, lo, hi in self.slow[: self.info[SLOW]].tolist():
-            value = parse_slowly(block[lo:hi])
+            value = float_or_nan(block[lo:hi])
             if math.isnan(value):
                 line = self.line + block.count(b"\n", 0, lo)
                 raise number_error(block[lo:hi], self.name, line, "a feature value")

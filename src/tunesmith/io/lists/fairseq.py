@@ -17,7 +17,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import number_error, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
 from tunesmith.io.values import feature_values
@@ -159,7 +159,7 @@ class _FairseqReader:
             self.pending.tokens = [self._number(v, line) for v in rest.split()]
 
     def _number(self, text: str, line: int) -> float:
-        value = parse_slowly(text.encode())
+        value = float_or_nan(text.encode())
         if math.isnan(value):
             raise number_error(text.encode(), self.name, line, "a score")
         return value

@@ -14,7 +14,7 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.lists.bars import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
-from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import Source
 
 #: Names that Joshua gives: models of translation by owner, language models by number.
@@ -30,7 +30,7 @@ def is_joshua(fields: list[list[bytes]]) -> bool:
 def is_unnamed(fields: list[list[bytes]]) -> bool:
     """Tell whether a line's features are values alone, and not a score before features."""
     values = fields[2]
-    if not values or any(math.isnan(parse_slowly(v)) for v in values):
+    if not values or any(math.isnan(float_or_nan(v)) for v in values):
         return False
     score_first = len(values) == 1 and len(fields) > 3 and all(b"=" in t for t in fields[3])
     return not score_first and marian_field(fields) is None

@@ -23,7 +23,7 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import DamagedError, decompress, kind_of, without_suffix
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tokens import tokenize
 from tunesmith.io.values import feature_values, write_numbers
@@ -190,7 +190,7 @@ class _Words:
                 raise FormatError(source.name, line, problem, "give files of the same candidates")
             if k in found:
                 raise FormatError(source.name, line, f"'{fields[0]}' is there twice", "drop one")
-            found[k] = parse_slowly(fields[1].encode())
+            found[k] = float_or_nan(fields[1].encode())
             if math.isnan(found[k]):
                 raise number_error(fields[1].encode(), source.name, line, "a score")
         values = np.full(len(index), np.nan)

@@ -19,7 +19,7 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.moses_names import from_zero, to_zero
-from tunesmith.io.numbers import number_error, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source, writing
 from tunesmith.registry import option
 
@@ -212,7 +212,7 @@ class _Block:
             raise FormatError(self.path, line, problem, "give all of them")
 
     def _number(self, text: str, line: int) -> float:
-        value = parse_slowly(text.encode())
+        value = float_or_nan(text.encode())
         if math.isnan(value):
             raise number_error(text.encode(), self.path, line, "a value")
         return value

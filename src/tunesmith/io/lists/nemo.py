@@ -16,7 +16,7 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.parallel_text import check_multiple, check_per_source
-from tunesmith.io.numbers import number_error, parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.values import check_one_length, feature_values
 from tunesmith.registry import option
@@ -39,7 +39,7 @@ class NemoFormat(CandidateFormat):
                 problem = "there is no tab between text and score"
                 raise FormatError(source.name, line, problem, "write text<tab>score")
             number = score.strip().encode()
-            value = parse_slowly(number)
+            value = float_or_nan(number)
             if math.isnan(value):
                 raise number_error(number, source.name, line, "a score")
             place = (source.name, line)

@@ -7,7 +7,7 @@ import math
 from tunesmith.io.lists.bars import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
-from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.numbers import float_or_nan
 
 
 @FORMATS.register("travatar")
@@ -23,7 +23,7 @@ class TravatarFormat(BarsFormat):
         if len(fields) < 4 or len(fields[2]) != 1 or marian_field(fields) is not None:
             return False
         named = all(b"=" in token for token in fields[3])
-        return named and not math.isnan(parse_slowly(fields[2][0]))
+        return named and not math.isnan(float_or_nan(fields[2][0]))
 
     def line(self, group: str, text: str, features: str, score: str) -> str:
         """Return a line as it is written."""

@@ -22,7 +22,7 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
 from tunesmith.io.tokens import tokenize
 
@@ -292,7 +292,7 @@ class _TableReader:
 
 def _is_number(cell: object) -> bool:
     return isinstance(cell, int) or (
-        isinstance(cell, str) and not math.isnan(parse_slowly(cell.strip().encode()))
+        isinstance(cell, str) and not math.isnan(float_or_nan(cell.strip().encode()))
     )
 
 

@@ -18,7 +18,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
-from tunesmith.io.numbers import parse_slowly, shortest
+from tunesmith.io.numbers import float_or_nan, shortest
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables.base import (
     RESERVED,
@@ -145,7 +145,7 @@ def _values(cells: Sequence[str]) -> Floats | None:
             return np.array(cells, np.float64)
     values = np.empty(len(cells))
     for k, cell in enumerate(cells):
-        values[k] = parse_slowly(cell.strip().encode())
+        values[k] = float_or_nan(cell.strip().encode())
         if math.isnan(values[k]):
             return None
     return values

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 _LINE = re.compile(rb"(\s*\S+\s+)(\S+)(\s*)")
@@ -40,7 +40,7 @@ class CdecWeights:
                 raise FormatError(name, number, problem, "write name value")
             if feature in weights:
                 raise FormatError(name, number, f"'{feature}' is given twice", "give it once")
-            weights[feature] = parse_slowly(fields[1])
+            weights[feature] = float_or_nan(fields[1])
             if math.isnan(weights[feature]):
                 raise number_error(fields[1], name, number, f"the weight of '{feature}'")
         return Weights.from_dict(weights)
@@ -96,7 +96,7 @@ def is_pair(line: bytes) -> bool:
     fields = line.split()
     if len(fields) != 2 or fields[0].endswith(b"=") or fields[0] == b"-":
         return False
-    return not math.isnan(parse_slowly(fields[1]))
+    return not math.isnan(float_or_nan(fields[1]))
 
 
 def has_bare_pair(text: bytes) -> bool:

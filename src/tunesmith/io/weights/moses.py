@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.moses_names import regrouped
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 _SECTION = re.compile(rb"\s*\[(.+?)\]\s*")
@@ -100,7 +100,7 @@ def _entries(numbered: Iterable[tuple[int, bytes]], path: str) -> Iterator[tuple
             shown = line.strip().decode()
             raise FormatError(path, number, f"'{shown}' is no weight", "write Name= value")
         for text in values:
-            value = parse_slowly(text)
+            value = float_or_nan(text)
             if math.isnan(value):
                 raise number_error(text, path, number, f"the weight of '{name}'")
             yield name, value

@@ -7,7 +7,7 @@ import re
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.io.weights.cdec import first_line, is_significant, is_token
 
@@ -23,7 +23,7 @@ class TravatarWeights:
         """Tell whether the first line consists of ``name=number``."""
         tokens = [token.rpartition(b"=") for token in first_line(head).split()]
         return bool(tokens) and all(
-            name and not math.isnan(parse_slowly(value)) for name, _, value in tokens
+            name and not math.isnan(float_or_nan(value)) for name, _, value in tokens
         )
 
     def read(self, text: bytes, name: str) -> Weights:
@@ -37,7 +37,7 @@ class TravatarWeights:
                     raise FormatError(name, number, problem, "write name=value without spaces")
                 if feature in weights:
                     raise FormatError(name, number, f"'{feature}' is given twice", "give it once")
-                weights[feature] = parse_slowly(value)
+                weights[feature] = float_or_nan(value)
                 if math.isnan(weights[feature]):
                     raise number_error(value, name, number, f"the weight of '{feature}'")
         return Weights.from_dict(weights)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, MissingExtraError
-from tunesmith.io.numbers import number_error, parse_slowly
+from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.io.weights.cdec import first_line, has_bare_pair
 
@@ -44,7 +44,7 @@ class YamlWeights:
             if not isinstance(number, str):
                 problem = f"the weight of '{feature}' is not a number"
                 raise FormatError(name, line, problem, "give a number")
-            weights[feature] = parse_slowly(number.encode())
+            weights[feature] = float_or_nan(number.encode())
             if math.isnan(weights[feature]):
                 raise number_error(number.encode(), name, line, f"the weight of '{feature}'")
         return Weights.from_dict(weights)

@@ -270,7 +270,7 @@ def _of_candidates(held: CandidateSet, groups: Ints, marks: Ints) -> tuple[Ints,
     group = np.repeat(np.arange(len(groups)), sizes)
     before = np.cumsum(sizes) - sizes
     rows = np.arange(len(group)) + (held.start[groups] - before)[group]
-    texts = _texts_of(held.texts.some(rows), held.vocabulary)
+    texts = _texts_of(held.texts.take(rows), held.vocabulary)
     both = np.column_stack([marks[groups][group], texts]).ravel()
     return _folded(both.view(np.uint64), np.arange(0, len(both) + 1, 2)), group
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints
-from tunesmith.data.memory import kept
+from tunesmith.data.memory import spill
 from tunesmith.hiero.training.lm.ngram_text import BEGIN, END
 from tunesmith.kernels import kernel
 
@@ -92,7 +92,7 @@ class NgramCounter:
         keys = np.concatenate(self._waiting, axis=1)
         self._waiting, self._rows = [], 0
         run = distinct(keys, np.ones(keys.shape[1], np.int64))
-        self._runs.append(NgramCounts(kept(run.keys), kept(run.counts)))
+        self._runs.append(NgramCounts(spill(run.keys), spill(run.counts)))
 
     def _cuts(self) -> Ints:
         """Return the pairs of last words at which ranges begin, all but the first."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
-from tunesmith.data.memory import kept, own_pages
+from tunesmith.data.memory import own_pages, spill
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.training.lm.ngram_counts import NgramCounts
 from tunesmith.hiero.training.lm.ngram_text import BEGIN, UNKNOWN
@@ -62,7 +62,7 @@ def tree_of(ranges: Iterable[NgramCounts], order: int) -> list[Level]:
         grow(keys, counts, before, ends - made, sizes, words, children, occurrences)
         for n, (a, b) in enumerate(zip(ends - made, ends, strict=True)):
             copies = (words[a:b].copy(), children[a:b].copy(), occurrences[a:b].copy())
-            parts[n].append((kept(copies[0]), kept(copies[1]), kept(copies[2])))
+            parts[n].append((spill(copies[0]), spill(copies[1]), spill(copies[2])))
         sizes += made
     if sizes.max() > MOST:
         problem = f"there are {sizes.max():,} n-grams of one order, and {MOST:,} is the most"

@@ -70,7 +70,7 @@ class ExactStatistics:
         first = np.flatnonzero(np.diff(groups, prepend=-1))
         own = groups[first]
         forests = self._forests
-        references = None if forests.references is None else forests.references.some(own)
+        references = None if forests.references is None else forests.references.take(own)
         held = Texts.empty() if references is None else references.texts
         words, number = np.unique(np.concatenate([texts.ids, held.ids]), return_inverse=True)
         ids, held_ids = np.split(number.astype(np.int32), [len(texts.ids)])

@@ -21,7 +21,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays
-from tunesmith.data.rows import gathered
+from tunesmith.data.rows import gather_rows
 from tunesmith.inference.forests.derivations import grown, grown_offsets
 from tunesmith.inference.forests.ngrams.contexts import (
     LEFT,
@@ -103,8 +103,8 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
     edge0 = arrays.edge_start[node0]
     edges = edge0 + split.origin.astype(np.int64)
     sizes = arrays.tail_start[edges + 1] - arrays.tail_start[edges]
-    feature_start, features = gathered(arrays.feature_start, edges)
-    word_start, words = gathered(arrays.word_start, edges)
+    feature_start, features = gather_rows(arrays.feature_start, edges)
+    word_start, words = gather_rows(arrays.word_start, edges)
     return ForestArrays(
         np.array([0, len(split.nodes)]),
         split.edge_start,

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.candidates import FileDigest, GroupId, References, pack_texts
 from tunesmith.data.forests import Block, ForestArrays, Forests
-from tunesmith.data.raw_forest import MOST_TAILS
+from tunesmith.data.raw_forest import MOST_TAILS, names_each_tail_once
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
 from tunesmith.io.forests.arrow.layout import (
     COUNTS_KEY,
@@ -30,7 +31,6 @@ from tunesmith.io.forests.arrow.layout import (
     forest_schema,
     layout_of,
 )
-from tunesmith.io.forests.base import offsets
 from tunesmith.io.tables.arrow import arrow
 from tunesmith.io.tables.arrow_types import first_line
 from tunesmith.kernels import kernel
@@ -225,18 +225,10 @@ def _check_sides(tail_start: Ints, word_start: Ints, words: Ids, vocabulary: int
         arity = tail_start[e + 1] - tail_start[e]
         if arity > MOST_TAILS:
             return WRONG_WORDS
-        used[:arity] = False
-        slots = 0
-        for k in range(word_start[e], word_start[e + 1]):
-            if words[k] >= vocabulary:
-                return WRONG_WORDS
-            if words[k] < 0:
-                slot = -np.int64(words[k]) - 1
-                if slot >= arity or used[slot]:
-                    return WRONG_WORDS
-                used[slot] = True
-                slots += 1
-        if slots != arity:
+        if not names_each_tail_once(words, word_start[e], word_start[e + 1], arity, used):
+            return WRONG_WORDS
+    for k in range(words.shape[0]):
+        if words[k] >= vocabulary:
             return WRONG_WORDS
     return FINE
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import GroupId
 from tunesmith.data.forests import ForestArrays, Forests, cut
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.io.forests.arrow.layout import NUMBERS, TEXTS, forest_schema
-from tunesmith.io.forests.base import offsets
 from tunesmith.io.tables.arrow import arrow
 
 #: Bytes of a record batch; one with a larger forest is larger.

@@ -1,4 +1,4 @@
-"""Candidates of several rounds, put to each other as they come."""
+"""Merging rounds one at a time gives what merging all of them gives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.builders import candidate_set
 from tests.helpers.tiers import examples
-from tunesmith.data.growing import Growing
+from tunesmith.data.incremental_merge import IncrementalMerge
 from tunesmith.data.merge import merge_traced
 from tunesmith.io.values import feature_values
 from tunesmith.parallel.local import threads
@@ -52,13 +52,13 @@ def everything(candidates):
 @settings(max_examples=examples(150))
 @given(rounds())
 def test_the_same_as_merging(sets):
-    growing = Growing()
+    merged_rounds = IncrementalMerge()
     merged = None
     for one in sets:
         before = [] if merged is None else [merged]
-        origin = growing.add(one)
+        origin = merged_rounds.add(one)
         merged, wanted = merge_traced([*before, one])
-        found = growing.candidates
+        found = merged_rounds.candidates
         assert origin.tolist() == wanted.tolist()
         assert found.ids == merged.ids
         assert found.start.tolist() == merged.start.tolist()
@@ -80,12 +80,12 @@ def test_groups_keep_the_order_of_the_first_round():
     sparse = dataclasses.replace(
         candidate_set([[[1.0, 0.0]], [[2.0, 5.0]]], [1], texts=["a", "b"]), ids=(7, 3)
     )
-    growing = Growing()
-    growing.add(first)
-    assert growing.candidates.ids == (7, 3)
-    assert growing.add(second).tolist() == [0, 1, 3]
-    assert growing.add(sparse).tolist() == [0, 1, 2, 4]
-    found = growing.candidates
+    merged_rounds = IncrementalMerge()
+    merged_rounds.add(first)
+    assert merged_rounds.candidates.ids == (7, 3)
+    assert merged_rounds.add(second).tolist() == [0, 1, 3]
+    assert merged_rounds.add(sparse).tolist() == [0, 1, 2, 4]
+    found = merged_rounds.candidates
     assert found.ids == (7, 3)
     assert [found.text(i) for i in range(4)] == ["a", "b", "c", "b"]
     assert found.start.tolist() == [0, 1, 4]
@@ -103,12 +103,12 @@ def test_large_rounds_in_any_number_of_threads():
         sets.append(candidate_set(vectors.tolist(), texts=chosen.tolist()))
     found = []
     for count in (1, 2):
-        growing = Growing()
+        merged_rounds = IncrementalMerge()
         with threads(count):
-            origins = [growing.add(one).tolist() for one in sets]
-        found.append((origins, growing.candidates.features.dense.tobytes()))
+            origins = [merged_rounds.add(one).tolist() for one in sets]
+        found.append((origins, merged_rounds.candidates.features.dense.tobytes()))
     assert found[0] == found[1]
     merged = sets[0]
     for one in sets[1:]:
         merged, _ = merge_traced([merged, one])
-    assert everything(growing.candidates) == everything(merged)
+    assert everything(merged_rounds.candidates) == everything(merged)
