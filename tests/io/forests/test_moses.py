@@ -141,7 +141,7 @@ def test_cycles_and_goals_without_a_derivation(tmp_path) -> None:
         read_forests(put(tmp_path, cycle))
     with pytest.raises(FormatError, match=r"5.txt:5: this hyperedge is in a cycle"):
         read_forests(put(tmp_path, "2 2\n1\na ||| \n1\n[1] ||| \n"))
-    with pytest.raises(FormatError, match=r"5.txt:5: no derivation .*: this hyperedge needs a nod"):
+    with pytest.raises(FormatError, match=r"5.txt:5: no derivation .*: this hyperedge has a tail"):
         read_forests(put(tmp_path, f"{MOSES.splitlines()[0]}\n2 1\n0\n1\n[0] ||| |||\n"))
     with pytest.raises(FormatError, match=r"5.txt:1: no derivation .*: no hyperedge leads to it"):
         read_forests(put(tmp_path, "2 1\n1\na ||| \n0\n"))
