@@ -18,7 +18,7 @@ import numpy as np
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.json_lines import NumberedObject
-from tunesmith.io.numbers import parse_slowly
+from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.tables.base import (
     FEATURE,
     METRIC,
@@ -201,7 +201,7 @@ class _Table:
             if self.number_texts.get(name, first) is None:
                 return
             if text is not None:
-                value = parse_slowly(text.strip().encode(errors="replace"))
+                value = float_or_nan(text.strip().encode(errors="replace"))
                 self.number_texts.setdefault(name, first + row)
                 if math.isnan(value):
                     self.number_texts[name] = None
