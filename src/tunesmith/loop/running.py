@@ -57,6 +57,13 @@ from tunesmith.tuners.fitting.guards import (
 )
 from tunesmith.tuners.fitting.result import OtherScores, Scores, TuneResult
 from tunesmith.tuners.fitting.secondary import scores_of_outputs
+from tunesmith.tuners.fitting.verdict import (
+    UNKNOWN,
+    HeldOutKind,
+    PairedStatistics,
+    Verdict,
+    judge,
+)
 
 T = TypeVar("T")
 
@@ -406,11 +413,23 @@ class Run:
             signature=f"decoder:{self.decoder.name}|{self.tuner.signature()}|seed:{self.seed}|"
             f"{self.signature()}",
             others=tuple(secondary),
+            verdict=self._verdict(rounds[0], chosen),
+            committee=None if of_chosen is None else of_chosen.get("committee"),
             rounds=[
                 r.entry("average" if k > len(tuned) else k, r is chosen)
                 for k, r in enumerate(rounds)
             ],
         )
+
+    def _verdict(self, first: LoopRound, chosen: LoopRound) -> Verdict:
+        """Compare the decoder's outputs with the first and with the chosen weights."""
+        kinds: tuple[HeldOutKind, ...] = ("test", "dev")
+        for which in kinds:
+            if which in self.sets:
+                before, after = (TuningSet(r.texts[which], self.metric) for r in (first, chosen))
+                statistics = PairedStatistics(before.stats, after.stats)
+                return judge(self.metric, statistics, which)
+        return UNKNOWN
 
     def _secondary(self, other: Metric | str, first: LoopRound, chosen: LoopRound) -> OtherScores:
         """Score outputs by a secondary metric."""

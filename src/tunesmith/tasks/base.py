@@ -7,12 +7,12 @@ forests, on a processor or on a GPU. A new kind of task is one class.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tunesmith.arrays import Floats, Stats
+from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.inference.examples import Examples
@@ -90,6 +90,10 @@ class Task(Scored):
         """Return how many groups choose another candidate with other weights."""
         one, other = (self.winners(weights).candidates.texts for weights in (before, after))
         return sum(one[g].tobytes() != other[g].tobytes() for g in range(self.groups))
+
+    def part(self, groups: Sequence[int] | Ints) -> Task:
+        """Return the same with some of the groups, in the order given."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be split")
 
     def split_for_workers(self) -> tuple[Callable[[Any], Task] | None, Any]:
         """Return what makes a copy elsewhere, and what is large in it, which workers may have."""

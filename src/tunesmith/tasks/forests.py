@@ -5,13 +5,13 @@ What only forests need is imported when there are some.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, Ints
 from tunesmith.data.forests import Forests
 from tunesmith.inference.examples import Examples
 from tunesmith.inference.hypotheses import TuningHypotheses
@@ -101,6 +101,11 @@ class ForestTuning(ScoredForests, Task):
         from tunesmith.inference.forests.oracle import forest_oracle
 
         return forest_oracle(self, weights, worst)
+
+    def part(self, groups: Sequence[int] | Ints) -> ForestTuning:
+        """Return the same with some of the forests, in memory."""
+        forests = self.forests.in_memory().with_groups(groups)
+        return type(self)(forests, self.metric, self.options)
 
     def split_for_workers(self) -> tuple[Callable[[Any], ForestTuning], Any]:
         """Return what makes a copy elsewhere, and the forests, which workers may have."""

@@ -32,7 +32,9 @@ from tunesmith.tuners.fitting.guards import guard
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
 from tunesmith.tuners.fitting.result import Combine, TuneResult
 from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric
+from tunesmith.tuners.fitting.split import Split, baseline_model
 from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one, chosen, run_all
+from tunesmith.tuners.fitting.verdict import UNKNOWN, Verdict, judge
 
 __all__ = ["TUNERS", "Outcome", "TuneResult", "Tuner", "score_of"]
 
@@ -131,11 +133,15 @@ class Tuner(Options, ABC):
         test: Task | None = None,
         runs: int = 1,
         combine: Combine = "best",
-        normalise: str = "none",
+        normalise: str = "auto",
         keep: str | Sequence[str] = (),
         drop: str | Sequence[str] = (),
         others: Sequence[Metric | str] = (),
         callbacks: Sequence[Callback] = (),
+        baseline: str | None = None,
+        folds: int = 0,
+        fold_column: str | None = None,
+        hold_out: float = 0.0,
     ) -> TuneResult:
         """Tune weights on a set.
 
@@ -158,9 +164,10 @@ class Tuner(Options, ABC):
             How often to tune, each time with other random numbers, and what becomes of the
             results: the ``best`` of them, the ``average`` or the ``median`` of the weights.
         normalise
-            ``none``; ``l1`` or ``l2``: that norm of the tuned weights becomes 1; or a
-            feature's name, whose weight becomes 1 or -1. The scale changes no choice, but
-            where scores are equal up to rounding.
+            The scale of the tuned weights. ``auto``: the l1 norm of ``start``, or 1 without it;
+            as the algorithm leaves it where a penalty or a fixed weight gives it a meaning.
+            ``none``: always so. ``l1`` or ``l2``: that norm is 1. A feature's name: its weight is
+            1 or -1. The scale changes no choice, but where scores are equal up to rounding.
         keep, drop
             Patterns of features, as ``"LM*"``. The others do not take part; where ``start``
             has a weight for one, it becomes 0.
@@ -168,6 +175,14 @@ class Tuner(Options, ABC):
             Metrics to report beside the one that is tuned for.
         callbacks
             Who is told how it goes: trackers of experiments, for instance.
+        baseline
+            A feature, in the place of ``start``: begin with the model that has it alone, with the
+            weight 1, or -1 for ``"-NAME"``.
+        folds, fold_column
+            Estimate the gain on other sentences by cross-validation with this many folds. Groups
+            with the same value of the column, such as those of a document, stay in one fold.
+        hold_out
+            Tune on the rest, and estimate the gain on this share of the sentences.
 
         Raises
         ------
@@ -178,6 +193,10 @@ class Tuner(Options, ABC):
         self.check(tuning)
         check_runs(runs, combine)
         self.check_choice(dev is not None, "give dev")
+        if baseline is not None:
+            start = baseline_model(baseline, start, tuning.names)
+        split = Split.of(tuning, folds, fold_column, hold_out)
+        tuning = split.tuning
         held_out = HeldOut(dev, test)
         beside = [SecondaryMetric.of(other, tuning, held_out) for other in others]
         rng = 1 if rng is None else rng
@@ -192,6 +211,13 @@ class Tuner(Options, ABC):
             result = self._fitted(
                 tuning, start, held_out, beside, generator, selection, strict, about, callback_list
             )
+
+            def fit_part(part: Task) -> TuneResult:
+                same = generator_of(1 if seed is None else seed)
+                options: dict[str, Any] = {"runs": runs, "combine": combine}
+                return self.fit(part, start, dev, same, strict, keep=keep, drop=drop, **options)
+
+            result = split.with_verdict(result, held_out, fit_part)
             with uninterrupted():
                 callback_list.on_fit(result)
         return result
@@ -264,6 +290,8 @@ class Tuner(Options, ABC):
             reason=ready.reason(best) if has_several else None,
             stopped=None if stopped is None else f"interrupted after {stopped}",
             interrupted=stopped is not None,
+            verdict=_own_verdict(best.outcome, tuning.metric),
+            committee=None if best.outcome is None else best.outcome.committee,
         )
 
     def setup(
@@ -299,7 +327,11 @@ class Tuner(Options, ABC):
         self.check_features(kept, strict)
         own = self.own_start(tuning) if first is None else first
         space = self.space(kept, own)
-        begin = Weights(kept, space.inside(own)) if first is None else given
+        begin = given
+        if first is None:
+            # Before anything is decoded there are no deviations.
+            usual = own if tuning.is_live else self.baseline(tuning)
+            begin = Weights(kept, space.inside(usual))
         everything = dict.fromkeys([*given, *names, *other_names])
         zeros = Weights.from_dict({n: 0.0 for n in everything if n in dropped})
         return Setup(tuning, whole, kept, first, begin, zeros, space)
@@ -308,9 +340,19 @@ class Tuner(Options, ABC):
         """Return what the weights may be: anything, for a tuner without restrictions."""
         return Space.free(names)
 
+    def baseline(self, tuning: Task) -> Floats:
+        """Return the weights that a result is compared with where none are given.
+
+        Every dense feature counts the same: 1 over its deviation within groups. They are the same
+        for all tuners, wherever an algorithm begins.
+        """
+        weights = equal_weights(tuning)
+        # An l1 norm of about 1 is readable; a power of two changes no choice.
+        return weights * float(2.0 ** -np.rint(np.log2(np.abs(weights).sum())))
+
     def own_start(self, tuning: Task) -> Floats:
         """Return the weights that the algorithm begins with where none are given."""
-        return 1.0 / tuning.hypotheses().spread()
+        return equal_weights(tuning)
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if a metric lacks what the algorithm needs, before anything is read."""
@@ -359,9 +401,25 @@ class Tuner(Options, ABC):
         return "|".join(parts)
 
 
+def equal_weights(tuning: Task) -> Floats:
+    """Return weights with which each dense feature counts the same, and sparse ones nothing."""
+    weights: Floats = 1.0 / tuning.hypotheses().spread()
+    is_dense = tuning.dense
+    if is_dense.any():
+        weights[~is_dense] = 0.0
+    return weights
+
+
+def _own_verdict(outcome: Outcome | None, metric: Metric) -> Verdict:
+    """Return the verdict on sentences that the algorithm itself has held out, if any."""
+    if outcome is None or outcome.held_out is None:
+        return UNKNOWN
+    return judge(metric, outcome.held_out, "folds")
+
+
 def _unusual(own: Mapping[str, object]) -> str:
     """Return the options of ``fit`` that are not as they usually are."""
-    usual = {"runs": 1, "combine": "best", "normalise": "none", "keep": "", "drop": ""}
+    usual = {"runs": 1, "combine": "best", "normalise": "auto", "keep": "", "drop": ""}
     return "".join(f"|{key}:{own[key]}" for key, value in usual.items() if own[key] != value)
 
 

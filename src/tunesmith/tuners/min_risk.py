@@ -142,12 +142,6 @@ class MinRisk(OnlineTuner):
                 f"metric '{metric.name}' has no gradient; use --method online, or give it a slope"
             ) from None
 
-    def own_start(self, tuning: Task) -> Floats:
-        """Return weights of the features' sizes; sparse features begin with 0."""
-        own = super().own_start(tuning)
-        own[~tuning.dense] = 0.0
-        return own
-
     def rounds(
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
     ) -> Iterator[Round]:

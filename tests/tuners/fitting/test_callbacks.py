@@ -120,7 +120,7 @@ def test_tuners_in_rounds_tell_weights_as_they_go(tuning):
                 counts.append(len(listener.steps))
                 yield one
 
-    result = Watched(passes=3, pick="last").fit(tuning, callbacks=[listener])
+    result = Watched(passes=3, pick="last").fit(tuning, normalise="none", callbacks=[listener])
     assert counts == [1, 2, 3]  # the start, and every round before the next one
     for step in listener.steps:
         assert step.figures["score"] == pytest.approx(

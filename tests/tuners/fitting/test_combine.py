@@ -46,7 +46,7 @@ def score(tuning, weights):
 
 
 def test_the_best_of_several_runs(real, start):
-    result = MERT(restarts=1, walks=0).fit(real["tune"], start, rng=4, runs=4)
+    result = MERT(restarts=1, walks=0).fit(real["tune"], start, rng=4, runs=4, normalise="none")
     assert [run["run"] for run in result.runs] == [0, 1, 2, 3]
     scores = [run["score"] for run in result.runs]
     assert len(set(scores)) > 1
@@ -85,7 +85,9 @@ def test_one_run_is_as_if_nothing_was_said(real, start):
 
 @pytest.mark.parametrize(("combine", "by_hand"), [("average", np.mean), ("median", np.median)])
 def test_averages_of_runs(real, start, combine, by_hand):
-    result = MERT(restarts=1, walks=0).fit(real["tune"], start, rng=4, runs=3, combine=combine)
+    result = MERT(restarts=1, walks=0).fit(
+        real["tune"], start, rng=4, runs=3, combine=combine, normalise="none"
+    )
     names = list(result.weights)
     spread = ListHypotheses(real["tune"]).spread()
     vectors = np.array([[run["weights"][n] for n in names] for run in result.runs])

@@ -139,7 +139,7 @@ def test_rounds_are_no_option():
 
 
 def test_auto_passes_rounds_on():
-    tuner = Auto(contender=("mert:restarts=0,walks=0",))
+    tuner = Auto(member=("mert:restarts=0,walks=0",))
     assert tuner.fit(HIDDEN, LOST).score == pytest.approx(0.2)
     assert after(tuner, NEAR, LOST).fit(HIDDEN, LOST).score == 1.0
 
@@ -254,7 +254,7 @@ def test_where_nothing_differs_old_weights_fade():
     tuning = tuning_set([[[1.0, 0.0], [1.0, 0.0]]] * 5, [[0.0, 1.0]] * 5)
     start = {"f0": 1.0, "f1": 2.0}
     with pytest.warns(UserWarning, match="no feature differs"):
-        found = after(PRO(), start).fit(tuning, start)
+        found = after(PRO(), start).fit(tuning, start, normalise="none")
     assert found.weights.vector.tolist() == pytest.approx([0.9, 1.8])
 
 

@@ -43,11 +43,11 @@ def weight(result) -> float:
 
 
 def test_the_last_round_counts_unless_told_otherwise():
-    assert weight(Walk().fit(GOOD, {"f0": -5.0})) == -2.0
+    assert weight(Walk().fit(GOOD, {"f0": -5.0}, normalise="none")) == -2.0
 
 
 def test_the_best_round_of_all_is_kept():
-    assert weight(Walk(pick="best").fit(GOOD, {"f0": -5.0})) == 1.0
+    assert weight(Walk(pick="best").fit(GOOD, {"f0": -5.0}, normalise="none")) == 1.0
 
 
 def test_the_start_is_kept_where_every_round_is_worse():
@@ -60,12 +60,12 @@ def test_the_start_is_kept_where_every_round_is_worse():
 
 @pytest.mark.filterwarnings("ignore:.* sentences of the")
 def test_a_held_out_set_picks_the_round():
-    result = Walk(pick="dev").fit(BAD, {"f0": -5.0}, dev=GOOD)
+    result = Walk(pick="dev").fit(BAD, {"f0": -5.0}, dev=GOOD, normalise="none")
     assert weight(result) == 1.0
     assert [entry["round"] for entry in result.path] == [0, 1, 2, 3]
     assert [entry["chosen"] for entry in result.path] == [False, True, False, False]
     # One that has ended early stays where it is.
-    result = Walk(way=(-1.0, 2.0), pick="dev").fit(BAD, {"f0": -5.0}, dev=GOOD)
+    result = Walk(way=(-1.0, 2.0), pick="dev").fit(BAD, {"f0": -5.0}, dev=GOOD, normalise="none")
     assert [entry["dev_score"] for entry in result.path] == [0.0, 0.0, 1.0, 1.0]
     assert weight(result) == 2.0
 

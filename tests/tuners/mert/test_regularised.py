@@ -221,7 +221,7 @@ def test_l2_prior_of_great_strength_is_the_prior():
 def test_the_core_is_tuned_without_penalty_first():
     tuning = task(11)
     tuner = MERT(restarts=0, walks=0, penalty="l2-prior", core=["f0", "f1"], strength=1e6)
-    alone = MERT(restarts=0, walks=0).fit(tuning, keep=["f0", "f1"])
+    alone = MERT(restarts=0, walks=0).fit(tuning, keep=["f0", "f1"], normalise="none")
     found = tuner.fit(tuning)
     assert dict(found.weights) == {"f0": alone.weights["f0"], "f1": alone.weights["f1"]} | {
         "f2": 0.0,
@@ -230,7 +230,7 @@ def test_the_core_is_tuned_without_penalty_first():
     assert found.score == alone.score
     # From starting weights it is drawn there from them.
     first = {name: start_of(tuning)[name] for name in ("f0", "f1")}
-    alone = MERT(restarts=0, walks=0).fit(tuning, first, keep="f[01]")
+    alone = MERT(restarts=0, walks=0).fit(tuning, first, keep="f[01]", normalise="none")
     drawn = MERT(restarts=0, walks=0, penalty="l2-prior", core="f[01]", strength=1e6)
     found = drawn.fit(tuning, start_of(tuning))
     names = ["f0", "f1", "f2", "f3"]

@@ -139,7 +139,7 @@ def test_weights_begin_as_asked(kind):
     tuner = kind(initial=["f*=0.5", "f1=-2"], feature_rate="f1=0")
     assert tuner.own_start(tuning).tolist() == [0.5, -2.0, 0.5]
     assert kind().own_start(tuning).tolist() == [0.0, 0.0, 0.0]
-    result = tuner.fit(tuning)
+    result = tuner.fit(tuning, normalise="none")
     assert dict(result.start) == {"f0": 0.5, "f1": -2.0, "f2": 0.5}
     assert result.weights["f1"] == -2.0  # nothing is learnt for it
     assert result.weights["f0"] > 0.5

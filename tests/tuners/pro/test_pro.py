@@ -77,7 +77,9 @@ def test_interpolation(real, start):
     names = real["tune"].candidates.features.names
     old = start.aligned(names)
     new, mixed = (
-        PRO(interpolation=psi).fit(real["tune"], start, rng=4).weights.aligned(names)
+        PRO(interpolation=psi)
+        .fit(real["tune"], start, rng=4, normalise="none")
+        .weights.aligned(names)
         for psi in (1.0, 0.1)
     )
     assert mixed == pytest.approx(0.1 * new + 0.9 * old, rel=1e-12)
@@ -411,7 +413,9 @@ def test_parts_of_ones_own(tmp_path, real, start):
         "        return pairs.differences(rivals.lengths) > 0\n"
     )
     one, two = (
-        PRO(learn=f"{path}:Mean:factor={k}", select=f"{path}:Longer").fit(real["tune"], start)
+        PRO(learn=f"{path}:Mean:factor={k}", select=f"{path}:Longer").fit(
+            real["tune"], start, normalise="none"
+        )
         for k in (1, 2)
     )
     assert two.weights.vector == pytest.approx(2 * one.weights.vector)

@@ -39,7 +39,11 @@ from tunesmith.cli.tune.inputs import files_named
 from tunesmith.cli.tune.interrupted import returning_best_so_far, tell_of_interruption
 from tunesmith.cli.tune.options import (
     DEFAULT,
+    Baseline,
     Drop,
+    FoldColumn,
+    FoldCount,
+    HoldOut,
     Keep,
     Log,
     Metrics,
@@ -52,6 +56,7 @@ from tunesmith.cli.tune.options import (
     files,
     files_of,
     finish,
+    share_of,
     trackers,
     value_of,
     with_options,
@@ -109,6 +114,7 @@ def run(
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
     start: Annotated[str | None, files("Weights to begin with.")] = None,
+    baseline: Baseline = None,
     dev_candidates: Annotated[
         list[str], files("A held-out set: reported, and what chooses among several settings.")
     ] = [],  # noqa: B006
@@ -140,7 +146,10 @@ def run(
             metavar="INTEGER",
         ),
     ] = 1,
-    normalise: Normalise = "none",
+    folds: FoldCount = 0,
+    fold_column: FoldColumn = None,
+    hold_out: HoldOut = None,
+    normalise: Normalise = "auto",
     seed: Seed = 1,
     forest_search: Search = "rerank",
     list_size: ListSize = 100,
@@ -167,6 +176,7 @@ def run(
     from tunesmith.tasks.forests import ForestTuning
     from tunesmith.tasks.lists import TuningSet
     from tunesmith.tuners.fitting.combine import check_runs
+    from tunesmith.tuners.fitting.split import check_split
     from tunesmith.tuners.replicates import replicate
 
     one_kind(candidates, forests)
@@ -193,6 +203,10 @@ def run(
     measure, *others = (METRICS.create(name) for name in metric)
     algorithm.check_metric(measure)
     check_runs(runs, combine)
+    share = share_of(hold_out)
+    check_split(folds, fold_column, share)
+    if start is not None and baseline is not None:
+        raise UsageError("--start and --baseline both say where to begin; give one of them")
     if combine != "best" and runs == 1:
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     for path in (out, *beside):
@@ -246,6 +260,10 @@ def run(
             drop=drop,
             others=metric[1:],
             callbacks=callbacks,
+            baseline=baseline,
+            folds=folds,
+            fold_column=fold_column,
+            hold_out=share,
         )
         return replace(result, inputs=inputs)
 

@@ -248,7 +248,7 @@ def run(
     searched = ForestOptions(cast("Any", forest_search), list_size, cast("Any", forest_lists))
     loop = construct(Loop, loop_options, "the loop")
     if loop.final == "dev" and dev_source is None:
-        raise UsageError("--final dev chooses by a set_references-out set; give --dev-source")
+        raise UsageError("--final dev chooses by a held-out set; give --dev-source")
     algorithm = construct(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
     algorithm.check_choice(dev_source is not None, "give --dev-source")
     measure, *others = (METRICS.create(name) for name in metric)

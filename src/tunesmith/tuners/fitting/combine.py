@@ -14,7 +14,7 @@ from tunesmith.search.space.constraints import unknown_feature
 from tunesmith.search.space.space import Space
 from tunesmith.tuners.fitting.result import Combine
 
-NORMS = ("none", "l1", "l2")
+NORMS = ("auto", "none", "l1", "l2")
 
 
 def check_runs(runs: int, combine: str) -> None:
@@ -46,23 +46,33 @@ def check_normalise(normalise: str, space: Space) -> None:
     if normalise in NORMS:
         name, held = None, None
     elif normalise not in space.names:
-        raise unknown_feature(normalise, space.names, "normalise is none, l1, l2 or a name")
+        raise unknown_feature(normalise, space.names, "normalise is auto, none, l1, l2 or a name")
     else:
         name, held = normalise, space.constant(normalise)
     if held == 0.0:
         raise UsageError(f"{name} is fixed at 0 and cannot be made 1; normalise by another")
-    if normalise != "none" and space.pins_scale and held not in (1.0, -1.0):
+    if normalise not in ("auto", "none") and space.pins_scale and held not in (1.0, -1.0):
         raise UsageError(
             f"normalise '{normalise}' would break a fixed weight or a bound other than 0; "
             "drop one of them"
         )
 
 
-def normalised(weights: Floats, normalise: str, space: Space) -> Floats:
-    """Multiply weights by the positive number that makes their norm, or one of them, 1."""
+def normalised(
+    weights: Floats, normalise: str, space: Space, start: Floats | None = None
+) -> Floats:
+    """Multiply weights by the positive number that makes their norm, or one of them, 1.
+
+    With ``auto`` they have the l1 norm of the start, or 1 where none is given.
+    """
     if normalise == "none" or space.pins_scale:  # if it is pinned, it is 1 already
         return weights
-    if normalise in NORMS:
+    if normalise == "auto":
+        norm = 0.0 if start is None else float(np.abs(start).sum())
+        size = float(np.abs(weights).sum()) / (norm or 1.0)
+        if size == 0.0:
+            return weights
+    elif normalise in NORMS:
         size = float(np.abs(weights).sum()) if normalise == "l1" else inner(weights, weights) ** 0.5
     else:
         size = abs(float(weights[space.names.index(normalise)]))

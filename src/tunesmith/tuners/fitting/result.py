@@ -9,6 +9,7 @@ from tunesmith.data.candidates import FileDigest
 from tunesmith.data.weights import Weights
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
+from tunesmith.tuners.fitting.verdict import UNKNOWN, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -138,6 +139,11 @@ class TuneResult:
     replicates
         If there were several independent runs, of which this is the one in the middle: ``seed``,
         ``score``, ``dev_score``, ``test_score`` and ``file`` of each, and how they spread.
+    verdict
+        What held-out sentences say of the tuned weights, and what to do.
+    committee
+        Of a committee: its ``members`` with their scores on sentences that they were not tuned on,
+        and the ``step`` from the start towards their average. None for other tuners.
     engine, workers
         Who worked, and how many processes beside this one did; threads are in this one.
     """
@@ -175,6 +181,8 @@ class TuneResult:
     inputs: dict[str, Any] | None = None
     test_scored: int | None = None
     replicates: dict[str, Any] | None = None
+    verdict: Verdict = UNKNOWN
+    committee: dict[str, Any] | None = None
     engine: str = field(default_factory=lambda: current_engine().name)
     workers: int = field(default_factory=_workers)
 
@@ -187,6 +195,7 @@ class TuneResult:
         found["test"] = None if self.test is None else asdict(self.test)
         found["prior"] = None if self.prior is None else dict(self.prior)
         found["others"] = [asdict(other) for other in self.others]
+        found["verdict"] = self.verdict.to_dict()
         found["data"] = [asdict(file) for file in self.data]
         return found
 

@@ -24,6 +24,7 @@ from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.combine import middle, normalised
 from tunesmith.tuners.fitting.result import Combine, Scores
 from tunesmith.tuners.fitting.secondary import HeldOut, scores_on
+from tunesmith.tuners.fitting.verdict import PairedStatistics
 
 R = TypeVar("R")
 
@@ -51,6 +52,11 @@ class Outcome:
         After what it ended because it was interrupted, as "3 of 21 climbs"; None if it was not.
     is_start
         Whether nothing was done: these are the starting weights as they are.
+    held_out
+        Statistics of sentences that parts of the algorithm were not tuned on, where it holds some
+        out by itself.
+    committee
+        What a result says of a committee.
     """
 
     weights: Floats
@@ -62,6 +68,8 @@ class Outcome:
     seconds: float | None = None
     stopped: str | None = None
     is_start: bool = False
+    held_out: PairedStatistics | None = None
+    committee: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,10 +91,14 @@ class Setup:
 
     def normalised(self, weights: Floats, normalise: str) -> Floats:
         """Scale weights; say so if rounding then breaks ties another way."""
-        found = normalised(weights, normalise, self.space)
+        found = normalised(weights, normalise, self.space, self.first)
         if found is weights:
             return weights
         changed = self.tuning.changed_choices(weights, found)
+        if changed and normalise == "auto":
+            # A power of two keeps all digits, and so all choices.
+            size = float(np.abs(found).sum() / np.abs(weights).sum())
+            return self.space.exact(weights * 2.0 ** np.rint(np.log2(size)))
         if changed:
             warnings.warn(
                 f"after scaling, {changed} groups choose another of several equal candidates",
@@ -144,13 +156,16 @@ class Stage:
     ) -> Evaluated:
         """Make the runs one, and evaluate the weights from scratch."""
         before, outcome = self.combined(setup, combine)
-        found = setup.normalised(before, normalise)
+        # The size of the weights means something to a penalty.
+        is_free = outcome is None or outcome.penalty is None
+        found = setup.normalised(before, normalise if is_free else _as_given(normalise))
         weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         return Evaluated(
             self,
             weights,
             None if outcome is None else outcome.certificate,
             None if outcome is None else _penalty(outcome, before),
+            outcome,
             int(np.count_nonzero(found)),
             scores_on(setup.whole, setup.begin, weights),
             None if held_out.dev is None else scores_on(held_out.dev, setup.begin, weights),
@@ -181,6 +196,7 @@ class Evaluated:
     weights: Weights
     certificate: dict[str, Any] | None
     penalty: float | None
+    outcome: Outcome | None
     nonzero: int
     scores: Scores
     dev: Scores | None
@@ -420,6 +436,11 @@ def _with_large(
     large: Any, piece: Any, make: Callable[[Any], Task], work: Callable[..., R], *common: Any
 ) -> R:
     return work(make(large), piece, *common)
+
+
+def _as_given(normalise: str) -> str:
+    """Return the scale that was asked for; none by default."""
+    return "none" if normalise == "auto" else normalise
 
 
 def _penalty(outcome: Outcome, weights: Floats) -> float:

@@ -37,7 +37,43 @@ def result_table(result: TuneResult) -> Group:
     rounds = _rounds_with_pairs(result)
     pairs = [pairs_table(result, rounds)] if rounds else []
     loop = [] if result.rounds is None else [loop_table(result)]
-    return Group(score_table(result), *path, *loop, *pairs, weight_table(result), _summary(result))
+    members = [] if result.committee is None else [committee_table(result)]
+    return Group(
+        verdict_line(result),
+        score_table(result),
+        *members,
+        *path,
+        *loop,
+        *pairs,
+        weight_table(result),
+        _summary(result),
+    )
+
+
+def verdict_line(result: TuneResult) -> Text:
+    """Say what held-out sentences say of the result."""
+    return Text(result.verdict.text(result.metric), style="bold")
+
+
+def committee_table(result: TuneResult) -> Table:
+    """Lay out the members of a committee, and how far it went from the start."""
+    about = result.committee or {}
+    table = Table(title="committee", title_justify="left", title_style="bold")
+    table.add_column("member")
+    table.add_column("held-out", justify="right")
+    table.add_column("seconds", justify="right")
+    table.add_column("", no_wrap=True)
+    for entry in about["members"]:
+        note = "" if entry["takes_part"] else "failed" if entry.get("failed") else "stays out"
+        score = "" if entry["score"] is None else shown_score(entry["score"])
+        table.add_row(Text(entry["member"]), score, f"{entry['seconds']:.1f}", note)
+    if about["steps"]:
+        step = about["step"]
+        text = f"{step:.0%} of the way from the start to the members' average"
+        if step == 0.0:
+            text = "the start is kept: no step away from it gains beyond chance"
+        table.caption, table.caption_justify = Text(text), "left"
+    return table
 
 
 def loop_table(result: TuneResult) -> Table:

@@ -32,7 +32,7 @@ from tunesmith.search.line.smooth import Smoothing
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tuners.base import TUNERS, Outcome, score_of
+from tunesmith.tuners.base import TUNERS, Outcome, equal_weights, score_of
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
 from tunesmith.tuners.fitting.stages import can_be_sent, settings_apart, timed
 from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk, size_of
@@ -143,8 +143,14 @@ class MERT(Constrained, Regularised, Remembering):
         fixed = constraints.fixed + tuple(held.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))
 
+    def baseline(self, tuning: Task) -> Floats:
+        """Return the prior, where one is given, or equal weights."""
+        if self.given_prior is None:
+            return super().baseline(tuning)
+        return self.given_prior.aligned(tuning.names)
+
     def own_start(self, tuning: Task) -> Floats:
-        """Return the prior, where one is given, or weights of the features' sizes."""
+        """Return the prior, where one is given, or equal weights."""
         if self.given_prior is None:
             return super().own_start(tuning)
         return self.given_prior.aligned(tuning.names)
@@ -166,7 +172,7 @@ class MERT(Constrained, Regularised, Remembering):
         if not self.core:
             return self, None
         names = tuning.names
-        _, begin = self._begins(names, 1.0 / tuning.hypotheses().spread(), start)
+        _, begin = self._begins(names, equal_weights(tuning), start)
         core = tuning.with_features(self.core)
         own = core.names
         begin = begin[[names.index(name) for name in own]]
@@ -198,7 +204,7 @@ class MERT(Constrained, Regularised, Remembering):
         """Try each strength from where the one before ended, for each scale of the length."""
         hypotheses = tuning.hypotheses()
         spread = hypotheses.spread()
-        space, first = self._begins(tuning.names, 1.0 / spread, start)
+        space, first = self._begins(tuning.names, equal_weights(tuning), start)
         if start is None and self.drawn_towards is not None:
             first = space.inside(self.drawn_towards.aligned(tuning.names))
         # Another length wants other weights, which are not on the way from one to the other.

@@ -134,6 +134,10 @@ class HopeFear(OnlineTuner):
             return None
         return "no candidate is a reference, or all that are win already; use --reference hope"
 
+    def baseline(self, tuning: Task) -> Floats:
+        """Return the initial weights that were asked for, or equal weights."""
+        return self.own_start(tuning) if self.initial else super().baseline(tuning)
+
     def own_start(self, tuning: Task) -> Floats:
         """Return what ``initial`` says, and 0 for all other features."""
         return _values_by_pattern(tuning.names, "initial", self.initial, 0.0)
