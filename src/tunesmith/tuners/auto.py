@@ -1,398 +1,362 @@
-"""Several algorithms on one set, of which a held-out set chooses."""
+"""A committee of tuners, whose average is taken as far as held-out sentences support it."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import dataclasses
-import functools
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Floats
+from tunesmith.arrays import Floats, Stats
 from tunesmith.data.weights import Weights
-from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reissue
-from tunesmith.inference.lists.hypotheses import best as best_of
-from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
+from tunesmith.errors import TunesmithError, UsageError, recorded_warnings
+from tunesmith.interruption import SoFar, check, keep, whole_or_nothing
+from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.bleu import BLEU
 from tunesmith.progress import progress
 from tunesmith.registry import distinct_texts, option
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
-from tunesmith.tasks.lists import TuningSet
-from tunesmith.tuners.base import TUNERS, Outcome, Tuner, evaluated_here
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner, equal_weights
 from tunesmith.tuners.batch_mira import BatchMIRA
-from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run, settings_of
-from tunesmith.tuners.fitting.guards import unguarded
+from tunesmith.tuners.fitting.folds import Folds
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
-from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric, scores_on
-from tunesmith.tuners.fitting.stages import Evaluated
+from tunesmith.tuners.fitting.verdict import PairedStatistics, resampled_scores
+from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.mert import MERT
-from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.ramp import Ramp
 
-#: Up to so many features there are few.
-FEW = 50
-#: Lengths that PRO tries: the advice of the length paper is to try them.
-LENGTHS = ("grounded", "bleu+1", "brevity-smoothed")
-#: Strengths of a penalty on many weights.
-STRENGTHS = (0.3, 0.03)
-#: A step of batch MIRA that fits the tuning set less than the usual one.
-SMALL_STEP = 0.003
-#: Scores that differ by less, as a share of the scale, are about the same: 0.1 BLEU.
-ABOUT = 1e-3
-#: Of so many groups one is held out where there is no held-out set.
-EVERY = 4
-#: Fewer groups than these are too few to hold some out.
-LEAST = 8
+#: With more features than this, MERT without a penalty fits the tuning set alone.
+FEW_FEATURES = 50
+#: With fewer sentences than this nothing can be held out.
+FEW_SENTENCES = 10
+#: Steps from the start (0) to the average of the members (1).
+STEPS = tuple(k / 8 for k in range(9))
+#: A member this many standard errors below the best one stays out.
+WORSE = 2.0
 
 
 @TUNERS.register("auto")
 @dataclass(frozen=True)
-class Auto(Remembering):
-    """Run the algorithms that suit the features and the metric; a held-out set chooses.
+class Auto(Constrained, Remembering):
+    """Average several tuners, and go from the start towards them as far as unseen text supports.
 
-    MERT where features are few, penalised MERT where they are many; PRO with several ways to
-    count length, batch MIRA, the ramp loss and minimum risk for both; and the starting weights as
-    they are. Of those that are about as good as the best on the held-out set, it takes the one
-    whose output on the tuning set is nearest to the references in length, as Nakov, Guzmán and
-    Vogel (2012) advise. Without a held-out set a quarter of the groups chooses, and the chosen
-    algorithm is run again on all of them.
+    One held-out set of a thousand sentences cannot tell good tuners apart, and which of them is
+    best on new text is mostly chance. So none is chosen: each tunes on all parts of the tuning set
+    but one, in turn, and the weights of all are brought to one scale and averaged. Sentences that
+    were held out say which members stay out, being clearly worse than the best, and how far to go
+    from the start towards the average: the mean of the best steps over samples of them (Breiman
+    1996), so that where they cannot tell one step from another it is half of the way. The same
+    sentences give an estimate of the gain on other text, without a held-out set.
+
+    A development set, where one is given, takes part in these decisions. Members that cannot hold
+    restrictions on weights, tune for a metric or work on forests stay out.
     """
 
-    contender: tuple[str, ...] = option(
+    member: tuple[str, ...] = option(
         (),
-        "algorithm to try, as pro:objective=scaled, instead of the usual ones",
+        "algorithm of the committee, as pro:objective=scaled, in place of the usual ones",
         "NAME",
         convert=distinct_texts,
     )
-    _race: _Race | None = field(default=None, compare=False, repr=False, kw_only=True)
+    parts: int = option(5, "parts of the tuning set, each held out in turn", least=2)
+    contender: tuple[str, ...] = option(
+        (), "deprecated: the former name of member", "NAME", convert=distinct_texts
+    )
+    _dev: Task | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    never_worse = False
+    takes_forests = True
+    runs_apart = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in self.contender:
-            _checked(name)
-
-    never_worse = False
-    runs_apart = False  # a race notes who failed
-    settings_are = "contenders"
-
-    def settings(self) -> list[dict[str, Any]]:
-        """Return the contenders; before there are data, what would be tried on many features."""
-        known = None if self._race is None else self._race.contenders
-        return [{"tuner": name} for name in known or self._contenders(None, (), 0)]
-
-    def _contenders(
-        self, start: Mapping[str, float] | None, dense: Sequence[str], width: int
-    ) -> dict[str, Tuner]:
-        """Return what is tried on a set with some dense features among all."""
         if self.contender:
-            return {name: TUNERS.create(name) for name in self.contender}
-        found: dict[str, Tuner] = {} if start is None else {"start": _Stay()}
-        if width <= FEW:
-            found["mert"] = MERT()
-        else:
-            found |= _penalised(start, dense)
-        for name in LENGTHS:
-            found[f"pro, {name}"] = PRO(objective=(name,))
-        found |= {"pro": PRO(), "batch-mira": BatchMIRA()}
-        found["batch-mira, small steps"] = BatchMIRA(c=(SMALL_STEP,), pick="last")
-        return found | {"ramp": Ramp(), "min-risk": MinRisk()}
+            warnings.warn(
+                "contender of auto is deprecated; use member", DeprecationWarning, stacklevel=3
+            )
+        for name in self._named:
+            _check_member(name)
 
-    def _able(self, metric: Metric, contenders: Mapping[str, Tuner]) -> dict[str, Tuner]:
-        """Return those that can tune for a metric; all must where a user has named them."""
-        found, errors = {}, []
-        for name, tuner in contenders.items():
+    @property
+    def _named(self) -> tuple[str, ...]:
+        return self.member or self.contender
+
+    def members(self, count: int) -> dict[str, Tuner]:
+        """Return the members for a number of features."""
+        constraints = {
+            name: getattr(self, name) for name in ("fix", "bound", "tie", "scale_together")
+        }
+        is_constrained = any(constraints.values())
+        if self._named:
+            members = {name: TUNERS.create(name) for name in self._named}
+        elif is_constrained:
+            members = {f"mert {k}": MERT(restarts=4, walks=1) for k in (1, 2, 3)}
+        else:
+            members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO()}
+            if count <= FEW_FEATURES:
+                members = {"mert": MERT(restarts=2, walks=1), **members}
+        if not is_constrained:
+            return members
+        for name, tuner in members.items():
+            if not isinstance(tuner, Constrained):
+                raise UsageError(f"member {name} cannot hold restrictions on weights; leave it out")
+        return {name: replace(tuner, **constraints) for name, tuner in members.items()}  # type: ignore[type-var]
+
+    def _able(self, metric: Metric, members: Mapping[str, Tuner]) -> dict[str, Tuner]:
+        """Return the members that can tune for a metric; all must where a user has named them."""
+        able, errors = {}, []
+        for name, tuner in members.items():
             try:
                 tuner.check_metric(metric)
             except TunesmithError as error:
                 errors.append(error)
             else:
-                found[name] = tuner
-        if errors and (self.contender or not found):
+                able[name] = tuner
+        if errors and (self._named or not able):
             raise errors[0]
-        if self.contender:
-            return found
-        # PRO's own objective is one of the lengths for BLEU, and for others the only one.
-        lengths = {f"pro, {name}" for name in LENGTHS}
-        unwanted = {"pro"} if isinstance(metric, BLEU) else lengths
-        return {name: tuner for name, tuner in found.items() if name not in unwanted}
-
-    def check_choice(self, has_dev: bool, remedy: str) -> None:
-        """Do not ask for a held-out set: a part can be held out."""
+        return able
 
     def check_metric(self, metric: Metric) -> None:
-        """Raise an error if no contender can tune for a metric."""
-        self._able(metric, self._contenders(None, (), 0))
-
-    def prepared(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
-    ) -> tuple[Auto, Outcome | None]:
-        """Decide who is tried."""
-        race = self._race or _Race()
-        features = tuning.candidates.features
-        given = None if start is None else Weights(features.names, start)
-        made = self._contenders(given, features.dense_names, len(features.names))
-        able = self._able(tuning.metric, made)
-        chosen = {name: able[name] for name in able if race.only in (None, name)}
-        if self.earlier is not None:
-            chosen = {name: one.after(self.earlier) for name, one in chosen.items()}
-        return self.changed(_race=dataclasses.replace(race, contenders=chosen)), None
-
-    def stages(
-        self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator
-    ) -> Iterator[Outcome]:
-        """Run each contender; one that fails stays at the start, an error if all do."""
-        race = self._race or _Race()
-        contenders, failed = race.contenders, race.failed
-        for k, (name, tuner) in enumerate(contenders.items()):
-            progress("contenders", k, len(contenders), name)
-            try:
-                tuner.check(tuning)
-                # The random numbers that it would have by itself, so that a row can be had again.
-                with _named(name):
-                    outcome = tuner.tune(tuning, start, copy.deepcopy(rng))
-                yield outcome
-            except TunesmithError as error:
-                failed.add(name)
-                if not contenders.keys() - failed - {"start"}:
-                    raise
-                warnings.warn(f"{name} failed: {error}", stacklevel=2)
-                yield Outcome(self.own_start(tuning) if start is None else start, is_start=True)
-        progress("contenders", len(contenders), len(contenders), "")
-
-    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
-        """Run all contenders; without a held-out set the best on the set itself is taken."""
-        ready, _ = self.prepared(tuning, start, rng)
-        sign = 1.0 if tuning.metric.higher_is_better else -1.0
-        return max(
-            ready.stages(tuning, start, rng),
-            key=lambda o: sign * tuning.score(best_of(tuning.candidates, o.weights)),
-        )
-
-    def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
-        """Return what is best, or about as good and nearer to the references in length."""
-        failed = self._race.failed if self._race else ()
-        fine = [one for one in found if one.stage.setting["tuner"] not in failed]
-        return fine[_choice([one.entry(False) for one in fine], metric)]
+        """Raise an error if no member can tune for a metric."""
+        self._able(metric, self.members(0))
 
     def fit(
         self,
         tuning: Task,
         start: Mapping[str, float] | None = None,
         dev: Task | None = None,
-        rng: np.random.Generator | int | None = None,
-        strict: bool = False,
-        *,
-        callbacks: Sequence[Callback] = (),
-        **about: Any,
+        *about: Any,
+        **more: Any,
     ) -> TuneResult:
         """Tune weights on a set; see :meth:`Tuner.fit`.
 
-        Without ``dev``, a quarter of the groups chooses, and the chosen algorithm is run again on
-        all of them.
+        ``dev`` takes part in the decisions that held-out sentences make.
         """
-        self.check(tuning)
-        test = about.get("test")
-        seed = None if isinstance(rng, np.random.Generator) else (1 if rng is None else rng)
-        own = {"seed": seed, **{k: v for k, v in about.items() if k in ("runs", "normalise")}}
-        settings = functools.partial(settings_of, self, tuning, dev, test, own)
-        with callbacks_of_run(callbacks, settings) as callback_list:
-            result = self._raced(tuning, start, dev, rng, strict, **about)
-            with uninterrupted():
-                callback_list.on_fit(result)
-        return result
+        return Tuner.fit(self.changed(_dev=dev), tuning, start, dev, *about, **more)
 
-    def _raced(
-        self,
-        tuning: Task,
-        start: Mapping[str, float] | None,
-        dev: Task | None,
-        rng: np.random.Generator | int | None,
-        strict: bool,
-        **about: Any,
-    ) -> TuneResult:
-        """Let all run, on three quarters of the groups if there is no other set to choose by."""
-        groups = tuning.groups
+    def tune(self, tuning: Task, start: Floats | None, rng: np.random.Generator) -> Outcome:
+        """Let all members tune, decide how far to go towards their average, and go there."""
+        begin = equal_weights(tuning) if start is None else start
+        space = self.space(tuning.names, begin)
+        begin = space.exact(begin) if start is not None else space.inside(begin)
+        members = self._able(tuning.metric, self.members(len(tuning.names)))
+        if tuning.has_forests:
+            members = {name: one for name, one in members.items() if one.takes_forests}
+        if self.earlier is not None:
+            members = {name: one.after(self.earlier) for name, one in members.items()}
+        committee = _Committee(tuning, space, begin, members)
+        if tuning.groups < max(FEW_SENTENCES, self.parts):
+            committee.run([tuning], start, rng)
+            return committee.whole()
+        folds = Folds.of(tuning.groups, self.parts)
+        committee.run([tuning.part(folds.rest(k)) for k in range(self.parts)], start, rng)
+        return committee.decided(folds, self._dev)
 
-        def run(part: Task, held: Task | None, only: str | None = None) -> TuneResult:
-            race = _Race(only)
-            own = self.changed(_race=race)
-            # A generator goes on from run to run, a seed does not: with both, runs begin alike.
-            numbers = rng if held is dev else copy.deepcopy(rng)
-            # Parts of one set may share sentences that recur in it, which is nobody's mistake.
-            with unguarded() if held is not dev else contextlib.nullcontext():
-                result = Tuner.fit(own, part, start, held, numbers, strict, **about)
-            return race.explained(result, part)
 
-        self.check_forests(tuning.lists is None)
-        lists = tuning.lists
-        if dev is not None or groups < LEAST or lists is None:  # forests were refused
-            return run(tuning, dev)
-        order = np.random.default_rng(groups).permutation(groups)
-        count = groups // EVERY
-        first = run(lists.part(np.sort(order[count:])), lists.part(np.sort(order[:count])))
-        if first.path is None:  # nobody to choose from
-            return run(tuning, None)
-        chosen = next(entry["tuner"] for entry in first.path if entry["chosen"])
-        reason = f"{first.reason}; dev: {count} groups held out"
-        result = None
+class _Committee:
+    """The members, what each has found on each part of the tuning set, and their average.
+
+    Weights are compared at one scale: the deviation of their model scores within groups is 1.
+    Unlike the norm of the weights, it does not depend on how features are expressed. Where
+    restrictions give the scale a meaning, weights stay as they are.
+    """
+
+    def __init__(
+        self, tuning: Task, space: Space, begin: Floats, members: Mapping[str, Tuner]
+    ) -> None:
+        self.tuning, self.space, self.members = tuning, space, dict(members)
+        self._hypotheses = tuning.hypotheses()
+        self._is_scaled = not space.pins_scale
+        self.begin = self.scaled(begin)
+        #: Weights by member, one for each part.
+        self.weights: dict[str, list[Floats]] = {name: [] for name in members}
+        self.seconds = dict.fromkeys(members, 0.0)
+        self.line_searches = 0
+        self.failed: set[str] = set()
+
+    def scaled(self, weights: Floats) -> Floats:
+        """Return weights at the scale of all."""
+        if not self._is_scaled:
+            return weights
+        size = self._hypotheses.deviation(self._hypotheses.point(weights))
+        return weights / size if size > 0.0 else weights
+
+    def run(self, parts: Sequence[Task], start: Floats | None, rng: np.random.Generator) -> None:
+        """Let each member tune on each part."""
+        count, done = len(parts) * len(self.members), 0
+
+        def so_far() -> SoFar | None:
+            found = [w for every in self.weights.values() for w in every]
+            if not found:
+                return None
+            return SoFar({0: Outcome(self._average(found))}, f"{done} of {count} runs of members")
+
+        keep(so_far)
+        generators = rng.spawn(len(parts))
+        for part, generator in zip(parts, generators, strict=True):
+            for name, member in self.members.items():
+                check()
+                progress("committee", done, count, name)
+                if name not in self.failed:
+                    self._run_one(name, member, part, start, copy.deepcopy(generator.spawn(1)[0]))
+                done += 1
+        progress("committee", count, count, "")
+        self.weights = {
+            name: every for name, every in self.weights.items() if name not in self.failed
+        }
+
+    def _run_one(
+        self, name: str, member: Tuner, part: Task, start: Floats | None, rng: np.random.Generator
+    ) -> None:
+        begun = working_seconds()
         try:
-            with _said_once(first.warnings):
-                result = None if first.interrupted else run(tuning, None, chosen)
-        except Interruption:
-            if not returns_so_far():
+            with recorded_warnings() as caught, whole_or_nothing():
+                member.check(part)
+                outcome = member.tune(part, start, rng)
+        except TunesmithError as error:
+            self.failed.add(name)
+            if self.failed >= self.members.keys():
                 raise
-        if result is None or result.interrupted:
-            before = dataclasses.replace(_on_all(first, lists, about), reason=reason)
-            sign = 1.0 if tuning.metric.higher_is_better else -1.0
-            if result is None or sign * result.score < sign * before.score:
-                return before
-        return dataclasses.replace(
-            result,
-            path=first.path,
-            signature=f"{result.signature}|chosen:{chosen}",
-            reason=f"{reason}, then run on all",
-            seconds=first.seconds + result.seconds,
-            warnings=list(dict.fromkeys(first.warnings + result.warnings)),
+            warnings.warn(f"{name} failed, and takes no part: {error}", stacklevel=3)
+            return
+        if not self.weights[name]:  # of other parts it would say the same
+            for warning in caught:
+                if issubclass(warning.category, UserWarning):
+                    warnings.warn(f"{name}: {warning.message}", stacklevel=3)
+        self.weights[name].append(self.scaled(outcome.weights))
+        self.seconds[name] += working_seconds() - begun
+        self.line_searches += outcome.line_searches
+
+    def _average(self, every: Sequence[Floats]) -> Floats:
+        return self.scaled(self.space.exact(np.mean(every, axis=0)))
+
+    def _towards(self, average: Floats, step: float) -> Floats:
+        return self.space.exact((1.0 - step) * self.begin + step * average)
+
+    def whole(self) -> Outcome:
+        """Return the average of all members, where nothing can be held out."""
+        weights = self._average([every[0] for every in self.weights.values()])
+        entries = [self._entry(name, None, True) for name in self.members]
+        about: dict[str, Any] = {"members": entries, "parts": 0, "step": 1.0, "steps": []}
+        return Outcome(weights, line_searches=self.line_searches, committee=about)
+
+    def decided(self, folds: Folds, dev: Task | None) -> Outcome:
+        """Return the average as far as held-out sentences support it."""
+        metric = self.tuning.metric
+        sign = 1.0 if metric.higher_is_better else -1.0
+        held_out = _HeldOutSentences(self.tuning, folds, dev)
+
+        alone = {name: held_out.output(every) for name, every in self.weights.items()}
+        chosen = _not_worse(metric, alone)
+        averages = [
+            self._average([self.weights[name][k] for name in chosen]) for k in range(folds.count)
+        ]
+
+        def output_at(step: float) -> Stats:
+            return held_out.output([self._towards(average, step) for average in averages])
+
+        outputs = [output_at(step) for step in STEPS]
+        best_steps = (sign * resampled_scores(metric, outputs)).argmax(axis=1)
+        step = float(np.mean(np.asarray(STEPS)[best_steps]))
+        sentences = slice(0, self.tuning.groups)
+        score_of = {name: held_out.score(output) for name, output in alone.items()}
+        return Outcome(
+            self._towards(self._average(averages), step),
+            history=[
+                {"member": name, "gain": float(metric.gain(output.sum(axis=0)))}
+                for name, output in alone.items()
+            ],
+            line_searches=self.line_searches,
+            held_out=PairedStatistics(
+                outputs[0][sentences], output_at(step)[sentences], folds.fold
+            ),
+            committee={
+                "members": [
+                    self._entry(name, score_of.get(name), name in chosen) for name in self.members
+                ],
+                "parts": folds.count,
+                "step": step,
+                "steps": [
+                    {"step": step, "score": held_out.score(output), "share": float(share)}
+                    for step, output, share in zip(
+                        STEPS,
+                        outputs,
+                        np.bincount(best_steps, minlength=len(STEPS)) / len(best_steps),
+                        strict=True,
+                    )
+                ],
+            },
         )
 
-
-def _on_all(first: TuneResult, tuning: TuningSet, about: Mapping[str, Any]) -> TuneResult:
-    """Evaluate on all groups what was found on some of them before an interruption."""
-    held_out = HeldOut(None, about.get("test"))
-    with uninterrupted(), evaluated_here(True):
-        beside = [SecondaryMetric.of(one, tuning, held_out) for one in about.get("others", ())]
-        oracle_score, oracle_exact = tuning.oracle_at(first.weights.aligned(tuning.names))
-        scores = dataclasses.asdict(scores_on(tuning, first.start, first.weights))
-        others = tuple(one.scores(first.start, first.weights) for one in beside)
-    done = len(first.path or ())
-    return dataclasses.replace(
-        first,
-        **scores,
-        dev=None,
-        oracle_score=oracle_score,
-        oracle_exact=oracle_exact,
-        others=others,
-        data=tuning.files + held_out.files,
-        stopped=first.stopped or f"interrupted after {done} of {done} {Auto.settings_are}",
-        interrupted=True,
-    )
+    def _entry(self, name: str, score: float | None, takes_part: bool) -> dict[str, Any]:
+        """Return what a result says of a member; its score is that on held-out sentences."""
+        has_failed = name in self.failed
+        return {
+            "member": name,
+            "score": score,
+            "takes_part": takes_part and not has_failed,
+            "seconds": self.seconds[name],
+            **({"failed": True} if has_failed else {}),
+        }
 
 
 @dataclass(frozen=True)
-class _Race:
-    """One run over the contenders, or over one of them; and who could not be run.
+class _HeldOutSentences:
+    """Every sentence of the tuning set as part of a fold, and those of a development set.
 
-    Who they are is known when the data have been seen.
+    An output has a row for each: what weights choose that were tuned without it.
     """
 
-    only: str | None = None
-    contenders: Mapping[str, Tuner] = field(default_factory=dict)
-    failed: set[str] = field(default_factory=set)
+    tuning: Task
+    folds: Folds
+    dev: Task | None
+    _parts: list[Task] = field(init=False)
 
-    def explained(self, result: TuneResult, tuning: Task) -> TuneResult:
-        """Add who failed, and why the chosen one was."""
-        if result.path is None:
-            return result
-        path = [
-            entry | ({"failed": True} if entry["tuner"] in self.failed else {})
-            for entry in result.path
+    def __post_init__(self) -> None:
+        parts = [self.tuning.part(self.folds.held_out(k)) for k in range(self.folds.count)]
+        vars(self)["_parts"] = parts
+
+    def output(self, every: Sequence[Floats]) -> Stats:
+        """Return the statistics [S, K] of what the weights for each fold choose in it."""
+        rows = [
+            part.winners(weights).stats for part, weights in zip(self._parts, every, strict=True)
         ]
-        chosen = next(entry["tuner"] for entry in path if entry["chosen"])
-        return dataclasses.replace(
-            result,
-            path=path,
-            reason=_reason(path, tuning.metric),
-            signature=f"{result.signature}|chosen:{chosen}",
-        )
+        groups = [self.folds.held_out(k) for k in range(self.folds.count)]
+        order = np.argsort(np.concatenate(groups), kind="stable")
+        output: Stats = np.concatenate(rows)[order]
+        if self.dev is None:
+            return output
+        average = Weights(self.tuning.names, np.mean(every, axis=0)).aligned(self.dev.names)
+        return np.concatenate([output, self.dev.winners(average).stats])
+
+    def score(self, output: Stats) -> float:
+        """Score an output, on the customary scale."""
+        return float(self.tuning.metric.score(output.sum(axis=0)))
 
 
-@contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Pass on warnings with the name of whom they are about."""
-    with recorded_warnings() as caught:
-        yield
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            warnings.warn(f"{name}: {warning.message}", stacklevel=3)
-
-
-@contextlib.contextmanager
-def _said_once(before: Sequence[str]) -> Iterator[None]:
-    """Pass on warnings that have not been given before."""
-    with recorded_warnings() as caught:
-        yield
-    reissue(warning for warning in caught if str(warning.message) not in before)
-
-
-def _penalised(start: Mapping[str, float] | None, dense: Sequence[str]) -> dict[str, Tuner]:
-    """Return MERT for many features: drawn to the start, or to what few dense ones come to."""
-    if start is None and not 0 < len(dense) <= FEW:
-        return {}  # there is nothing to draw towards, and without it MERT fits the set alone
-    towards: dict[str, Any] = {"core": tuple(dense)} if start is None else {"prior": start}
-    return {
-        f"mert, l2-prior {strength:g}": MERT(
-            directions="gradient", penalty="l2-prior", strength=(strength,), **towards
-        )
-        # Towards weights that are yet to be found one will do: what is strong is not known.
-        for strength in (STRENGTHS if start is not None else STRENGTHS[1:])
-    }
-
-
-class _Stay(Tuner):
-    """Keep the weights that are given: there may be none that are better."""
-
-    name = "start"
-
-    def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
-        return Outcome(self.own_start(tuning) if start is None else start, is_start=True)
-
-
-def _choice(path: Sequence[Mapping[str, Any]], metric: Metric) -> int:
-    """Return the number of the setting to take.
-
-    Of those that are about as good as the best, the one whose length ratio on the tuning set is
-    nearest to 1; the best itself where lengths are not known.
-    """
+def _not_worse(metric: Metric, outputs: Mapping[str, Stats]) -> list[str]:
+    """Return the members that are not clearly worse than the best on held-out sentences."""
     sign = 1.0 if metric.higher_is_better else -1.0
-    key = "score" if path[0]["dev_score"] is None else "dev_score"
-    scores = [sign * entry[key] for entry in path]
+    names = list(outputs)
+    scores = np.array([sign * float(metric.score(o.sum(axis=0))) for o in outputs.values()])
+    drawn = sign * resampled_scores(metric, list(outputs.values()))
     best = int(np.argmax(scores))
-    if path[best]["length_ratio"] is None:
-        return best
-    near = [k for k, score in enumerate(scores) if score >= scores[best] - ABOUT * metric.scale]
-    return min(near, key=lambda k: (abs(path[k]["length_ratio"] - 1.0), -scores[k]))
+    errors = np.std(drawn[:, [best]] - drawn, axis=0)
+    return [names[k] for k in np.flatnonzero(scores[best] - scores <= WORSE * errors)]
 
 
-def _reason(path: Sequence[Mapping[str, Any]], metric: Metric) -> str:
-    """Say why what was chosen was."""
-    sign = 1.0 if metric.higher_is_better else -1.0
-    key, where = ("score", "tune") if path[0]["dev_score"] is None else ("dev_score", "dev")
-    chosen = next(entry for entry in path if entry["chosen"])
-    fine = [entry for entry in path if not entry.get("failed")]
-    best = max(fine, key=lambda entry: sign * float(entry[key]))
-    if chosen is best:
-        return f"{chosen['tuner']}: best on {where}"
-    return (
-        f"{chosen['tuner']}: within {ABOUT * metric.scale:g} of {best['tuner']}, the best on "
-        f"{where}, and nearer to the references' length on tune ({chosen['length_ratio']:.3f} "
-        f"against {best['length_ratio']:.3f})"
-    )
-
-
-def _checked(name: str) -> None:
-    """Raise an error if an algorithm cannot be tried."""
+def _check_member(name: str) -> None:
+    """Raise an error if an algorithm cannot take part."""
     tuner = TUNERS.create(name)
     if tuner.name == Auto.name:
-        raise UsageError("auto cannot be its own contender; name others")
+        raise UsageError("auto cannot be a member of itself; name others")
     if len(tuner.settings()) > 1:
         raise UsageError(
-            f"contender {name} has several settings; give each by itself, and pick best or last"
+            f"member {name} has several settings; give each by itself, and pick best or last"
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-DEFAULT = "mert"
+DEFAULT = "auto"
 
 
 def files(text: str, metavar: str = "FILE") -> Any:
@@ -57,11 +57,40 @@ Normalise = Annotated[
     typer.Option(
         "--normalise",
         "--normalize",
-        help="Scale of the result: that norm is 1, or the weight of the feature NAME is 1 or -1.",
-        metavar="none|l1|l2|NAME",
+        help="Scale of the result: that of --start, or an l1 norm of 1 without it (auto); as the "
+        "algorithm leaves it (none); that norm is 1; or the weight of the feature NAME is 1 or -1.",
+        metavar="auto|none|l1|l2|NAME",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")]
+Baseline = Annotated[
+    str | None,
+    files(
+        "In place of --start: begin with, and compare with, the model that has this feature "
+        "alone; -NAME if less of it is better.",
+        "FEATURE",
+    ),
+]
+FoldCount = Annotated[
+    int,
+    typer.Option(
+        "--folds",
+        help="Estimate the gain on unseen sentences by cross-validation with this many folds.",
+        show_default=False,
+        metavar="INTEGER",
+    ),
+]
+FoldColumn = Annotated[
+    str | None,
+    files(
+        "Sentences with the same number in this column, as those of a document, stay in one fold.",
+        "NAME",
+    ),
+]
+HoldOut = Annotated[
+    str | None,
+    files("Tune on the rest, and estimate the gain on this share of the sentences.", "PERCENT"),
+]
 Log = Annotated[
     list[str],
     typer.Option(
@@ -186,6 +215,20 @@ def files_of(registry: Registry[Any], name: str, values: dict[str, Any]) -> list
         if option.metavar == "FILE" and option.field in values:
             paths += values[option.field] if option.several else [values[option.field]]
     return paths
+
+
+def share_of(text: str | None) -> float:
+    """Return the share that a text as 20% or 0.2 says; 0 without one."""
+    if text is None:
+        return 0.0
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100.0 if number != text.strip() else 1.0)
+    except ValueError:
+        share = -1.0
+    if not 0.0 < share < 1.0:
+        raise UsageError(f"--hold-out {text}: give a share of the sentences, as 20%")
+    return share
 
 
 def trackers(log: Sequence[str]) -> list[Callback]:
