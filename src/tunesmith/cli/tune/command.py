@@ -56,9 +56,10 @@ from tunesmith.cli.tune.options import (
     files,
     files_of,
     finish,
+    owners,
     share_of,
     trackers,
-    value_of,
+    tuner_named,
     with_options,
 )
 from tunesmith.cli.tune.replicates import check_replicates, finish_replicates
@@ -75,8 +76,11 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     """Return the command with the options of the tuner, and decoder, that the arguments name."""
     if tune_loop.is_meant(arguments):
         return tune_loop.command(arguments)
-    options = options_of(TUNERS.get(value_of(arguments, "--tuner") or DEFAULT))
-    tune = with_options(run, Owned("own", {option.field: option for option in options}))
+    tuner = tuner_named(arguments)
+    options = options_of(TUNERS.get(tuner))
+    tune = with_options(
+        run, Owned("own", {option.field: option for option in options}), tuner=tuner
+    )
     tune.__doc__ = (
         f"{run.__doc__}\n\nOptions of other tuners: --tuner NAME --help. "
         "With a decoder that makes new candidates in each round: --decoder NAME --help."
@@ -87,21 +91,11 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
 def why_not(flag: str, arguments: Sequence[str]) -> str | None:
     """Return to whom an option belongs that the command does not have; None if to nobody."""
     reason = tune_loop.why_not(flag, arguments)
-    tuners = owners(flag)
+    tuners = sorted(owners(flag))
     if reason is None and tuners:
         kind = "tuner" if len(tuners) == 1 else "tuners"
-        return f"{flag} is an option of the {kind} {', '.join(tuners)}; see --help of yours"
+        return f"{flag} is an option of the {kind} {', '.join(tuners)}; name yours with --tuner"
     return reason
-
-
-def owners(flag: str) -> list[str]:
-    """Return the tuners that have an option."""
-    wanted = flag.removeprefix("--").removeprefix("no-")
-    return [
-        name
-        for name in TUNERS.names()
-        if any(option.flag == wanted for option in options_of(TUNERS.get(name)))
-    ]
 
 
 def run(

@@ -38,6 +38,7 @@ from tunesmith.cli.tune.options import (
     files_of,
     finish,
     trackers,
+    tuner_named,
     value_of,
     with_options,
 )
@@ -93,7 +94,8 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     from tunesmith.loop.loop import Loop
 
     name = _decoder_name(arguments)
-    of_tuner = options_of(TUNERS.get(value_of(arguments, "--tuner") or DEFAULT))
+    tuner_name = tuner_named(arguments)
+    of_tuner = options_of(TUNERS.get(tuner_name))
     tuner = Owned("tuner_options", {option.field: option for option in of_tuner})
     # A user's tuner may have an option with the name of one of the loop.
     loop = {
@@ -105,6 +107,7 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
         Owned("decoder_options", _decoder_options(DECODERS.get(name))),
         Owned("loop_options", loop),
         tuner,
+        tuner=tuner_name,
     )
     tune.__doc__ = (
         f"{run.__doc__}\n\n"

@@ -16,6 +16,7 @@ from tunesmith.cli.options.common import print_json
 from tunesmith.cli.options.sections import TITLES
 from tunesmith.errors import UsageError
 from tunesmith.registry import Option, Registry, options_of, parse_options
+from tunesmith.tuners.base import TUNERS
 
 if TYPE_CHECKING:
     from tunesmith.tuners.fitting.callbacks import Callback
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: The tuner, where neither its name nor its options say which.
 DEFAULT = "auto"
 
 
@@ -46,7 +48,9 @@ Metrics = Annotated[
 TunerName = Annotated[
     str,
     typer.Option(
-        help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file.",
+        help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file. Without "
+        "it: auto, or the only one that has the options given.",
+        show_default=False,
         metavar="NAME",
     ),
 ]
@@ -113,6 +117,28 @@ def value_of(arguments: Sequence[str], option: str) -> str | None:
     return None
 
 
+def owners(flag: str) -> set[str]:
+    """Return the tuners that have an option."""
+    wanted = flag.removeprefix("--").removeprefix("no-")
+    return {
+        name
+        for name in TUNERS.names()
+        if any(option.flag == wanted for option in options_of(TUNERS.get(name)))
+    }
+
+
+def tuner_named(arguments: Sequence[str]) -> str:
+    """Return the tuner that arguments name, by ``--tuner`` or by options that one alone has."""
+    name = value_of(arguments, "--tuner")
+    if name is not None:
+        return name
+    flags = {argument.partition("=")[0] for argument in arguments if argument.startswith("--")}
+    flags -= {f"--{option.flag}" for option in options_of(TUNERS.get(DEFAULT))}
+    able = [tuners for tuners in map(owners, sorted(flags)) if tuners]
+    common = set.intersection(*able) if able else {DEFAULT}
+    return common.pop() if len(common) == 1 else DEFAULT
+
+
 @dataclasses.dataclass(frozen=True)
 class Owned:
     """Options of a part that a user names: a tuner, a decoder.
@@ -134,8 +160,13 @@ class Owned:
         return {field: value for field, value in values.items() if value not in (None, [])}
 
 
-def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]:
-    """Return a command with the options of its parts, which it gets as dictionaries by field."""
+def with_options(
+    run: Callable[..., None], *parts: Owned, tuner: str = DEFAULT
+) -> Callable[..., None]:
+    """Return a command with the options of its parts, which it gets as dictionaries by field.
+
+    ``tuner`` is what runs unless ``--tuner`` says otherwise.
+    """
 
     def command(**given: Any) -> None:
         run(**{owned.part: owned.taken(given) for owned in parts}, **given)
@@ -144,7 +175,8 @@ def with_options(run: Callable[..., None], *parts: Owned) -> Callable[..., None]
     parameters = []
     for parameter in inspect.signature(run, eval_str=True).parameters.values():
         if parameter.name not in names:
-            parameters.append(parameter)
+            is_tuner = parameter.name == "tuner"
+            parameters.append(parameter.replace(default=tuner) if is_tuner else parameter)
             continue
         owned = next(owned for owned in parts if owned.part == parameter.name)
         title = TITLES[owned.part]
