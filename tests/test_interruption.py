@@ -61,10 +61,10 @@ def tuning() -> ts.TuningSet:
 
 
 def test_fit_returns_what_there_is(tuning: ts.TuningSet) -> None:
-    whole = Slow(()).fit(tuning)
+    whole = Slow(()).fit(tuning, normalise="none")
     assert (whole.interrupted, whole.stopped) == (False, None)
     with interruptible():
-        found = Slow().fit(tuning)
+        found = Slow().fit(tuning, normalise="none")
     assert (found.interrupted, found.stopped) == (True, "interrupted after 2 of 9 draws")
     assert found.weights["f"] == pytest.approx(whole.weights["f"] * 2 / 9)
     assert found.to_dict()["interrupted"] is True

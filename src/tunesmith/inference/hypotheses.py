@@ -52,6 +52,26 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class Axes:
+    """Changes of variables along which the model scores vary independently.
+
+    Attributes
+    ----------
+    vectors : float64[A, V]
+        Each changes the scores within groups by a deviation of 1, in a way that is not correlated
+        with the others'. There are fewer than variables where some say the same.
+    duals : float64[A, V]
+        Their products with variables are coordinates along the axes.
+    are_all
+        Whether all variables are on them.
+    """
+
+    vectors: Floats
+    duals: Floats
+    are_all: bool = True
+
+
+@dataclass(frozen=True)
 class Envelope:
     """How the sum of the winners' statistics changes along a line, from γ = −∞ on.
 
@@ -132,6 +152,13 @@ class Hypotheses(Protocol):
 
     def spread(self) -> Floats:
         """Return the size of each feature: how much it varies within groups."""
+        ...
+
+    def axes(self, directions: Sequence[Direction]) -> Axes | None:
+        """Return axes of variables, given the direction of each; None if there are too many.
+
+        Variables whose directions have sparse features are not on them.
+        """
         ...
 
     def point(self, weights: Floats) -> Point:

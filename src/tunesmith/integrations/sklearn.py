@@ -127,7 +127,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         tuner_options: Mapping[str, Any] | None = None,
         start: Sequence[float] | Mapping[str, float] | None = None,
         bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
-        normalise: str = "none",
+        normalise: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.tuner = tuner

@@ -28,6 +28,7 @@ from tunesmith.tuners.fitting.result import TuneResult
 from tunesmith.tuners.fitting.verdict import PairedStatistics, resampled_scores
 from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.mert import MERT
+from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.pro.pro import PRO
 from tunesmith.tuners.ramp import Ramp
 
@@ -35,8 +36,10 @@ from tunesmith.tuners.ramp import Ramp
 FEW_FEATURES = 50
 #: With fewer sentences than this nothing can be held out.
 FEW_SENTENCES = 10
-#: Steps from the start (0) to the average of the members (1).
-STEPS = tuple(k / 8 for k in range(9))
+#: Steps from the start (0) to the average of the members (1), and beyond.
+STEPS = tuple(k / 8 for k in range(13))
+#: The start counts as much as this many sentences.
+PRIOR_SENTENCES = 40
 #: A member this many standard errors below the best one stays out.
 WORSE = 2.0
 
@@ -51,8 +54,8 @@ class Auto(Constrained, Remembering):
     but one, in turn, and the weights of all are brought to one scale and averaged. Sentences that
     were held out say which members stay out, being clearly worse than the best, and how far to go
     from the start towards the average: the mean of the best steps over samples of them (Breiman
-    1996), so that where they cannot tell one step from another it is half of the way. The same
-    sentences give an estimate of the gain on other text, without a held-out set.
+    1996), at most all the way, times n / (n + 40), as if 40 of n + 40 sentences spoke for the
+    start. The same sentences give an estimate of the gain on other text, without a held-out set.
 
     A development set, where one is given, takes part in these decisions. Members that cannot hold
     restrictions on weights, tune for a metric or work on forests stay out.
@@ -98,7 +101,7 @@ class Auto(Constrained, Remembering):
         elif is_constrained:
             members = {f"mert {k}": MERT(restarts=4, walks=1) for k in (1, 2, 3)}
         else:
-            members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO()}
+            members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO(), "mira": MIRA()}
             if count <= FEW_FEATURES:
                 members = {"mert": MERT(restarts=2, walks=1), **members}
         if not is_constrained:
@@ -263,8 +266,9 @@ class _Committee:
 
         outputs = [output_at(step) for step in STEPS]
         best_steps = (sign * resampled_scores(metric, outputs)).argmax(axis=1)
-        step = float(np.mean(np.asarray(STEPS)[best_steps]))
         sentences = slice(0, self.tuning.groups)
+        step = min(float(np.mean(np.asarray(STEPS)[best_steps])), 1.0)
+        step *= len(outputs[0]) / (len(outputs[0]) + PRIOR_SENTENCES)
         score_of = {name: held_out.score(output) for name, output in alone.items()}
         return Outcome(
             self._towards(self._average(averages), step),

@@ -30,7 +30,7 @@ from tunesmith.inference.forests.expectation import (
 from tunesmith.inference.forests.lists import kbest_lists, merged, sampled_lists
 from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
-from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
+from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.inference.sharing import share_out, share_out_lines
 from tunesmith.metrics.base import Metric
@@ -165,6 +165,10 @@ class ForestHypotheses:
     def sizes(self) -> Floats:
         """Return the spread of dense features, and the size of sparse ones where they are on."""
         return self._sampled.sizes()
+
+    def axes(self, directions: Sequence[Direction]) -> Axes | None:
+        """Return axes of the variables that have dense features alone, over the same samples."""
+        return self._sampled.axes(directions)
 
     @cached_property
     def _sampled(self) -> ListHypotheses:

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
-from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
+from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
+from tunesmith.inference.lists.axes import MOST_AXES, axes_of
 from tunesmith.inference.lists.distribution import Distribution, covariance
 from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.lists.expectation import (
@@ -147,6 +148,24 @@ class ListHypotheses:
         usual = np.sqrt(squares / np.maximum(np.diff(sparse.indptr), 1))
         sizes[len(features.dense_names) :] = np.where(usual > 0.0, usual, 1.0)
         return sizes
+
+    def axes(self, directions: Sequence[Direction]) -> Axes | None:
+        """Return axes of the variables that have dense features alone."""
+        count = len(self._dense)
+        dense = [k for k, way in enumerate(directions) if (way.features < count).all()]
+        if not 1 < len(dense) <= MOST_AXES:
+            return None
+        basis = np.array([directions[k].vector(len(self.names))[:count] for k in dense])
+        # Products with one feature at a time: no bit depends on the number of threads.
+        rows = np.zeros((len(dense), self.features.candidates))
+        for v, d in zip(*np.nonzero(basis), strict=True):
+            rows[v] += basis[v, d] * self.features.dense[d]
+        axes = axes_of(rows, self.start)
+        if not len(axes.vectors):
+            return None
+        vectors, duals = (np.zeros((len(axes.vectors), len(directions))) for _ in range(2))
+        vectors[:, dense], duals[:, dense] = axes.vectors, axes.duals
+        return Axes(vectors, duals, len(dense) == len(directions))
 
     def renewed(self, weights: Floats, before: TuningHypotheses | None = None) -> ListHypotheses:
         """Return themselves: there is no more than the lists have."""

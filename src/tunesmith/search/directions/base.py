@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.inference.hypotheses import Direction, Hypotheses, Point
+from tunesmith.inference.hypotheses import Axes, Direction, Hypotheses, Point
 from tunesmith.metrics.base import Metric
 from tunesmith.parallel.local import end_if_unwanted
 from tunesmith.registry import Registry
@@ -42,6 +42,9 @@ class Climb:
         What is taken off the gain; nothing without it. It does not go with smoothing.
     ceiling
         A gain that nothing exceeds: there is no need to go on where it is reached.
+    axes
+        Lines beside those of the variables, on which features that vary together are no valley,
+        and what random directions are drawn in; None for the variables alone.
     searches
         Lines searched so far.
     history
@@ -62,6 +65,7 @@ class Climb:
     tolerance: float = TOLERANCE
     penalty: Penalty | None = None
     ceiling: float = np.inf
+    axes: Axes | None = None
     searches: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
     steps: int = 0
@@ -96,13 +100,33 @@ class Climb:
         """Return the direction of each variable: of each feature, if nothing is restricted."""
         return self.space.coordinates()
 
+    def axis_lines(self) -> list[Direction]:
+        """Return the directions of the axes; none where a line search takes long."""
+        if self.axes is None or self.hypotheses.is_costly:
+            return []
+        return [
+            self.space.direction(axis, f"axis {k}") for k, axis in enumerate(self.axes.vectors, 1)
+        ]
+
     def change(self) -> Floats:
-        """Draw a change of the weights [D]; each variable changes the scores by as much."""
+        """Draw a change of the weights [D]; each axis, or variable, changes the scores by 1."""
         return self.space.spread_out(self._draw())
 
     def _draw(self) -> Floats:
+        if self.axes is not None and self.axes.are_all:
+            drawn = self.rng.standard_normal(len(self.axes.vectors))
+            change: Floats = (drawn[:, None] * self.axes.vectors).sum(axis=0)
+            return change
         drawn = self.rng.standard_normal(self.space.variables)
         return drawn / self.space.sizes(self.spread)
+
+    def size_of(self, weights: Floats) -> float:
+        """Return how much weights change the scores, by axis, or feature, and on average."""
+        if self.axes is not None and self.axes.are_all:
+            coordinates = (self.axes.duals * self.space.variables_of(weights)).sum(axis=1)
+        else:
+            coordinates = weights * self.spread
+        return float(np.sqrt(np.mean(np.square(coordinates)))) or 1.0
 
     def random_direction(self, point: Point | None = None) -> Direction:
         """Draw a direction that changes the score by as much through each variable.

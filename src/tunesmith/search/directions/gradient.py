@@ -18,7 +18,7 @@ from tunesmith.inference.hypotheses import Direction, Expectation, Point
 from tunesmith.metrics.base import Metric
 from tunesmith.registry import option
 from tunesmith.search.directions.base import DIRECTIONS, Climb, Directions
-from tunesmith.search.directions.standard import coordinate_round
+from tunesmith.search.directions.standard import line_round
 
 #: A line search that gains less makes the distribution sharper. The unit is the standard
 #: deviation of what a group's candidates are worth, which about 0.1 BLEU is: so it does not
@@ -81,7 +81,7 @@ class Gradient(Directions):
 
         def make_coordinate_round(point: Point) -> Point:
             fruitless.clear()
-            return coordinate_round(climb, point)
+            return line_round(climb, point, climb.coordinates())
 
         return climb.repeat(point, make_pass, make_coordinate_round, least=least)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tunesmith.inference.hypotheses import Direction, Point
@@ -19,12 +21,15 @@ class Coordinate(Directions):
         where it led, best first; most still gain, and each costs one line search where a
         new round would cost one for every feature.
 
+        Where no feature gains, the axes of the features' covariance are searched in the same way:
+        features that vary together make valleys that are oblique to all of them.
+
         Under a penalty, the way that was made in a round is searched too: features in turn
         follow a valley by small steps (the pattern move of Hooke and Jeeves 1961).
         """
 
         def make_round(first: Point) -> Point:
-            point = coordinate_round(climb, first)
+            point = line_round(climb, first, climb.coordinates())
             if climb.penalty is not None:
                 way = Direction.of(point.weights - first.weights, "way")
                 point = climb.reduce_penalty(
@@ -32,12 +37,14 @@ class Coordinate(Directions):
                 )
             return point
 
-        return climb.repeat(point, make_round)
+        axes = climb.axis_lines()
+        if not axes:
+            return climb.repeat(point, make_round)
+        return climb.repeat(point, make_round, lambda first: line_round(climb, first, axes))
 
 
-def coordinate_round(climb: Climb, point: Point) -> Point:
-    """Search along every variable once, and take the steps that gain, the best first."""
-    directions = climb.coordinates()
+def line_round(climb: Climb, point: Point, directions: Sequence[Direction]) -> Point:
+    """Search along each direction once, and take the steps that gain, the best first."""
     steps = climb.search(point, directions)
     promising = [d for d, s in enumerate(steps) if climb.promises(s)]
     promising.sort(key=lambda d: -steps[d].value)

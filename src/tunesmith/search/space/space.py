@@ -172,7 +172,7 @@ class Space:
         """
         if not self.is_bounded:
             return values
-        now = self._variables(weights)
+        now = self.variables_of(weights)
         usual = np.sqrt(np.mean(np.square(now * sizes))) / sizes
         near = NEAR * np.minimum(usual, self.high - self.low)
         down, up = now <= self.low + near, now >= self.high - near
@@ -213,7 +213,7 @@ class Space:
         """
         if not self.is_bounded:
             return values
-        now = self._variables(weights)
+        now = self.variables_of(weights)
         size = np.abs(values)
         return np.where(now <= self.low, size, np.where(now >= self.high, -size, values))
 
@@ -226,7 +226,7 @@ class Space:
         """
         if self.is_free:
             return weights
-        return self._weights(np.clip(self._variables(weights), self.low, self.high))
+        return self._weights(np.clip(self.variables_of(weights), self.low, self.high))
 
     def inside(self, weights: Floats) -> Floats:
         """Bring drawn weights into the space, mirrored at the ends of ranges.
@@ -235,7 +235,7 @@ class Space:
         """
         if self.is_free:
             return weights
-        now = _mirrored(self._variables(weights), self.low, self.high)
+        now = _mirrored(self.variables_of(weights), self.low, self.high)
         return self._weights(np.clip(now, self.low, self.high))
 
     def _weights(self, values: Floats) -> Floats:
@@ -244,7 +244,7 @@ class Space:
         found[varies] *= values[self.owner[varies]]
         return found + 0.0  # no negative zeros
 
-    def _variables(self, weights: Floats) -> Floats:
+    def variables_of(self, weights: Floats) -> Floats:
         """Return the variables [V] that come nearest to some weights."""
         found = np.empty(self.variables)
         varies = self.owner >= 0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.inference.hypotheses import Hypotheses
+from tunesmith.inference.hypotheses import Axes, Hypotheses
 from tunesmith.search.directions.base import DIRECTIONS, Climb
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.smooth import Smoothing
@@ -45,10 +45,11 @@ class Climbs:
     tolerance: float
     penalty: Penalty | None
     ceiling: float
+    axes: Axes | None
 
     def on(self, hypotheses: Hypotheses, rng: np.random.Generator) -> Climb:
         """Return a climb that has not begun."""
-        about = self.smoothing, self.tolerance, self.penalty, self.ceiling
+        about = self.smoothing, self.tolerance, self.penalty, self.ceiling, self.axes
         return Climb(hypotheses, self.spread, rng, self.space, *about)
 
     def ascend(self, climb: Climb, begin: Floats) -> End:
@@ -84,9 +85,4 @@ def around(weights: Floats, climb: Climb, distance: tuple[float, float]) -> Floa
     frequent on a scale of orders of magnitude: how far the next hill is nobody knows.
     """
     relative = float(np.exp(climb.rng.uniform(*np.log(distance))))
-    return climb.space.inside(weights + relative * size_of(weights, climb) * climb.change())
-
-
-def size_of(weights: Floats, climb: Climb) -> float:
-    """Return how much weights change the model scores, by feature and on average."""
-    return float(np.sqrt(np.mean(np.square(weights * climb.spread)))) or 1.0
+    return climb.space.inside(weights + relative * climb.size_of(weights) * climb.change())

@@ -35,13 +35,13 @@ from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, equal_weights, score_of
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
 from tunesmith.tuners.fitting.stages import can_be_sent, settings_apart, timed
-from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk, size_of
+from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk
 from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
 
 #: Restarts, and walks after each climb, unless the user says how many; and where a line search
 #: takes long.
-USUAL = {"restarts": 20, "walks": 2}
+USUAL = {"restarts": 20, "walks": 1}
 USUAL_IF_COSTLY = {"restarts": 4, "walks": 0}
 #: Weights of earlier rounds of a loop from which it climbs too, at most.
 EARLIER = 10
@@ -92,10 +92,15 @@ class MERT(Constrained, Regularised, Remembering):
     walks: int | None = option(
         None,
         "random walks away from each climb's end, each followed by a climb "
-        "[default: 2, on forests 0, gradient 0]",
+        "[default: 1, on forests 0, gradient 0]",
         least=0,
     )
     directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
+    axes: bool = option(
+        True,
+        "search along the axes of the features' covariance too, and restart along them, so that "
+        "it does not matter how features are expressed",
+    )
     smoothing: Literal["none", "mean", "min"] = option(
         "none",
         "what counts of an interval and its neighbours on a line: none (itself), mean or min",
@@ -303,6 +308,7 @@ class MERT(Constrained, Regularised, Remembering):
             tolerance_on(tuning),
             penalty,
             tuning.best_gain(),
+            hypotheses.axes(space.coordinates()) if self.axes else None,
         )
         restarts = self._times("restarts", hypotheses)
         ways = self._ways(partial(climbs.on, hypotheses), begin, points, rng, restarts)
@@ -384,7 +390,7 @@ class MERT(Constrained, Regularised, Remembering):
         if way.is_far:
             # Of the weights' size only where their size matters.
             matters = climb.space.pins_scale or climb.penalty is not None
-            size = size_of(best, climb) if matters else 1.0
+            size = climb.size_of(best) if matters else 1.0
             return climb.space.inside(size * climb.change())
         return around(best, climb, RESTART_DISTANCE)
 
