@@ -140,7 +140,7 @@ def test_every_tuner_of_forests(cli: Run, few: Path, tmp_path: Path, tuner: str)
     assert [file["format"] for file in found["data"]] == ["cdec-forest", "text"]
 
 
-@pytest.mark.parametrize("tuner", ["lp-mert", "plane", "auto"])
+@pytest.mark.parametrize("tuner", ["lp-mert", "plane"])
 def test_tuners_of_lists_say_so(refused: Any, few: Path, tuner: str) -> None:
     given = ("--forests", few / "f.jsonl", "--references", few / "ref", "--tuner", tuner)
     said = refused("tune", *given, "--start", few / "w.json")

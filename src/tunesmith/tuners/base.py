@@ -284,7 +284,7 @@ class Tuner(Options, ABC):
             data=tuning.files + held_out.files,
             signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{tuning.signature()}",
             others=others,
-            runs=None if runs == 1 else best.stage.entries(setup),
+            runs=None if runs == 1 else best.stage.entries(setup, normalise),
             test=best.test,
             prior=ready.drawn_towards,
             reason=ready.reason(best) if has_several else None,

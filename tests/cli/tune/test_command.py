@@ -546,6 +546,7 @@ def test_dev_with_other_features(tune: Tune, lists: Path, refs: Path, make: Make
 def test_quiet(cli: Run, lists: Path, refs: Path, make: Make) -> None:
     start = make("start.json", '{"f": 1, "old": 2}')
     arguments = ["tune", "--candidates", lists, "--references", refs, "--start", start, "--json"]
+    arguments += ["--tuner", "mert"]
     loud, quiet = cli(*arguments), cli(*arguments, "--quiet")
     assert loud.err != ""
     assert quiet.err == ""
@@ -553,7 +554,7 @@ def test_quiet(cli: Run, lists: Path, refs: Path, make: Make) -> None:
 
 
 def test_verbose_says_more_on_standard_error_alone(cli: Run, lists: Path, refs: Path) -> None:
-    arguments = ["tune", "--candidates", lists, "--references", refs, "--json"]
+    arguments = ["tune", "--candidates", lists, "--references", refs, "--tuner", "mert", "--json"]
     plain, verbose = cli(*arguments), cli(*arguments, "--verbose")
     assert plain.err == ""
     assert "4 candidates" in verbose.err

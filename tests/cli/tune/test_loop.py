@@ -248,6 +248,7 @@ def test_out_is_the_whole_result_or_weights(cli: Run, task: Task, make: Make) ->
 def test_weights_to_standard_output(cli: Run, make: Make, tmp_path: Path) -> None:
     own, refs = make("own.py", OWN), make("refs", "a b c\nd e\n")
     arguments = ["tune", "--decoder", f"{own}:Own", "--references", refs, "--metric", "chrf"]
+    arguments += ["--tuner", "mert"]
     trace = tmp_path / "trace"
     found = cli(*arguments, "--decoder-trace", trace, "--out", "-")
     assert found.code == 0

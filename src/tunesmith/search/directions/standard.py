@@ -21,8 +21,9 @@ class Coordinate(Directions):
         where it led, best first; most still gain, and each costs one line search where a
         new round would cost one for every feature.
 
-        Where no feature gains, the axes of the features' covariance are searched in the same way:
-        features that vary together make valleys that are oblique to all of them.
+        The axes of the features' covariance take the place of features where every weight is free:
+        features that vary together make valleys that are oblique to all of them. Under a penalty
+        or restrictions, whose edges are along features, these are searched when no axis gains.
 
         Under a penalty, the way that was made in a round is searched too: features in turn
         follow a valley by small steps (the pattern move of Hooke and Jeeves 1961).
@@ -40,7 +41,13 @@ class Coordinate(Directions):
         axes = climb.axis_lines()
         if not axes:
             return climb.repeat(point, make_round)
-        return climb.repeat(point, make_round, lambda first: line_round(climb, first, axes))
+
+        def make_axis_round(first: Point) -> Point:
+            return line_round(climb, first, axes)
+
+        if climb.axes_suffice:
+            return climb.repeat(point, make_axis_round)
+        return climb.repeat(point, make_axis_round, make_round)
 
 
 def line_round(climb: Climb, point: Point, directions: Sequence[Direction]) -> Point:

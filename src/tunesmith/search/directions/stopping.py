@@ -91,15 +91,18 @@ class StoppingRule:
         What a last round did gain counts, unless the objective is smoothed, or ``least`` says
         that so little is worse than nothing.
         """
+        counts = least is None and not self.smoothed
         while least is None or not self.at_top(point.gain, least):
             for make_round in rounds:
                 end_if_unwanted()
                 moved = make_round(point)
-                if self.is_worth_a_round(point, moved, value, least):
+                is_worth_it = self.is_worth_a_round(point, moved, value, least)
+                if is_worth_it or counts:
+                    point = moved
+                if is_worth_it:
                     break
             else:
-                return point if self.smoothed or least is not None else moved
-            point = moved
+                return point
         return point
 
 

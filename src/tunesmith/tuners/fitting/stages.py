@@ -156,9 +156,7 @@ class Stage:
     ) -> Evaluated:
         """Make the runs one, and evaluate the weights from scratch."""
         before, outcome = self.combined(setup, combine)
-        # The size of the weights means something to a penalty.
-        is_free = outcome is None or outcome.penalty is None
-        found = setup.normalised(before, normalise if is_free else _as_given(normalise))
+        found = self._normalised(setup, before, outcome, normalise)
         weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
         return Evaluated(
             self,
@@ -172,13 +170,26 @@ class Stage:
             None if held_out.test is None else scores_on(held_out.test, setup.begin, weights),
         )
 
-    def entries(self, setup: Setup) -> list[dict[str, Any]]:
+    @staticmethod
+    def _normalised(
+        setup: Setup, weights: Floats, outcome: Outcome | None, normalise: str
+    ) -> Floats:
+        """Bring weights to their scale; their size means something to a penalty."""
+        is_free = outcome is None or outcome.penalty is None
+        return setup.normalised(weights, normalise if is_free else _as_given(normalise))
+
+    def entries(self, setup: Setup, normalise: str) -> list[dict[str, Any]]:
         """Return what a result says of each of several runs."""
+
+        def weights_of(outcome: Outcome) -> Weights:
+            weights = self._normalised(setup, outcome.weights, outcome, normalise)
+            return Weights(setup.names, weights)
+
         return [
             {
                 "run": run,
                 "score": setup.score(outcome.weights),
-                "weights": dict(Weights(setup.names, outcome.weights)),
+                "weights": dict(weights_of(outcome)),
                 **self._unfinished(run == len(self.outcomes) - 1),
             }
             for run, outcome in enumerate(self.outcomes)

@@ -41,7 +41,7 @@ from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
 
 #: Restarts, and walks after each climb, unless the user says how many; and where a line search
 #: takes long.
-USUAL = {"restarts": 20, "walks": 1}
+USUAL = {"restarts": 20, "walks": 2}
 USUAL_IF_COSTLY = {"restarts": 4, "walks": 0}
 #: Weights of earlier rounds of a loop from which it climbs too, at most.
 EARLIER = 10
@@ -92,7 +92,7 @@ class MERT(Constrained, Regularised, Remembering):
     walks: int | None = option(
         None,
         "random walks away from each climb's end, each followed by a climb "
-        "[default: 1, on forests 0, gradient 0]",
+        "[default: 2, on forests 0, gradient 0]",
         least=0,
     )
     directions: str = option("coordinate", "lines to search: coordinate, powell, random, gradient")
