@@ -170,7 +170,7 @@ def _as_it_is(decoder: Decoder) -> Decoder:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
@@ -213,22 +213,22 @@ def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[
         raise DecoderError("the decoder gave a feature that is not finite; fix its model")
 
 
-def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str) -> None:
+def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], product: str) -> None:
     """Raise an error if something is lacking for a sentence, or stands in another place."""
     wanted = [sentence.id for sentence in sentences]
     if list(ids) == wanted:
         return
-    there = set(ids)
-    lacking = [i for i in wanted if i not in there]
+    present = set(ids)
+    lacking = [i for i in wanted if i not in present]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise DecoderError(
-            f"the decoder gave no {what} for sentence {lacking[0]}{more}; look at its output"
+            f"the decoder gave no {product} for sentence {lacking[0]}{more}; look at its output"
         )
     known = set(wanted)
     strange = next((i for i in ids if i not in known), None)
     where = "in another order" if strange is None else f"of a sentence {strange} that is none"
-    raise DecoderError(f"the decoder gave {what}s {where}; look at its output")
+    raise DecoderError(f"the decoder gave {product}s {where}; look at its output")
 
 
 @dataclass(frozen=True)
@@ -267,10 +267,10 @@ class Expected:
     def check(self, decoded: CandidateSet) -> None:
         """Raise an error, or warn, if features of the first decoding are no longer given."""
         now = decoded.features.names
-        there = set(now)
-        lost = [name for name in self.certain if name not in there]
-        unsure = [name for name in self.likely if name not in there]
-        if not there & self.names and self.names:
+        present = set(now)
+        lost = [name for name in self.certain if name not in present]
+        unsure = [name for name in self.likely if name not in present]
+        if not present & self.names and self.names:
             lost = lost or sorted(self.names)
         if not lost and not unsure:
             return

@@ -120,10 +120,10 @@ class CommandDecoder(ExternalDecoder):
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and the digest of the weights template."""
-        found = {**super().configuration(), "weights_format": self._format}
+        settings = {**super().configuration(), "weights_format": self._format}
         if self.weights_template is not None:
-            found["weights_template"] = digest_of(self.weights_template)
-        return found
+            settings["weights_template"] = digest_of(self.weights_template)
+        return settings
 
     def files(self) -> dict[str, str]:
         """Return the digests of the program and of small files that the command names."""

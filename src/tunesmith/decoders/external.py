@@ -176,8 +176,10 @@ class ExternalDecoder(Decoder):
             return
         with contextlib.ExitStack() as stack:
             with writing_to(tempfile.gettempdir()):
-                made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
-            yield Path(stack.enter_context(made))
+                temporary = tempfile.TemporaryDirectory(
+                    prefix="tunesmith-", ignore_cleanup_errors=True
+                )
+            yield Path(stack.enter_context(temporary))
 
 
 def _check_texts(sentences: Sequence[Sentence]) -> None:
@@ -254,9 +256,10 @@ class _Decoding:
         except OSError as error:
             if error.errno in FULL:
                 raise full(error, folder) from None
-            what = (error.strerror or str(error)).lower()
+            reason = (error.strerror or str(error)).lower()
             raise DecoderError(
-                f"'{shortened(arguments[0])}' cannot be started: {what}; name a program that can be"
+                f"'{shortened(arguments[0])}' cannot be started: {reason}; name a program "
+                "that can be"
             ) from None
 
     def _read(self, shard: Shard, code: int | None) -> Collector:
@@ -273,11 +276,11 @@ class _Decoding:
             self.decoder.read_output(shard, collector)
             check_ids(collector, len(shard.sentences))
         except TunesmithError as error:
-            what = str(error).replace("--format", "--decoder-format")
-            raise _FaultError(f"gave no n-best list that can be used: {what}") from None
+            reason = str(error).replace("--format", "--decoder-format")
+            raise _FaultError(f"gave no n-best list that can be used: {reason}") from None
         except OSError as error:
-            what = f"{shard.output}: {(error.strerror or str(error)).lower()}"
-            raise _FaultError(f"gave no n-best list that can be read: {what}") from None
+            reason = f"{shard.output}: {(error.strerror or str(error)).lower()}"
+            raise _FaultError(f"gave no n-best list that can be read: {reason}") from None
         return collector
 
     def _again(self, processes: Processes, part: int, fault: str) -> None:
@@ -285,8 +288,8 @@ class _Decoding:
         message = self._told(part, fault)
         if self.attempts[part] > self.decoder.retries:
             remedy = "fix it, and the same command goes on from there"
-            kept = self.decoder.folder is not None
-            raise DecoderError(f"{message}; {remedy if kept else 'fix it and start again'}")
+            is_kept = self.decoder.folder is not None
+            raise DecoderError(f"{message}; {remedy if is_kept else 'fix it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
@@ -311,8 +314,10 @@ class _Decoding:
 
     def words(self) -> str:
         """Return what all parts said last, and where it is."""
-        kept = self.decoder.folder is not None
-        return one_line(self._said(self.shards.values()) + (f"; see {self.folder}" if kept else ""))
+        is_kept = self.decoder.folder is not None
+        return one_line(
+            self._said(self.shards.values()) + (f"; see {self.folder}" if is_kept else "")
+        )
 
     def _said(self, shards: Iterable[Shard]) -> str:
         """Return the last words of some processes: on standard error, or on standard output."""
@@ -356,10 +361,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def full(error: OSError, path: str | os.PathLike[str]) -> DecoderError:
     """Return the error of a file that cannot be written."""
-    what = (error.strerror or "it cannot be written").lower()
+    reason = (error.strerror or "it cannot be written").lower()
     where = os.fspath(error.filename or path)
     remedy = "free some space" if error.errno in FULL else "make it writable"
-    return DecoderError(f"{where}: {what}; {remedy} and start the same command again")
+    return DecoderError(f"{where}: {reason}; {remedy} and start the same command again")
 
 
 @contextlib.contextmanager

@@ -204,8 +204,8 @@ class MosesModel:
 
     def sparse(self, weights: Weights) -> dict[str, float]:
         """Return the weights that are not those of a dense feature, and check their names."""
-        found = {name: weights[name] for name in weights if name not in self.places}
-        for name in found:
+        sparse = {name: weights[name] for name in weights if name not in self.places}
+        for name in sparse:
             # Moses calls a sparse feature after its function.
             owned = any(name.startswith(f"{owner}_") for owner in self.functions)
             if not owned or any(c.isspace() for c in name):
@@ -213,7 +213,7 @@ class MosesModel:
                     f"'{shortened(name)}' is no feature of {self.file.path}; give weights of its "
                     f"features, as {', '.join(list(self.places)[:3])}"
                 )
-        return found
+        return sparse
 
     def rewritten(self, weights: Weights, with_sparse: bool) -> bytes:
         """Return moses.ini with other weights; sparse ones that have no line get one, or not.
@@ -260,38 +260,38 @@ class MosesModel:
 def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
     """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
     check_program(command)
-    what = f"'{shlex.join(command)}'"
+    quoted = f"'{shlex.join(command)}'"
     with writing_to(tempfile.gettempdir()):
-        made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
-    with made as name:
-        said, complained = Path(name, "stdout"), Path(name, "stderr")
-        code = _run(command, limit, said, complained)
-        output = said.read_text(encoding="utf-8", errors="replace")
-        words = one_line(log_tail(complained)) or "nothing"
+        temporary = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
+    with temporary as name:
+        stdout, stderr = Path(name, "stdout"), Path(name, "stderr")
+        code = _run(command, limit, stdout, stderr)
+        output = stdout.read_text(encoding="utf-8", errors="replace")
+        words = one_line(log_tail(stderr)) or "nothing"
     if code is None:
         raise DecoderError(
-            f"{what} took longer than {limit:g} seconds and was ended; its last words: {words}; "
+            f"{quoted} took longer than {limit:g} seconds and was ended; its last words: {words}; "
             "give it more with --decoder-time-limit"
         )
     if code != 0:
-        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; fix it")
+        raise DecoderError(f"{quoted} {end_of(code)}; its last words: {words}; fix it")
     functions = shown_functions(output)
     if not functions:
         raise DecoderError(
-            f"{what} shows no weights as Name= value; use Moses from version 1 on (its last words: "
-            f"{words})"
+            f"{quoted} shows no weights as Name= value; use Moses from version 1 on (its last "
+            f"words: {words})"
         )
     return functions
 
 
-def _run(command: Sequence[str], limit: float, said: Path, complained: Path) -> int | None:
+def _run(command: Sequence[str], limit: float, stdout: Path, stderr: Path) -> int | None:
     """Run a command alone; return its code, None if it took too long."""
     with Processes(limit) as processes:
         try:
-            processes.start(0, command, None, said, complained)
+            processes.start(0, command, None, stdout, stderr)
         except OSError as error:
             if error.errno in FULL:
-                raise full(error, said) from None
+                raise full(error, stdout) from None
             problem = (error.strerror or str(error)).lower()
             raise DecoderError(
                 f"'{shlex.join(command)}': {problem}; name a Moses that can be started"

@@ -111,14 +111,14 @@ class Processes:
             It cannot be started.
         """
         with (
-            open(os.devnull if stdin is None else stdin, "rb") as given,
-            open(stdout, "wb") as said,
+            open(os.devnull if stdin is None else stdin, "rb") as input_file,
+            open(stdout, "wb") as output_file,
             open(stderr, "wb") as complained,
         ):
             process = subprocess.Popen(
                 [*tied(), *arguments],
-                stdin=given,
-                stdout=said,
+                stdin=input_file,
+                stdout=output_file,
                 stderr=complained,
                 start_new_session=True,
             )
@@ -218,7 +218,7 @@ def log_tail(log: Path, lines: int = 2, longest: int = 300) -> str:
     except OSError:
         return ""
     # A bar that shows progress goes back to the beginning of its line.
-    said = [" ".join(line.split()) for line in text.replace("\r", "\n").split("\n")]
+    messages = [" ".join(line.split()) for line in text.replace("\r", "\n").split("\n")]
     # Python underlines where an error is.
-    last = " / ".join([line for line in said if line.strip("^~ ")][-lines:])
+    last = " / ".join([line for line in messages if line.strip("^~ ")][-lines:])
     return last if len(last) <= longest else f"... {last[-longest:]}"

@@ -56,8 +56,8 @@ def add_blank(
     With ``blank_lines`` they also answer a sentence so that they cannot translate; one that
     left out a sentence without a word about it is not helped.
     """
-    there = set(collector.ids)
-    lacking = [i for i in range(len(sentences)) if i not in there]
+    present = set(collector.ids)
+    lacking = [i for i in range(len(sentences)) if i not in present]
     silent = [i for i in lacking if sentences[i].text.strip()]
     if silent and not (blank_lines and _blank_lines(output) >= len(silent)):
         lacking = [i for i in lacking if i not in set(silent)]

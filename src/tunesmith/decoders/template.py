@@ -41,24 +41,24 @@ class Template:
         try:
             arguments = tuple(shlex.split(text))
         except ValueError as error:
-            what = str(error).lower().rstrip(".")
-            raise UsageError(f"the command has {what}; close its quotes") from None
+            problem = str(error).lower().rstrip(".")
+            raise UsageError(f"the command has {problem}; close its quotes") from None
         if not arguments:
             raise UsageError("the command is empty; name a program and its arguments")
-        found: set[str] = set()
+        names: set[str] = set()
         for argument in arguments:
-            found.update(_placeholders(argument, known))
+            names.update(_placeholders(argument, known))
         if _placeholders(arguments[0], known):
             raise UsageError("the command begins with a placeholder; begin with a program")
         if "\0" in text:
             raise UsageError("the command holds a NUL character; take it out")
         for name, needed in known.items():
-            if needed and name not in found:
+            if needed and name not in names:
                 raise UsageError(
                     f"the command has no {{{name}}}, so the {name} would have no effect; "
                     "say where its file goes"
                 )
-        return cls(arguments, frozenset(found))
+        return cls(arguments, frozenset(names))
 
     def filled(self, values: Mapping[str, str]) -> list[str]:
         """Return the arguments with values for the placeholders, each as it is."""
@@ -77,7 +77,7 @@ class Template:
 
 def _placeholders(argument: str, known: Mapping[str, bool]) -> set[str]:
     """Return the placeholders in an argument; raise an error if one is unknown."""
-    found = set()
+    placeholders = set()
     for part in _PART.finditer(argument):
         name = part.group(1)
         if name is None and len(part.group()) == 1:
@@ -87,5 +87,5 @@ def _placeholders(argument: str, known: Mapping[str, bool]) -> set[str]:
             names = " or ".join(f"{{{other}}}" for other in near)
             raise UsageError(f"unknown placeholder {{{shortened(name)}}}; use {names}, or {BRACES}")
         if name is not None:
-            found.add(name)
-    return found
+            placeholders.add(name)
+    return placeholders

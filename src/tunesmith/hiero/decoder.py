@@ -79,14 +79,14 @@ class HieroDecoder(Decoder):
     gives_forests = is_portable = shares_out = True
 
     def __post_init__(self) -> None:
-        given = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
-        if not given and not self.lm:
+        sources = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
+        if not sources and not self.lm:
             raise UsageError(
                 "decoder 'hiero' has no model; give a folder that `tunesmith train` made, or a "
                 "grammar and a language model"
             )
-        if len(given) > 1:
-            raise UsageError(f"decoder 'hiero' has both {given[0]} and {given[1]}; give one")
+        if len(sources) > 1:
+            raise UsageError(f"decoder 'hiero' has both {sources[0]} and {sources[1]}; give one")
         if not self.glue and (self.model or self.joshua):
             raise UsageError(
                 "without glue is for a grammar alone: a model and a joshua.config have glue rules "
@@ -131,16 +131,16 @@ class HieroDecoder(Decoder):
         weights = Weights.from_dict(weights)
         if self.nbest_size == 1:
             return self.outputs(weights, sentences)
-        found = self.forests(weights, sentences)
-        return kbest_lists(found, weights.aligned(found.names), self.nbest_size)
+        forests = self.forests(weights, sentences)
+        return kbest_lists(forests, weights.aligned(forests.names), self.nbest_size)
 
     def outputs(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
     ) -> CandidateSet:
         """Translate: the best derivation of each sentence alone."""
         weights = Weights.from_dict(weights)
-        found = self._forests(weights, sentences, best_alone=True)
-        return outputs(found, weights.aligned(found.names))
+        forests = self._forests(weights, sentences, best_alone=True)
+        return outputs(forests, weights.aligned(forests.names))
 
     def forests(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
@@ -154,8 +154,8 @@ class HieroDecoder(Decoder):
         """Return the best translation of each sentence."""
         if not sentences:
             return []
-        found = self.outputs(weights, sentences)
-        return [found.text(k) for k in range(len(found))]
+        best = self.outputs(weights, sentences)
+        return [best.text(k) for k in range(len(best))]
 
     def meet(self, sentences: Sequence[Sentence | str]) -> None:
         """Learn the features that the own grammars of sentences have beside those of ``names``."""
@@ -167,25 +167,25 @@ class HieroDecoder(Decoder):
 
     def _inputs(self, sentences: Sequence[Sentence]) -> list[Input]:
         """Take sentences apart; an error says which it is of."""
-        found = []
+        inputs = []
         for sentence in sentences:
             try:
-                found.append(self._parts.read(sentence.text))
+                inputs.append(self._parts.read(sentence.text))
             except DecoderError as error:
                 raise DecoderError(f"sentence {sentence.id}: {error}") from None
-        return found
+        return inputs
 
     def _forests(
-        self, weights: Weights, given: Sequence[Sentence | str], best_alone: bool
+        self, weights: Weights, unnumbered: Sequence[Sentence | str], best_alone: bool
     ) -> ForestSet:
         parts = self._parts
-        sentences = _numbered(given)
+        sentences = _numbered(unnumbered)
         if not sentences:
             raise UsageError("there are no sentences to translate; give at least one")
         inputs = self._inputs(sentences)
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
-        ids, texts = [s.id for s in sentences], [one.text for one in inputs]
+        ids, texts = [s.id for s in sentences], [sentence_input.text for sentence_input in inputs]
         forests = searched(parts, ids, inputs, vector, best_alone)
         return parts.forest_set(forests, ids, texts)
 
@@ -221,9 +221,9 @@ def _with_parts(
 ) -> HieroDecoder:
     """Put a copy together; the model may have been sent before some features were met."""
     parts.take(added)
-    made = kind(**options)
-    made.__dict__["_parts"] = parts
-    return made
+    decoder = kind(**options)
+    decoder.__dict__["_parts"] = parts
+    return decoder
 
 
 def _numbered(sentences: Sequence[Sentence | str]) -> list[Sentence]:

@@ -110,7 +110,7 @@ class Prepared(NamedTuple):
     @property
     def bytes(self) -> int:
         """What it takes in memory."""
-        arrays = [part for held in self[:2] for part in held if isinstance(part, np.ndarray)]
+        arrays = [part for tables in self[:2] for part in tables if isinstance(part, np.ndarray)]
         return sum(array.nbytes for array in arrays)
 
 
@@ -122,8 +122,8 @@ class Translation(NamedTuple):
 
     def forest(self, best_alone: bool = False) -> ForestArrays:
         """Return all derivations, packed, or the best alone."""
-        held = self.prepared
-        return chart_forest(self.chart, held.parse, held.rules, best_alone, held.hidden)
+        prepared = self.prepared
+        return chart_forest(self.chart, prepared.parse, prepared.rules, best_alone, prepared.hidden)
 
 
 class HieroEngine:
@@ -148,14 +148,16 @@ class HieroEngine:
                 raise TunesmithError(
                     f"{whole} is [{category}], which no rule of the grammar has; add rules {remedy}"
                 )
-        own = [*settings.unknown_names, settings.word_name, settings.rule_name]
+        own_names = [*settings.unknown_names, settings.word_name, settings.rule_name]
         if settings.passes != "none":
-            own.append(settings.passed_name)
-        names = dict.fromkeys([*models.names, *filter(None, own), *settings.names, *grammar.names])
+            own_names.append(settings.passed_name)
+        names = dict.fromkeys(
+            [*models.names, *filter(None, own_names), *settings.names, *grammar.names]
+        )
         self.names = tuple(names)
-        if taken := set(models.names).intersection([*own, *grammar.names]):
+        if clash := set(models.names).intersection([*own_names, *grammar.names]):
             raise TunesmithError(
-                f"a language model has the name of another feature, {min(taken)}; rename it"
+                f"a language model has the name of another feature, {min(clash)}; rename it"
             )
         number = {name: k for k, name in enumerate(self.names)}
         self._renamed = frozen(np.array([number[name] for name in grammar.names], np.int32))
@@ -198,10 +200,10 @@ class HieroEngine:
             return None
         key = " ".join(words)
         with self._lock:
-            held = self._kept.get(key)
-            if held is not None:
+            cached = self._kept.get(key)
+            if cached is not None:
                 self._kept.move_to_end(key)
-                return held
+                return cached
         prepared = self._prepared(words)
         with self._lock:
             if key not in self._kept:
@@ -267,7 +269,7 @@ class HieroEngine:
     def _has_rule(self, ids: Ids) -> Flags:
         """Return which words occur in a source side by themselves."""
         arrays = self.grammar.arrays
-        found = np.zeros(len(ids), np.bool_)
+        has_rule = np.zeros(len(ids), np.bool_)
         for root, limit in zip(arrays.roots.tolist(), arrays.limits.tolist(), strict=True):
             if limit < 0:
                 continue
@@ -277,16 +279,16 @@ class HieroEngine:
             if len(symbols):
                 nodes = arrays.child_nodes[first:last][at]
                 rules = arrays.rule_start[nodes + 1] > arrays.rule_start[nodes]
-                found |= (symbols[at] == ids) & rules
-        return found
+                has_rule |= (symbols[at] == ids) & rules
+        return has_rule
 
     def search(self, words: Sequence[str], weights: Floats) -> Translation:
         """Find good derivations of a sentence under weights [D] in the order of ``names``."""
-        own = np.ascontiguousarray(weights[: len(self.models.names)])
+        lm_weights = np.ascontiguousarray(weights[: len(self.models.names)])
         prepared = self.prepare(words)
         has_ends = not self.settings.has_end_words
         if prepared is None:
-            chart = chart_of_nothing(self.models.arrays, own, has_ends)
+            chart = chart_of_nothing(self.models.arrays, lm_weights, has_ends)
             return Translation(chart, NOTHING)
         scores = rule_scores(prepared.rules, weights)
         chart = searched(
@@ -294,7 +296,7 @@ class HieroEngine:
             prepared.rules,
             scores,
             self.models.arrays,
-            own,
+            lm_weights,
             self.settings.pop_limit,
             self.settings.option_limit,
             has_ends,

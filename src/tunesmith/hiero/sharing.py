@@ -77,23 +77,25 @@ def searched(
     engine, counter = current_engine(), Counter(len(inputs), shown())
     if len(inputs) == 1:
         return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_alone, counter)]
-    lengths = np.array([1 + len(one.words) for one in inputs])
+    lengths = np.array([1 + len(sentence.words) for sentence in inputs])
     pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
     some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
     if not isinstance(engine, ThreadEngine):
-        some = [_sent(parts, one) for one in some]
-    found = engine.map(search, parts, some, weights, best_alone, counter)
+        some = [_sent(parts, sentence) for sentence in some]
+    results = engine.map(search, parts, some, weights, best_alone, counter)
     counter.finish()
-    return found
+    return results
 
 
 def _sent(parts: Parts, some: Some) -> Some:
     """Add what a copy of the model cannot know: features met since, and where files are."""
-    if not any(one.grammar for one in some.inputs):
+    if not any(sentence.grammar for sentence in some.inputs):
         return some
     inputs = tuple(
-        dataclasses.replace(one, grammar=os.path.abspath(one.grammar)) if one.grammar else one
-        for one in some.inputs
+        dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
+        if sentence.grammar
+        else sentence
+        for sentence in some.inputs
     )
     return Some(some.ids, inputs, parts.added)
 
@@ -103,12 +105,12 @@ def search(
 ) -> Spelled:
     """Search some sentences; an error says which it is of."""
     parts.take(some.added)
-    found = []
-    for name, one in zip(some.ids, some.inputs, strict=True):
+    results = []
+    for name, sentence in zip(some.ids, some.inputs, strict=True):
         try:
-            chart = parts.engine_of(one).search(one.words, weights)
+            chart = parts.engine_of(sentence).search(sentence.words, weights)
         except TunesmithError as error:
             raise DecoderError(f"sentence {name}: {error}") from None
-        found.append(spelled(chart, best_alone, parts.conventions))
+        results.append(spelled(chart, best_alone, parts.conventions))
         counter.count()
-    return together(found)
+    return together(results)

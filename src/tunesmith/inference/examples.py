@@ -142,9 +142,9 @@ def difference(
 ) -> tuple[Ids, Floats]:
     """Subtract a sparse vector from another; entries that are 0 are left out."""
     room = features.shape[0] + other_features.shape[0]
-    found, entries = np.empty(room, np.int32), np.empty(room)
-    count = write_difference(features, values, other_features, other_values, found, entries)
-    return found[:count], entries[:count]
+    fired, entries = np.empty(room, np.int32), np.empty(room)
+    count = write_difference(features, values, other_features, other_values, fired, entries)
+    return fired[:count], entries[:count]
 
 
 @kernel
@@ -153,7 +153,7 @@ def write_difference(
     values: Floats,
     other_features: Ids,
     other_values: Floats,
-    found: Ids,
+    fired: Ids,
     entries: Floats,
 ) -> int:
     """Write a difference of sparse vectors, features ascending; return how long it is."""
@@ -171,7 +171,7 @@ def write_difference(
             i += 1
             j += 1
         if entry != 0.0:
-            found[count] = feature
+            fired[count] = feature
             entries[count] = entry
             count += 1
     return count

@@ -33,19 +33,19 @@ def share_out(
     work: Callable[..., R],
     pieces: Sequence[Any],
     *common: Any,
-    made: MutableMapping[int, R] | None = None,
+    results: MutableMapping[int, R] | None = None,
 ) -> list[R]:
     """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by whoever works.
 
-    ``made`` is given each result as it comes, by the number of its piece.
+    ``results`` is given each result as it comes, by the number of its piece.
     """
     engine = current_engine()
     made_of: Callable[[], tuple[Any, Any]] | None = getattr(hypotheses, "made_of", None)
     if made_of is None or not works_elsewhere():
-        return engine.map(work, hypotheses, pieces, *common, made=made)
+        return engine.map(work, hypotheses, pieces, *common, results=results)
     data, rest = made_of()
-    about = type(hypotheses), rest, work
-    return engine.map(_made_and_done, data, pieces, *about, *common, made=made)
+    arguments = type(hypotheses), rest, work
+    return engine.map(_made_and_done, data, pieces, *arguments, *common, results=results)
 
 
 def share_out_lines(

@@ -133,8 +133,8 @@ class LiveRun(ForestRun):
         tuning = cast(LiveTuning, setup.tuning)
         if setup.first is None:
             # Under weights that are all 0 anything is usual.
-            own = Weights(setup.names, self.tuner.own_start(tuning))
-            tuning = tuning.with_start(own)
+            start = Weights(setup.names, self.tuner.own_start(tuning))
+            tuning = tuning.with_start(start)
         training = self.tuner.start_training(tuning, setup.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
         if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
@@ -144,8 +144,8 @@ class LiveRun(ForestRun):
                 is_detail=False,
             )
         # What is usual is known now; the forests that told it may go.
-        for held in (tuning, setup.tuning, setup.whole):
-            cast(LiveTuning, held).forget()
+        for task in (tuning, setup.tuning, setup.whole):
+            cast(LiveTuning, task).forget()
         return training
 
     def _learn(
@@ -162,8 +162,8 @@ class LiveRun(ForestRun):
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
         setup = self._task
-        found = normalised(done.weights, self.fit_options["normalise"], setup.space)
-        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
+        weights_found = normalised(done.weights, self.fit_options["normalise"], setup.space)
+        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, weights_found))
         score = {}
         if training.setup.scorer.metric is self.metric:
             score = {"score": float(self.metric.score(training.total))}
@@ -180,7 +180,7 @@ class LiveRun(ForestRun):
 
     def _training_after(self, rounds: Sequence[LoopRound]) -> Training:
         """Return the run after the epochs before: the current one, or as it was then."""
-        before = [one.tuned for one in rounds if one.tuned is not None]
+        before = [round_.tuned for round_ in rounds if round_.tuned is not None]
         with whole(f"round-{len(before) - 1:02d}/tuned.json"):
             memory = before[-1].pop("memory") if before else None
         if not hasattr(self, "_training"):

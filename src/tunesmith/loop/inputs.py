@@ -74,8 +74,11 @@ class Inputs:
         """Make a set of texts, and one or several references of each; ids count from 0."""
         if isinstance(texts, str):
             raise TunesmithError("the texts are one text; give a list of them")
-        held = tuple((one,) if isinstance(one, str) else tuple(one) for one in references)
-        return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), held)
+        reference_texts = tuple(
+            (texts_of_sentence,) if isinstance(texts_of_sentence, str) else tuple(texts_of_sentence)
+            for texts_of_sentence in references
+        )
+        return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), reference_texts)
 
     @classmethod
     def read(
@@ -114,8 +117,8 @@ class Inputs:
     @property
     def pairs(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sources with their references, of sentences that have either."""
-        held = self.references or ((),) * len(self.sentences)
-        pairs = [(s.text, several) for s, several in zip(self.sentences, held, strict=True)]
+        references = self.references or ((),) * len(self.sentences)
+        pairs = [(s.text, several) for s, several in zip(self.sentences, references, strict=True)]
         return [pair for pair in pairs if any(pair)]
 
     def digest(self) -> dict[str, Any]:
@@ -152,7 +155,9 @@ class Inputs:
             np.array([words.setdefault(word, len(words)) for word in text.split()], np.int32)
             for text in itertools.chain.from_iterable(self.references)
         ]
-        start = np.concatenate([[0], np.cumsum([len(held) for held in self.references])])
+        start = np.concatenate(
+            [[0], np.cumsum([len(texts_of_sentence) for texts_of_sentence in self.references])]
+        )
         return list(words), start.astype(np.int64), pack_texts(texts)
 
     @overload
@@ -166,13 +171,13 @@ class Inputs:
         if not self.references:
             return decoded
         words = {word: k for k, word in enumerate(decoded.vocabulary)}
-        own, start, texts = self._words_of_references
-        ids = np.array([words.setdefault(word, len(words)) for word in own], np.int32)
-        held = References(start, Texts(texts.start, ids[texts.ids]))
+        words_used, start, texts = self._words_of_references
+        ids = np.array([words.setdefault(word, len(words)) for word in words_used], np.int32)
+        references = References(start, Texts(texts.start, ids[texts.ids]))
         return dataclasses.replace(
             decoded,
             vocabulary=tuple(words),
-            references=held,
+            references=references,
             sources=tuple(sentence.text for sentence in self.sentences),
         )
 

@@ -33,8 +33,8 @@ def lengths_of(tuning: ScoredCandidates) -> Lengths | None:
     """
     names = tuning.metric.stat_names
     if {"length", "reference_length"} <= set(names) and not _counts_characters(tuning.metric):
-        own = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
-        return Lengths(*(np.asarray(column, np.float64) for column in own))
+        columns = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
+        return Lengths(*(np.asarray(column, np.float64) for column in columns))
     candidates = tuning.candidates
     if not candidates.has_texts or candidates.references is None:
         return None

@@ -55,8 +55,8 @@ class Preparation:
         def ids(texts: Sequence[str]) -> Texts:
             return numbered([self.words(text) for text in texts], known)
 
-        held = References(np.array([0, len(references)]), ids(references))
-        return ids([hypothesis]), held
+        reference_ids = References(np.array([0, len(references)]), ids(references))
+        return ids([hypothesis]), reference_ids
 
     def candidates(self, candidates: CandidateSet) -> tuple[Texts, References]:
         """Return all texts, with ids over a vocabulary of their own."""
@@ -67,36 +67,39 @@ class Preparation:
         known: dict[str, int] = {}
         if self.tokenize in WORD_BY_WORD:
             parts = numbered([self.words(word) for word in candidates.vocabulary], known)
-            texts, held = replaced(candidates.texts, parts), replaced(references.texts, parts)
+            texts, reference_ids = (
+                replaced(candidates.texts, parts),
+                replaced(references.texts, parts),
+            )
         elif self.tokenize in ENDS_DIFFER:
             parts = numbered(self._words_in_places(candidates.vocabulary), known)
             texts = replaced(_with_places(candidates.texts), parts)
-            held = replaced(_with_places(references.texts), parts)
+            reference_ids = replaced(_with_places(references.texts), parts)
         else:
             texts = self._text_by_text(candidates, candidates.texts, known)
-            held = self._text_by_text(candidates, references.texts, known)
-        return texts, References(references.group_start, held)
+            reference_ids = self._text_by_text(candidates, references.texts, known)
+        return texts, References(references.group_start, reference_ids)
 
     def _words_in_places(self, vocabulary: Sequence[str]) -> list[list[str]]:
         """Tokenise each word in the middle, as the first, as the last and as the only one."""
-        found = []
+        words = []
         for word in vocabulary:
-            found.append(self.words(f"a {word} a")[1:-1])
-            found.append(self.words(f"{word} a")[:-1])
-            found.append(self.words(f"a {word}")[1:])
-            found.append(self.words(word))
-        return found
+            words.append(self.words(f"a {word} a")[1:-1])
+            words.append(self.words(f"{word} a")[:-1])
+            words.append(self.words(f"a {word}")[1:])
+            words.append(self.words(word))
+        return words
 
     def _text_by_text(self, candidates: CandidateSet, texts: Texts, known: dict[str, int]) -> Texts:
         """Tokenise each distinct text once."""
-        found: dict[bytes, list[int]] = {}
+        rows_of_text: dict[bytes, list[int]] = {}
         ids, start = array("i"), array("q", [0])
         for i in range(len(texts)):
             key = texts[i].tobytes()
-            if key not in found:
+            if key not in rows_of_text:
                 words = self.words(candidates.join(texts[i]))
-                found[key] = [known.setdefault(w, len(known)) for w in words]
-            ids.extend(found[key])
+                rows_of_text[key] = [known.setdefault(w, len(known)) for w in words]
+            ids.extend(rows_of_text[key])
             start.append(len(ids))
         return Texts(np.array(start, np.int64), np.array(ids, np.int32))
 

@@ -100,7 +100,7 @@ class ScoredCandidates(Scored):
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
-        given = stats is not None or metric.is_given(candidates)
+        has_stats = stats is not None or metric.is_given(candidates)
         if stats is None:
             stats = statistics_of(metric, candidates)
         stats = checked(metric, stats, candidates)
@@ -108,11 +108,11 @@ class ScoredCandidates(Scored):
         self.metric = metric
         self.stats = stats
         #: Whether the statistics were given, not counted.
-        self.given = given
+        self.given = has_stats
 
     def __repr__(self) -> str:
-        about = f"candidates={self.candidates!r}, metric={self.metric!r}, given={self.given!r}"
-        return f"{type(self).__name__}({about})"
+        arguments = f"candidates={self.candidates!r}, metric={self.metric!r}, given={self.given!r}"
+        return f"{type(self).__name__}({arguments})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -201,12 +201,12 @@ class ScoredCandidates(Scored):
 
     def oracle(self, worst: bool = False, begin: Ints | None = None) -> Oracle:
         """Find the choice with the best score, or the worst; never worse than ``begin``."""
-        found = find_oracle(self, worst)
-        if begin is None or found.exact:
-            return found
+        result = find_oracle(self, worst)
+        if begin is None or result.exact:
+            return result
         other = find_oracle(self, worst, begin)
         sign = -1.0 if worst == self.metric.higher_is_better else 1.0
-        return other if sign * other.score > sign * found.score else found
+        return other if sign * other.score > sign * result.score else result
 
 
 @dataclass(frozen=True)

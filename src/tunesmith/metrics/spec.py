@@ -17,10 +17,10 @@ def asked_for(metric: Metric) -> str | None:
     if spec is None:
         return None
     try:
-        made = METRICS.create(spec)
+        created = METRICS.create(spec)
     except TunesmithError:
         return None
-    return spec if made == metric else None
+    return spec if created == metric else None
 
 
 def _spelt(metric: Metric) -> str | None:

@@ -138,7 +138,7 @@ def end_if_unwanted() -> None:
 
 
 def map_pieces(
-    work: Callable[[T], R], pieces: Sequence[T], made: MutableMapping[int, R] | None = None
+    work: Callable[[T], R], pieces: Sequence[T], results: MutableMapping[int, R] | None = None
 ) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
@@ -147,15 +147,15 @@ def map_pieces(
 
     Parameters
     ----------
-    made
+    results
         Filled with each result as it arrives, keyed by the number of its piece: the partial
         results after an interrupt.
     """
-    made = {} if made is None else made
+    results = {} if results is None else results
 
     def do(number: int) -> R:
         end_if_unwanted()
-        made[number] = result = work(pieces[number])
+        results[number] = result = work(pieces[number])
         return result
 
     total = thread_count()

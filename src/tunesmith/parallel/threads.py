@@ -31,11 +31,11 @@ class ThreadEngine(Engine):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: MutableMapping[int, R] | None = None,
+        results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Map over pieces with the threads in force."""
         with working_on(None):
-            return map_pieces(partial(_applied, work, data, common), pieces, made)
+            return map_pieces(partial(_applied, work, data, common), pieces, results)
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Create the objects in this process."""

@@ -140,7 +140,7 @@ class Comparison:
         What the first metric says stands at the top too. With ``most`` a ranking holds no more
         than this many sentences.
         """
-        metrics = [asdict(one) for one in self.metrics]
+        metrics = [asdict(comparison) for comparison in self.metrics]
         return {
             "schema": SCHEMA,
             **metrics[0],

@@ -27,7 +27,9 @@ def latex_table(comparison: Comparison) -> str:
     The p-values are those of the tests against the first system; tests among the others follow
     below it.
     """
-    several = any(len(one.tests) > 1 for one in comparison.metrics)
+    several = any(
+        len(comparison_of_metric.tests) > 1 for comparison_of_metric in comparison.metrics
+    )
     of_p = [r"$p_\mathrm{boot}$", r"$p_\mathrm{rand}$"]
     heads = ["Metric", "System", "Runs", "Mean", r"$s_\mathrm{opt}$", r"$s_\mathrm{sel}$", *of_p]
     heads += [r"$p_\mathrm{rand}$ (Holm)"] if several else []
@@ -37,25 +39,28 @@ def latex_table(comparison: Comparison) -> str:
         r"\toprule",
         " & ".join(heads) + r" \\",
     ]
-    for one in comparison.metrics:
-        lines += [r"\midrule", *_rows(one, several)]
+    for comparison_of_metric in comparison.metrics:
+        lines += [r"\midrule", *_rows(comparison_of_metric, several)]
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [f"% {escaped_comment(one.signature)}" for one in comparison.metrics]
+    lines += [
+        f"% {escaped_comment(comparison_of_metric.signature)}"
+        for comparison_of_metric in comparison.metrics
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _rows(found: MetricComparison, several: bool) -> list[str]:
+def _rows(comparison: MetricComparison, several: bool) -> list[str]:
     """Return a row for each system, and one for each test that is not against the first."""
-    base = found.systems[0].name
-    against = {test.b: test for test in found.tests if test.a == base}
-    digits = digits_of(*(system.mean for system in found.systems))
+    base = comparison.systems[0].name
+    against = {test.b: test for test in comparison.tests if test.a == base}
+    digits = digits_of(*(system.mean for system in comparison.systems))
     rows = []
-    for k, system in enumerate(found.systems):
+    for k, system in enumerate(comparison.systems):
         numbers = (system.mean, system.deviation, system.selection_deviation)
-        cells = [escaped(found.metric) if k == 0 else "", escaped(system.name)]
+        cells = [escaped(comparison.metric) if k == 0 else "", escaped(system.name)]
         cells += [str(len(system.runs)), *(_number(value, digits) for value in numbers)]
         rows.append(cells + _p_values(against.get(system.name), several))
-    for test in found.tests:
+    for test in comparison.tests:
         if test.a != base:
             name = f"{escaped(test.b)} $-$ {escaped(test.a)}"
             cells = ["", name, "", f"${test.difference:+.{digits}f}$", "", ""]

@@ -76,8 +76,8 @@ class Ranking:
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return a JSON object."""
-        held = [asdict(one) for one in self.sentences(most)]
-        return {"metric": self.metric, "a": self.a, "b": self.b, "sentences": held}
+        rows = [asdict(sentence) for sentence in self.sentences(most)]
+        return {"metric": self.metric, "a": self.a, "b": self.b, "sentences": rows}
 
 
 def rank_sentences(

@@ -23,8 +23,8 @@ WIDE = 2
 def comparison_table(comparison: Comparison) -> Group:
     """Lay out systems and tests by each metric."""
     parts: list[RenderableType] = []
-    for one in comparison.metrics:
-        parts += [system_table(one), test_table(one)]
+    for comparison_of_metric in comparison.metrics:
+        parts += [system_table(comparison_of_metric), test_table(comparison_of_metric)]
     parts.append(
         _line(
             f"{comparison.sentences} sentences, {comparison.resamples} resamples, "
@@ -34,16 +34,16 @@ def comparison_table(comparison: Comparison) -> Group:
     return Group(*parts)
 
 
-def system_table(found: MetricComparison) -> Table:
+def system_table(comparison: MetricComparison) -> Table:
     """Lay out what each system scores over its runs."""
-    better = "higher is better" if found.higher_is_better else "lower is better"
-    title = Text(f"{shown_text(found.metric)} ({better})")
-    digits = digits_of(*(system.mean for system in found.systems))
+    better = "higher is better" if comparison.higher_is_better else "lower is better"
+    title = Text(f"{shown_text(comparison.metric)} ({better})")
+    digits = digits_of(*(system.mean for system in comparison.systems))
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=digits <= WIDE)
     table.add_column("system", min_width=6, overflow="fold")
     for head in ("runs", "mean", "s_opt", "s_sel", "min", "max", "95 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    for system in found.systems:
+    for system in comparison.systems:
         numbers = (system.mean, system.deviation, system.selection_deviation)
         table.add_row(
             Text(shown_text(system.name)),
@@ -56,18 +56,18 @@ def system_table(found: MetricComparison) -> Table:
     return table
 
 
-def test_table(found: MetricComparison) -> Table:
+def test_table(comparison: MetricComparison) -> Table:
     """Lay out the tests; several have corrected p-values beside the others."""
-    digits = digits_of(*(system.mean for system in found.systems))
+    digits = digits_of(*(system.mean for system in comparison.systems))
     table = Table(pad_edge=digits <= WIDE)
     table.add_column("difference", min_width=10, overflow="fold")
-    several = len(found.tests) > 1
+    several = len(comparison.tests) > 1
     of_p = ("p\nboot.", "p\nrand.") if several else ("p\nbootstrap", "p\nrandomis.")
     for head in ("", "95 % interval", *of_p):
         table.add_column(head, justify="right", no_wrap=True)
         if several and head.startswith("p"):
             table.add_column("p\nHolm", justify="right", no_wrap=True)
-    for test in found.tests:
+    for test in comparison.tests:
         name = Text(f"{shown_text(test.b)} − {shown_text(test.a)}")
         table.add_row(name, *_figures(test, digits, several))
     return table
@@ -90,12 +90,12 @@ def ranking_lines(ranking: Ranking, most: int) -> Text:
     width = max(len("reference"), len(a), len(b))
     lines = [f"{shown_text(ranking.metric)} by sentence: {b} − {a}"]
     digits = digits_of(*ranking.score_a.ravel().tolist(), *ranking.score_b.ravel().tolist())
-    for one in ranking.sentences(most):
-        scores = f"{a} {one.score_a:.{digits}f}, {b} {one.score_b:.{digits}f}"
-        lines += ["", f"sentence {one.sentence}: {one.difference:+.{digits}f} ({scores})"]
-        lines += [f"  {'reference':<{width}}  {shown_text(text)}" for text in one.references]
-        lines += [f"  {a:<{width}}  {shown_text(one.text_a)}"]
-        lines += [f"  {b:<{width}}  {shown_text(one.text_b)}"]
+    for sentence in ranking.sentences(most):
+        scores = f"{a} {sentence.score_a:.{digits}f}, {b} {sentence.score_b:.{digits}f}"
+        lines += ["", f"sentence {sentence.sentence}: {sentence.difference:+.{digits}f} ({scores})"]
+        lines += [f"  {'reference':<{width}}  {shown_text(text)}" for text in sentence.references]
+        lines += [f"  {a:<{width}}  {shown_text(sentence.text_a)}"]
+        lines += [f"  {b:<{width}}  {shown_text(sentence.text_b)}"]
     return _line("\n".join(lines))
 
 

@@ -22,11 +22,11 @@ class PicklingEngine(Engine):
         self.workers = workers
         self.maps = []
 
-    def map(self, work, data, pieces, *common, made=None):
+    def map(self, work, data, pieces, *common, results=None):
         """Send data, pieces and results as bytes."""
         self.maps.append((work.__name__, len(pieces)))
         held = packed((work, data, common)).block()
-        found = {} if made is None else made
+        found = {} if results is None else results
         with working_on(None), threads(1):
             for number, piece in enumerate(pieces):
                 own, copy, about = unpacked(held)

@@ -97,10 +97,10 @@ def with_rows(evaluated: CubeItem, room: int) -> CubeItem:
 
 
 @inlined
-def _goes_before(one: Number, other: Number, priorities: Number) -> Number:
+def _goes_before(cube: Number, other: Number, priorities: Number) -> Number:
     """Whether an entry comes first: by priority, then as they were made."""
-    return priorities[one] > priorities[other] or (
-        priorities[one] == priorities[other] and one < other
+    return priorities[cube] > priorities[other] or (
+        priorities[cube] == priorities[other] and cube < other
     )
 
 
@@ -149,12 +149,12 @@ def row_hash(row: Ids) -> Number:
 
 
 @kernel
-def same_rows(one: Ids, other: Ids) -> bool:
+def same_rows(row: Ids, other: Ids) -> bool:
     """Whether two rows are equal."""
     k = 0
-    while k < one.shape[0] and one[k] == other[k]:
+    while k < row.shape[0] and row[k] == other[k]:
         k += 1
-    return bool(k == one.shape[0])
+    return bool(k == row.shape[0])
 
 
 @kernel

@@ -149,7 +149,7 @@ def searched(
     edges = _more_edges(_no_edges(count), 1024, 1024)
     first = np.zeros(parse.goal + 2, np.int64)
     queue, evaluated = empty_queue(arity, count, context)
-    seen, found = np.full(512, NONE, np.int32), np.full(512, NONE, np.int32)
+    seen, table = np.full(512, NONE, np.int32), np.full(512, NONE, np.int32)
     used = np.zeros(6, np.int64)
     for v in range(parse.goal + 1):
         first[v] = used[NODES]
@@ -157,7 +157,7 @@ def searched(
         if not parse.needed[v]:
             continue
         seen[:] = NONE
-        found[:] = NONE
+        table[:] = NONE
         bundles = parse.bundle_start[v + 1] - parse.bundle_start[v]
         queue = with_entries(queue, bundles)
         _begin(parse, rules.option_start, v, guesses, ranked, first, nodes, queue, used)
@@ -189,9 +189,9 @@ def searched(
             if used[NODES] == nodes.scores.shape[0]:
                 nodes = _more_nodes(nodes, 2 * used[NODES])
             edges = _with_room(edges, used[EDGES] + 1, used[TAILS] + tails.shape[0])
-            _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, found, used)
-            if 2 * (used[NODES] - first[v]) > found.shape[0]:
-                found = _with_nodes(nodes.ints, first[v], used[NODES], 4 * found.shape[0])
+            _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, table, used)
+            if 2 * (used[NODES] - first[v]) > table.shape[0]:
+                table = _with_nodes(nodes.ints, first[v], used[NODES], 4 * table.shape[0])
             if tails.shape[0] > 1 and 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
                 seen = _with_seen(queue.rows, used[ENTRIES], used[ENTRIES] + tails.shape[0])
             value = evaluated.values[queue.rows[entry, PLACE]]
@@ -278,9 +278,9 @@ def _evaluate(
             word = side[m, k]
             if word < 0:
                 node = nodes.order[first[tails[-1 - word]] + row[RANKS - 1 - word]]
-                own = nodes.ints[node, m * width : (m + 1) * width]
+                state = nodes.ints[node, m * width : (m + 1) * width]
                 own_floats = nodes.floats[node, m * context : (m + 1) * context]
-                total += add_phrase(models, m, own, own_floats, ints, floats)
+                total += add_phrase(models, m, state, own_floats, ints, floats)
             elif word == models.begins[m]:
                 begin(models, m, ints, floats)
             else:
@@ -315,18 +315,18 @@ def _settle(
     edges: Edges,
     queue: Queue,
     evaluated: CubeItem,
-    found: Ids,
+    table: Ids,
     used: Ints,
 ) -> None:
     """Make an entry a hyperedge, into the node of its states."""
     place = queue.rows[entry, PLACE]
     value = evaluated.values[place]
     edge = used[EDGES]
-    node, slot = _node_of(evaluated.ints[place], nodes.ints, found)
+    node, slot = _node_of(evaluated.ints[place], nodes.ints, table)
     if node == NONE:
         node = used[NODES]
         used[NODES] += 1
-        found[slot] = node
+        table[slot] = node
         nodes.vertices[node] = v
         nodes.ints[node] = evaluated.ints[place]
         nodes.floats[node] = evaluated.floats[place]
@@ -411,9 +411,9 @@ def _finished(
         if has_ends:
             for m in range(model_weights.shape[0]):
                 begin(models, m, ints, floats)
-                own = nodes.ints[node, m * width : (m + 1) * width]
+                state = nodes.ints[node, m * width : (m + 1) * width]
                 own_floats = nodes.floats[node, m * context : (m + 1) * context]
-                total = add_phrase(models, m, own, own_floats, ints, floats)
+                total = add_phrase(models, m, state, own_floats, ints, floats)
                 total += add_word(models, m, models.ends[m], ints, floats)
                 chart.probabilities[e, m] = total
                 score += model_weights[m] * total
@@ -515,10 +515,10 @@ def _node_of(state: Ids, ints: Ids, table: Ids) -> tuple[int, int]:
 
 
 @kernel
-def _with_nodes(ints: Ids, begun: int, end: int, size: int) -> Ids:
+def _with_nodes(ints: Ids, first_node: int, end: int, size: int) -> Ids:
     """Return a larger table of the nodes of a vertex."""
     table = np.full(size, NONE, np.int32)
-    for node in range(begun, end):
+    for node in range(first_node, end):
         _, at = _node_of(ints[node], ints, table)
         table[at] = node
     return table

@@ -36,21 +36,21 @@ def chart_forest(
             e = by_head[k]
             for t in range(chart.tail_start[e], chart.tail_start[e + 1]):
                 number[chart.tails[t]] = 0
-    kept = 0
+    used_nodes = 0
     for n in range(nodes):
         if number[n] == 0:
-            number[n] = kept
-            kept += 1
+            number[n] = used_nodes
+            used_nodes += 1
     sizes = np.zeros(3, np.int64)
     for e in by_head:
         if number[chart.heads[e]] >= 0:
             sizes += _sizes(chart, rules, e)
-    edge_start = np.zeros(kept + 1, np.int64)
+    edge_start = np.zeros(used_nodes + 1, np.int64)
     tail_start, tails = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[0], np.int32)
     feature_start = np.zeros(kept_edges + 1, np.int64)
     ids, values = np.empty(sizes[1], np.int32), np.empty(sizes[1])
     word_start, words = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[2], np.int32)
-    covered = np.empty(kept, np.int32)
+    covered = np.empty(used_nodes, np.int32)
     at = 0
     for n in range(nodes):
         if number[n] < 0:
@@ -69,7 +69,7 @@ def chart_forest(
             at += 1
         edge_start[number[n] + 1] = at
     return ForestArrays(
-        np.array([0, kept]),
+        np.array([0, used_nodes]),
         edge_start,
         tail_start,
         tails,

@@ -128,18 +128,18 @@ class Grammar(Portable):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write it into a folder, from which :meth:`load` maps it."""
-        about = {
+        header = {
             "schema": SCHEMA,
             "categories": self.categories,
             "names": self.names,
             "files": [asdict(file) for file in self.files],
         }
-        save_arrays(folder, {**self.arrays._asdict(), **self.vocabulary.arrays()}, about)
+        save_arrays(folder, {**self.arrays._asdict(), **self.vocabulary.arrays()}, header)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Grammar:
         """Map a grammar that was saved; it is checked, so that no kernel can stumble."""
-        about = read_about(folder, SCHEMA)
+        header = read_about(folder, SCHEMA)
         arrays = GrammarArrays(
             *(
                 load_array(folder, name, _TYPES.get(name, np.int32))
@@ -153,8 +153,8 @@ class Grammar(Portable):
             load_array(folder, "word_order", np.int32),
         )
         try:
-            categories, names = (tuple(map(str, about[key])) for key in ("categories", "names"))
-            files = tuple(FileDigest(**file) for file in about["files"])
+            categories, names = (tuple(map(str, header[key])) for key in ("categories", "names"))
+            files = tuple(FileDigest(**file) for file in header["files"])
         except (KeyError, TypeError):
             problem = "it does not say what the grammar has"
             raise FormatError(os.fspath(folder), None, problem, "make the folder again") from None
@@ -275,8 +275,8 @@ class _Rows:
 
 def glue(category: str = "X", top: str = "S", feature: str = "Glue") -> Grammar:
     """Return cdec's glue grammar: a sentence is a sequence of phrases."""
-    one, more = Nonterminal(category), Nonterminal(top)
-    rules = [Rule(top, (one,), (1,)), Rule(top, (more, one), (1, 2), {feature: 1.0})]
+    first, more = Nonterminal(category), Nonterminal(top)
+    rules = [Rule(top, (first,), (1,)), Rule(top, (more, first), (1, 2), {feature: 1.0})]
     return grammar_of(rules, FROM_START)
 
 

@@ -62,9 +62,9 @@ def with_lexical(grammar: Grammar, sources: Collection[str], targets: Collection
     start, codes, counts = _fired(arrays, rows, columns, width)
     used, places = np.unique(codes, return_inverse=True)
     names = _names(grammar, rows, columns, used.tolist(), width)
-    taken = set(grammar.names).intersection(names)
-    if taken:
-        raise TunesmithError(f"the grammar has a feature '{min(taken)}' already; leave it out")
+    clash = set(grammar.names).intersection(names)
+    if clash:
+        raise TunesmithError(f"the grammar has a feature '{min(clash)}' already; leave it out")
     ids = (places + len(grammar.names)).astype(np.int32)
     changed = with_features(arrays, start, ids, counts)
     return Grammar(
@@ -93,7 +93,7 @@ def unaligned_name(word: str | None) -> str:
 
 def _escaped(word: str) -> str:
     return _SPECIAL.sub(
-        lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), word
+        lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), word
     )
 
 
@@ -118,8 +118,8 @@ def frequent_words(
         line = 1
         for block in source.blocks():
             check_utf8(block, source.name, line)
-            found = np.bincount(tokenize(block, words).ids, minlength=len(words))
-            counts = np.pad(counts, (0, len(found) - len(counts))) + found
+            occurrences = np.bincount(tokenize(block, words).ids, minlength=len(words))
+            counts = np.pad(counts, (0, len(occurrences) - len(counts))) + occurrences
             line += block.count(b"\n")
     return most_frequent(words.words(), counts, most, at_least)
 

@@ -182,7 +182,7 @@ def _rehash(keys: Words, nodes: Ids, new_keys: Words, new_nodes: Ids) -> None:
 
 
 @kernel
-def _mark_words(rows: RuleRows, kept: Flags) -> None:
+def _mark_words(rows: RuleRows, flags: Flags) -> None:
     """Mark links that are not at nonterminals; those out of range are left to be found."""
     for rule in range(rows.heads.shape[0]):
         source = rows.sources[rows.source_start[rule] : rows.source_start[rule + 1]]
@@ -190,20 +190,20 @@ def _mark_words(rows: RuleRows, kept: Flags) -> None:
         for k in range(rows.link_start[rule], rows.link_start[rule + 1]):
             i, j = rows.links[k, 0], rows.links[k, 1]
             if 0 <= i < source.shape[0] and 0 <= j < target.shape[0]:
-                kept[k] = source[i] >= 0 and target[j] >= 0
+                flags[k] = source[i] >= 0 and target[j] >= 0
 
 
 def _chosen(
-    start: Ints, values: NDArray[Any], kept: Flags | None, order: Ints
+    start: Ints, values: NDArray[Any], flags: Flags | None, order: Ints
 ) -> tuple[Ints, NDArray[Any]]:
     """Return some rows, in the order given, without the values that are not kept."""
     if values.ndim == 2:
-        twice = None if kept is None else np.repeat(kept, 2)
+        twice = None if flags is None else np.repeat(flags, 2)
         offsets, flat = _chosen(2 * start, values.reshape(-1), twice, order)
         return offsets // 2, flat.reshape(-1, 2)
-    if kept is not None and not kept.all():
-        before = np.concatenate([[0], np.cumsum(kept)])
-        start, values = before[start], values[kept]
+    if flags is not None and not flags.all():
+        before = np.concatenate([[0], np.cumsum(flags)])
+        start, values = before[start], values[flags]
     offsets = np.concatenate([[0], np.cumsum(np.diff(start)[order])]).astype(np.int64)
     out = np.empty(offsets[-1], values.dtype)
     _gather(start, values, order, offsets, out)
@@ -224,19 +224,19 @@ def _gather(
 def sort_features(start: Ints, ids: Ids, values: Floats) -> None:
     """Sort the features of each rule by their ids."""
     for rule in range(start.shape[0] - 1):
-        own, of = ids[start[rule] : start[rule + 1]], values[start[rule] : start[rule + 1]]
-        if own.shape[0] > FEW:
-            order = argsort(own)
-            copy_to(own, 0, own[order])
+        rule_ids, of = ids[start[rule] : start[rule + 1]], values[start[rule] : start[rule + 1]]
+        if rule_ids.shape[0] > FEW:
+            order = argsort(rule_ids)
+            copy_to(rule_ids, 0, rule_ids[order])
             copy_to(of, 0, of[order])
             continue
-        for k in range(1, own.shape[0]):
-            name, value = own[k], of[k]
+        for k in range(1, rule_ids.shape[0]):
+            name, value = rule_ids[k], of[k]
             at = k
-            while at > 0 and own[at - 1] > name:
-                own[at], of[at] = own[at - 1], of[at - 1]
+            while at > 0 and rule_ids[at - 1] > name:
+                rule_ids[at], of[at] = rule_ids[at - 1], of[at - 1]
                 at -= 1
-            own[at], of[at] = name, value
+            rule_ids[at], of[at] = name, value
 
 
 def with_features(arrays: GrammarArrays, start: Ints, ids: Ids, values: Floats) -> GrammarArrays:

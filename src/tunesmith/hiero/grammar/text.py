@@ -139,15 +139,15 @@ def read_grammar(
     rows, features = reader.rows(owner)
     categories = tuple(reader.categories.words())
     is_glue = _is_glue(rows, categories.index(whole)) if whole in categories else rows.heads < 0
-    about = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
+    shared = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
     parts: list[Grammar] = []
     for which, own_limit in ((~is_glue, limit), (is_glue, FROM_START)):
         if not which.any() and (parts or is_glue.any()):
             continue
-        own = np.flatnonzero(which)
-        arrays, order = arranged(rows if which.all() else some_rows(rows, own), own_limit)
-        part = Grammar(arrays, *about)
-        part.check(names, partial(_place, reader, own[order]))
+        rows_of_part = np.flatnonzero(which)
+        arrays, order = arranged(rows if which.all() else some_rows(rows, rows_of_part), own_limit)
+        part = Grammar(arrays, *shared)
+        part.check(names, partial(_place, reader, rows_of_part[order]))
         parts.append(part)
     return joined(parts)
 
@@ -161,8 +161,8 @@ def _is_glue(rows: RuleRows, category: int) -> Flags:
     begins = rows.source_start[:-1]
     has_some = begins < rows.source_start[1:]
     first = rows.sources[np.minimum(begins, max(0, len(rows.sources) - 1))]
-    found: Flags = (rows.heads == category) & has_some & (first == -1 - category)
-    return found
+    is_glue: Flags = (rows.heads == category) & has_some & (first == -1 - category)
+    return is_glue
 
 
 def segment(line: str) -> tuple[dict[str, str], str]:
@@ -170,16 +170,16 @@ def segment(line: str) -> tuple[dict[str, str], str]:
 
     A line without markup has no attributes. Values are between quotes of either kind, or bare.
     """
-    found = _SEGMENT.fullmatch(line)
-    if found is None or "</seg>" in found.group(2):
+    match = _SEGMENT.fullmatch(line)
+    if match is None or "</seg>" in match.group(2):
         if _BEGUN.match(line):
             raise DecoderError(
                 '<seg> is not as it should be; write <seg id="0">words</seg>, and nothing after it'
             )
         return {}, line
-    pairs = _ATTRIBUTE.findall(found.group(1))
+    pairs = _ATTRIBUTE.findall(match.group(1))
     attributes = {name: value[1:-1] if value[0] in "\"'" else value for name, value in pairs}
-    return attributes, found.group(2).strip()
+    return attributes, match.group(2).strip()
 
 
 class _GrammarReader:
@@ -231,7 +231,10 @@ class _GrammarReader:
                 self.conventions.negated,
                 info,
                 self.room,
-                *(Table(*held.tables) for held in (self.words, self.categories, self.names)),
+                *(
+                    Table(*interner.tables)
+                    for interner in (self.words, self.categories, self.names)
+                ),
             )
             self._resolve(block, name, line, info)
             if status == WORDS_FULL:
@@ -274,9 +277,11 @@ class _GrammarReader:
         named = self.conventions.unlabelled_name
         ids = {named(owner, index): index for index in range(unnamed)}
         known = [ids.setdefault(name, len(ids)) for name in self.names.words()]
-        own = rows.feature_ids
-        renamed = np.array([*known, 0], np.int32)[np.maximum(own, 0)]
-        return rows._replace(feature_ids=np.where(own < 0, -1 - own, renamed)), tuple(ids)
+        feature_ids = rows.feature_ids
+        renamed = np.array([*known, 0], np.int32)[np.maximum(feature_ids, 0)]
+        return rows._replace(
+            feature_ids=np.where(feature_ids < 0, -1 - feature_ids, renamed)
+        ), tuple(ids)
 
 
 def _room(size: int, slow: int) -> RuleBuffers:

@@ -51,7 +51,7 @@ def put_child(keys: Words, children: Ids, node: Number, word: Number, child: Num
 def add_ngrams(
     order: int,
     words: Ids,
-    given: Singles,
+    log_probabilities: Singles,
     given_backoffs: Singles,
     progress: Ints,
     probabilities: Singles,
@@ -69,7 +69,7 @@ def add_ngrams(
     room for the next one, and true at the end, or where ``twice[0]`` says that it is there already.
     """
     chains = np.zeros((order + 1, order + 1), np.int64)
-    while progress[0] < given.shape[0]:
+    while progress[0] < log_probabilities.shape[0]:
         at = progress[0]
         if progress[1] + order * order > probabilities.shape[0]:
             return False
@@ -96,7 +96,7 @@ def add_ngrams(
         node = progress[1]
         progress[1] = node + 1
         put_child(keys, children, suffix, ngram[0], node)
-        probabilities[node] = given[at]
+        probabilities[node] = log_probabilities[at]
         backoffs[node] = given_backoffs[at]
         flags[node] = 0
         parents[node], firsts[node] = suffix, ngram[0]

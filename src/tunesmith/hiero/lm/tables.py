@@ -72,10 +72,10 @@ class _Nodes:
         self.parents = np.full(room, -1, np.int32)
         self.firsts = np.zeros(room, np.int32)
         self._make_table(room - words)
-        own = len(lengths[0].probabilities)
-        self.probabilities[:own] = lengths[0].probabilities
-        self.probabilities[own:words] = NO_UNKNOWN
-        self.backoffs[:own] = lengths[0].backoffs
+        unigrams = len(lengths[0].probabilities)
+        self.probabilities[:unigrams] = lengths[0].probabilities
+        self.probabilities[unigrams:words] = NO_UNKNOWN
+        self.backoffs[:unigrams] = lengths[0].backoffs
 
     def _make_table(self, count: int) -> None:
         size = size_for(count, self.name)

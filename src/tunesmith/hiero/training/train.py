@@ -155,15 +155,15 @@ def train(
     as_text
         Write the rules as text too.
     """
-    held = recipe or Recipe()
+    settled = recipe or Recipe()
     inputs = [source, target, *lm_texts, *filters, *(p for p in (alignment, lm) if p is not None)]
     check_target(out, inputs)
-    _check(held, source, target, alignment, lm_texts, lm)
+    _check(settled, source, target, alignment, lm_texts, lm)
     clock = _Clock()
     with writing_model(out) as folder:
         # What is wrong with a file is said before anything takes long.
         text = ParallelText.read(source, target)
-        given = None if alignment is None else read_alignment(alignment, text)
+        alignment_read = None if alignment is None else read_alignment(alignment, text)
         sentences = read_sentences(filters, text.vocabulary) if filters else None
         counts = [
             np.bincount(side.ids, minlength=len(text.vocabulary))
@@ -173,14 +173,16 @@ def train(
         if sentences is not None:
             _tell_of_languages(sentences[0], *counts)
         clock.done("reading")
-        order, ngrams, files = _language_model(folder, held.order, target, lm_texts, lm)
+        order, ngrams, files = _language_model(folder, settled.order, target, lm_texts, lm)
         clock.done("language model")
-        links = _links(text, held) if given is None else given[0]
+        links = _links(text, settled) if alignment_read is None else alignment_read[0]
         clock.done("alignment")
-        rules = held.rules.grammar(text, links, None if sentences is None else sentences[0])
+        rules = settled.rules.grammar(text, links, None if sentences is None else sentences[0])
         numbers = _by_nonterminals(rules)
         left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
-        joined([rules, glue(held.settings.category, held.settings.top)]).save(folder / GRAMMAR)
+        joined([rules, glue(settled.settings.category, settled.settings.top)]).save(
+            folder / GRAMMAR
+        )
         del rules
         write_counts(folder, *counts)
         clock.done("rules")
@@ -195,17 +197,17 @@ def train(
             seconds=clock.seconds,
             size=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
         )
-        used = {**asdict(held), "order": order}
-        if given is not None:
+        used = {**asdict(settled), "order": order}
+        if alignment_read is not None:
             used |= dict.fromkeys(_ALIGNING)
-        made = {"version": __version__, "recipe": used, **asdict(trained)}
+        provenance = {"version": __version__, "recipe": used, **asdict(trained)}
         files = (
             *text.files,
-            *([] if given is None else [given[1]]),
+            *([] if alignment_read is None else [alignment_read[1]]),
             *files,
             *(() if sentences is None else sentences[1]),
         )
-        write_about(folder, held.settings, START, files, made)
+        write_about(folder, settled.settings, START, files, provenance)
     return trained
 
 
@@ -303,9 +305,9 @@ def _language_model(
 ) -> tuple[int, tuple[int, ...], tuple[FileDigest, ...]]:
     """Write the language model; return its order, its n-grams, and what it was made of."""
     if lm is not None:
-        given = LanguageModel.read(lm)
-        given.save(folder / LM)
-        return given.order, (), given.files
+        lm_read = LanguageModel.read(lm)
+        lm_read.save(folder / LM)
+        return lm_read.order, (), lm_read.files
     estimated = estimate_files([target, *lm_texts], order)
     estimated.write_arpa(folder / ARPA)
     model = LanguageModel.read(folder / ARPA)
@@ -326,6 +328,6 @@ def _digest(path: str | os.PathLike[str]) -> FileDigest:
 
 def as_json(trained: Trained) -> dict[str, Any]:
     """Return what came of a training, for JSON."""
-    found = asdict(trained)
-    found["rules"] = {str(k): number for k, number in enumerate(trained.rules)}
-    return found
+    report = asdict(trained)
+    report["rules"] = {str(k): number for k, number in enumerate(trained.rules)}
+    return report

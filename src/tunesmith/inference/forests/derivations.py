@@ -60,7 +60,7 @@ def _best(forests: Forests, piece: slice, weights: Floats) -> tuple[Ints, Ids]:
 def joined_derivations(forest: Ints, parts: list[tuple[Ints, Ids]]) -> Derivations:
     """Lay derivations, as offsets and hyperedges, one after the other."""
     sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(start) for start, _ in parts)])
-    edges = np.concatenate([np.zeros(0, np.int32), *(own for _, own in parts)])
+    edges = np.concatenate([np.zeros(0, np.int32), *(piece_edges for _, piece_edges in parts)])
     return Derivations(forest, np.concatenate([[0], np.cumsum(sizes)]), edges)
 
 
@@ -83,24 +83,24 @@ def _of_each(forests: Forests, derivations: Derivations) -> list[tuple[slice, De
         if lo < hi:
             start = derivations.start[lo : hi + 1]
             edges = derivations.edges[start[0] : start[-1]]
-            own = Derivations(derivations.forest[lo:hi], start - start[0], edges)
-            pieces.append((piece, own))
+            derivation = Derivations(derivations.forest[lo:hi], start - start[0], edges)
+            pieces.append((piece, derivation))
     return pieces
 
 
 def texts_of(forests: Forests, derivations: Derivations) -> Texts:
     """Return the words of derivations, whose forests ascend."""
     parts = map_over(forests, _spell, _of_each(forests, derivations))
-    found = joined_derivations(derivations.forest, parts)
-    return Texts(found.start, found.edges)
+    joined = joined_derivations(derivations.forest, parts)
+    return Texts(joined.start, joined.edges)
 
 
 def _spell(forests: Forests, task: tuple[slice, Derivations]) -> tuple[Ints, Ids]:
-    piece, own = task
+    piece, derivations = task
     block = forests.block(piece.start, piece.stop)
-    places = own.forest - piece.start + block.first
-    start, words = spell_all(block.arrays, places, own.start, own.edges)
-    check_length(start, forests, own.forest)
+    places = derivations.forest - piece.start + block.first
+    start, words = spell_all(block.arrays, places, derivations.start, derivations.edges)
+    check_length(start, forests, derivations.forest)
     return start, words
 
 
@@ -131,17 +131,21 @@ def features_of(forests: Forests, derivations: Derivations) -> Vectors:
 
 
 def _add(forests: Forests, task: tuple[slice, Derivations]) -> Vectors:
-    piece, own = task
+    piece, derivations = task
     block = forests.block(piece.start, piece.stop)
-    places = own.forest - piece.start + block.first
-    return Vectors(*add_features(block.arrays, places, own.start, own.edges, len(forests.names)))
+    places = derivations.forest - piece.start + block.first
+    return Vectors(
+        *add_features(
+            block.arrays, places, derivations.start, derivations.edges, len(forests.names)
+        )
+    )
 
 
 @kernel
 def best_of_block(arrays: ForestArrays, first: int, last: int, weights: Floats) -> tuple[Ints, Ids]:
     """Return the best derivation of each forest; an offset of -1 stands for a too long one."""
     start = np.zeros(last - first + 1, np.int64)
-    found = np.empty(1 << 10, np.int32)
+    all_edges = np.empty(1 << 10, np.int32)
     count = 0
     for s in range(first, last):
         scores = edge_scores(arrays, s, weights)
@@ -150,11 +154,11 @@ def best_of_block(arrays: ForestArrays, first: int, last: int, weights: Floats) 
         if edges.shape[0] == 0:
             start[s - first + 1] = -1
             break
-        found = grown(found, count + edges.shape[0])
-        copy_to(found, count, edges)
+        all_edges = grown(all_edges, count + edges.shape[0])
+        copy_to(all_edges, count, edges)
         count += edges.shape[0]
         start[s - first + 1] = count
-    return start, found[:count]
+    return start, all_edges[:count]
 
 
 @kernel
@@ -204,7 +208,7 @@ def unfold(arrays: ForestArrays, forest: int, choice: Ids) -> Ids:
     edge0 = arrays.edge_start[node0]
     tail_start, tails = arrays.tail_start, arrays.tails
     word_start, words = arrays.word_start, arrays.words
-    found = np.empty(64, np.int32)
+    unfolded = np.empty(64, np.int32)
     stack = np.empty(64, np.int32)
     stack[0] = choice.shape[0] - 1
     depth, count = 1, 0
@@ -212,18 +216,18 @@ def unfold(arrays: ForestArrays, forest: int, choice: Ids) -> Ids:
         depth -= 1
         e = choice[stack[depth]]
         if count == LONGEST:
-            return found[:0]
-        found = grown(found, count + 1)
-        found[count] = e
+            return unfolded[:0]
+        unfolded = grown(unfolded, count + 1)
+        unfolded[count] = e
         count += 1
-        own = tail_start[edge0 + e]
-        stack = grown(stack, depth + tail_start[edge0 + e + 1] - own)
+        first_tail = tail_start[edge0 + e]
+        stack = grown(stack, depth + tail_start[edge0 + e + 1] - first_tail)
         # The last slot first, so that the first is on top.
         for k in range(word_start[edge0 + e + 1] - 1, word_start[edge0 + e] - 1, -1):
             if words[k] < 0:
-                stack[depth] = tails[own - words[k] - 1]
+                stack[depth] = tails[first_tail - words[k] - 1]
                 depth += 1
-    return found[:count]
+    return unfolded[:count]
 
 
 @kernel
@@ -231,7 +235,7 @@ def spell(arrays: ForestArrays, forest: int, edges: Ids) -> Ids:
     """Return the words of a derivation; one that is too long ends early."""
     edge0 = arrays.edge_start[arrays.node_start[forest]]
     word_start, words = arrays.word_start, arrays.words
-    found = np.empty(64, np.int32)
+    spelled = np.empty(64, np.int32)
     # Where to go on in each open hyperedge, and where it ends.
     at, end = np.empty(16, np.int64), np.empty(16, np.int64)
     at[0], end[0] = word_start[edge0 + edges[0]], word_start[edge0 + edges[0] + 1]
@@ -245,8 +249,8 @@ def spell(arrays: ForestArrays, forest: int, edges: Ids) -> Ids:
         if words[k] >= 0:
             if count > LONGEST:
                 break
-            found = grown(found, count + 1)
-            found[count] = words[k]
+            spelled = grown(spelled, count + 1)
+            spelled[count] = words[k]
             count += 1
             continue
         e = edge0 + edges[used]
@@ -254,25 +258,25 @@ def spell(arrays: ForestArrays, forest: int, edges: Ids) -> Ids:
         at, end = grown_offsets(at, depth + 1), grown_offsets(end, depth + 1)
         at[depth], end[depth] = word_start[e], word_start[e + 1]
         depth += 1
-    return found[:count]
+    return spelled[:count]
 
 
 @kernel
 def spell_all(arrays: ForestArrays, forest: Ints, starts: Ints, edges: Ids) -> tuple[Ints, Ids]:
     """Return the words of derivations; an offset of -1 stands for a text that is too long."""
     start = np.zeros(forest.shape[0] + 1, np.int64)
-    found = np.empty(1 << 10, np.int32)
+    spelled = np.empty(1 << 10, np.int32)
     count = 0
     for i in range(forest.shape[0]):
         words = spell(arrays, forest[i], edges[starts[i] : starts[i + 1]])
         if words.shape[0] > LONGEST:
             start[i + 1] = -1
             break
-        found = grown(found, count + words.shape[0])
-        copy_to(found, count, words)
+        spelled = grown(spelled, count + words.shape[0])
+        copy_to(spelled, count, words)
         count += words.shape[0]
         start[i + 1] = count
-    return start, found[:count]
+    return start, spelled[:count]
 
 
 @kernel
@@ -282,25 +286,25 @@ def add_features(
     """Return the features of derivations, row after row."""
     sums = np.zeros(width)
     seen = np.zeros(width, np.bool_)
-    own = np.empty(width, np.int32)
+    fired = np.empty(width, np.int32)
     start = np.zeros(forest.shape[0] + 1, np.int64)
     features, values = np.empty(1 << 10, np.int32), np.empty(1 << 10)
     count = 0
     for i in range(forest.shape[0]):
         edge0 = arrays.edge_start[arrays.node_start[forest[i]]]
-        there = 0
+        position = 0
         for j in range(starts[i], starts[i + 1]):
             e = edge0 + edges[j]
             for k in range(arrays.feature_start[e], arrays.feature_start[e + 1]):
                 feature = arrays.feature_ids[k]
                 if not seen[feature]:
                     seen[feature] = True
-                    own[there] = feature
-                    there += 1
+                    fired[position] = feature
+                    position += 1
                 sums[feature] += arrays.feature_values[k]
-        features = grown(features, count + there)
-        values = grown_floats(values, count + there)
-        for feature in sorted_copy(own[:there]):
+        features = grown(features, count + position)
+        values = grown_floats(values, count + position)
+        for feature in sorted_copy(fired[:position]):
             if sums[feature] != 0.0:
                 features[count] = feature
                 values[count] = sums[feature]

@@ -23,27 +23,27 @@ def describe(
     """
     edge0 = arrays.edge_start[arrays.node_start[forest]]
     start, ids, entries = arrays.feature_start, arrays.feature_ids, arrays.feature_values
-    own = np.empty(64, np.int32)
+    fired = np.empty(64, np.int32)
     count = 0
     for e in edges:
         for k in range(start[edge0 + e], start[edge0 + e + 1]):
             feature = ids[k]
             if not seen[feature]:
                 seen[feature] = True
-                own = grown(own, count + 1)
-                own[count] = feature
+                fired = grown(fired, count + 1)
+                fired[count] = feature
                 count += 1
             sums[feature] += entries[k]
     features, values = np.empty(count, np.int32), np.empty(count)
-    there = 0
-    for feature in sorted_copy(own[:count]):
+    position = 0
+    for feature in sorted_copy(fired[:count]):
         if sums[feature] != 0.0:
-            features[there] = feature
-            values[there] = sums[feature]
-            there += 1
+            features[position] = feature
+            values[position] = sums[feature]
+            position += 1
         sums[feature] = 0.0
         seen[feature] = False
-    features, values = features[:there], values[:there]
+    features, values = features[:position], values[:position]
     words = spell(arrays, forest, edges)
     return words, features, values, key_of(words, features, values)
 

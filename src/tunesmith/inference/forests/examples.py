@@ -73,8 +73,8 @@ class ForestExamples:
         if metric is not self._metric:
             self._metric = metric
             self.exact = ExactStatistics(self.tuning.forests, metric)
-            for made in ("counted", "units"):
-                self.__dict__.pop(made, None)
+            for name in ("counted", "units"):
+                self.__dict__.pop(name, None)
         is_kbest = self.tuning.options.search == "kbest"
         if isinstance(scorer, DocumentScorer) and type(metric) is BLEU and not is_kbest:
             return WholeForest(self, group, scorer, metric)
@@ -229,16 +229,16 @@ class ForestExample(ABC):
                 "which derivations are references is not known without references; give "
                 "--references, or use another --reference than bold"
             )
-        found: Derivation | None = None
+        best: Derivation | None = None
         scores, (arrays, forest, _) = self.at(weights).scores, self.block
         lo, hi = references.group_start[self.group : self.group + 2]
         for r in range(lo, hi):
             edges = reference_derivation(arrays, forest, scores, references.texts[r])
             if len(edges):
-                one = self.derivation(self.block, edges)
-                if found is None or one.score(weights) > found.score(weights):
-                    found = one
-        return found
+                derivation = self.derivation(self.block, edges)
+                if best is None or derivation.score(weights) > best.score(weights):
+                    best = derivation
+        return best
 
     def values(self, stats: Stats) -> Floats:
         """Return the gains of statistics [n, K]."""
@@ -270,13 +270,13 @@ class ForestExample(ABC):
     def derivation(self, block: Block, edges: Ids, stats: Stats | None = None) -> Derivation:
         """Return a derivation with the exact statistics of its text, if need be counted now."""
         examples = self.examples
-        found = None
+        described = None
         if len(edges):
-            found = describe(block.arrays, block.first, edges, examples.sums, examples.seen)
-        if found is None or len(found[0]) > LONGEST:
+            described = describe(block.arrays, block.first, edges, examples.sums, examples.seen)
+        if described is None or len(described[0]) > LONGEST:
             check_length(np.array([0, -1]), examples.tuning.forests, np.array([self.group]))
             raise AssertionError("a derivation that is too long is an error")
-        words, features, values, key = found
+        words, features, values, key = described
         if stats is None:
             stats = examples.exact.of_text(self.group, words)
         gain = float(self.values(stats[None, :])[0])
@@ -316,15 +316,15 @@ class AmongBest(ForestExample):
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return the one with the highest w·h + factor · B."""
         listed = self._listed(weights)
-        found = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
+        chosen = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
         others = self._with_few_edits(self.at(weights).scores, factor)
-        return max([found, *others], key=lambda one: one.score(weights) + factor * one.gain)
+        return max([chosen, *others], key=lambda d: d.score(weights) + factor * d.gain)
 
     def _oracle(self, weights: Floats) -> Derivation:
         listed, at = self._listed(weights), self.at(weights)
-        found = self.of_list(listed, int(np.argmax(listed.values)))
+        chosen = self.of_list(listed, int(np.argmax(listed.values)))
         others = self._with_few_edits(at.scores * at.nearly_nothing, 1.0)
-        return max([found, *others], key=lambda one: (one.gain, one.score(weights)))
+        return max([chosen, *others], key=lambda d: (d.gain, d.score(weights)))
 
     def _with_few_edits(self, scores: Floats, factor: float) -> list[Derivation]:
         """Return the best derivation by scores and edits to each reference, of a lattice."""
@@ -332,16 +332,16 @@ class AmongBest(ForestExample):
         if units is None or lattice_kind(*self.block[:2]) == NO_LATTICE:
             return []
         arrays, forest, _ = self._in_units
-        references, found = units.references, []
+        references, close = units.references, []
         for r in range(*references.group_start[self.group : self.group + 2]):
             # What an error costs is the same for all of them, as long as the reference is.
             length = int(units.lengths[r])
-            none, one = self.values(np.array([[0, length, 0], [1, length, 0]]))
-            cost = factor * float(none - one)
+            none, per_word = self.values(np.array([[0, length, 0], [1, length, 0]]))
+            cost = factor * float(none - per_word)
             edges = wer_hope(arrays, forest, scores, references.texts[r], cost)
             if len(edges):
-                found.append(self.derivation(self.block, edges))
-        return found
+                close.append(self.derivation(self.block, edges))
+        return close
 
     @cached_property
     def _in_units(self) -> Block:
@@ -384,8 +384,8 @@ class WholeForest(ForestExample):
         best = self.best(weights)
         if factor == 0.0:
             return best
-        found = self._search(self.at(weights).searched_scores, factor)
-        return max(found, best, key=lambda one: one.score(weights) + factor * one.gain)
+        chosen = self._search(self.at(weights).searched_scores, factor)
+        return max(chosen, best, key=lambda d: d.score(weights) + factor * d.gain)
 
     def _search(self, scores: Floats, factor: float) -> Derivation:
         arrays, forest, _ = self.searched
@@ -405,8 +405,8 @@ class WholeForest(ForestExample):
 
     def _oracle(self, weights: Floats) -> Derivation:
         best, at = self.best(weights), self.at(weights)
-        found = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
-        return max(found, best, key=lambda one: (one.gain, one.score(weights)))
+        chosen = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
+        return max(chosen, best, key=lambda d: (d.gain, d.score(weights)))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected gain by linear BLEU, and its derivative."""

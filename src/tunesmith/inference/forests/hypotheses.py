@@ -119,11 +119,11 @@ class ForestHypotheses:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
         return self._point(weights, _Begun(self, weights))
 
-    def _point(self, weights: Floats, begun: _Begun) -> Point:
+    def _point(self, weights: Floats, winners: _Begun) -> Point:
         parts = share_out(self, _winners, self.forests.pieces(), weights)
         stats = np.concatenate(parts)
         total: Stats = stats.sum(axis=0)
-        return Point(weights, total, float(self.metric.gain(total)), begun)
+        return Point(weights, total, float(self.metric.gain(total)), winners)
 
     def move(self, point: Point, direction: Direction, step: float) -> Point:
         """Evaluate weights on a line."""
@@ -170,8 +170,8 @@ class ForestHypotheses:
     def _sampled(self) -> ListHypotheses:
         flat = np.zeros(len(self.names))
         size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
-        about = self.forests, flat, 0.0, size, SEED
-        drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
+        setting = self.forests, flat, 0.0, size, SEED
+        drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*setting))
         # Nobody asks for their scores.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(ScoredCandidates(drawn, self.metric, nothing))
@@ -205,8 +205,8 @@ class ForestHypotheses:
 
     def _over_lists(self, point: Point, sharpness: float) -> Expectation:
         lists: ListHypotheses = point.cache.lists
-        (found,) = lists.expected([lists.point(point.weights)], [sharpness])
-        return replace(found, cache=_OnLists(lists, found))
+        (expectation,) = lists.expected([lists.point(point.weights)], [sharpness])
+        return replace(expectation, cache=_OnLists(lists, expectation))
 
     def _over_all(self, point: Point, sharpness: float) -> Expectation:
         """Go over the forests twice: the second time the metric's slope is known."""
@@ -224,18 +224,18 @@ class ForestHypotheses:
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
         """Return covariances times vectors [B, D]."""
-        found = np.empty(vectors.shape)
+        products = np.empty(vectors.shape)
         for k, expectation in enumerate(expectations):
-            own = expectation.cache
+            cache = expectation.cache
             rows = vectors[k : k + 1]
-            if isinstance(own, _OnLists):
-                found[k] = own.lists.covariance([own.expectation], rows)[0]
+            if isinstance(cache, _OnLists):
+                products[k] = cache.lists.covariance([cache.expectation], rows)[0]
             else:
                 sharp = expectation.sharpness
-                found[k] = covariance_with_features(self.forests, own.weights, sharp, rows)[0]
-        return found
+                products[k] = covariance_with_features(self.forests, cache.weights, sharp, rows)[0]
+        return products
 
-    def counted(self, block: Block, first: int, own: Ints, start: Ints, edges: Ids) -> Stats:
+    def counted(self, block: Block, first: int, groups: Ints, start: Ints, edges: Ids) -> Stats:
         """Return the exact statistics [n, K] of derivations in a block.
 
         They are spelled and counted at once: derivations of a large set are many.
@@ -244,22 +244,22 @@ class ForestHypotheses:
         ----------
         block, first
             Some forests, and the number of the first in the set.
-        own : int64[n]
+        groups : int64[n]
             Whose derivations they are, ascending.
         start, edges
             The derivations.
         """
-        check_length(start, self.forests, own)
-        ends, words = spell_all(block.arrays, own - first + block.first, start, edges)
-        check_length(ends, self.forests, own)
-        return self._exact.of_texts(own, Texts(ends, words))
+        check_length(start, self.forests, groups)
+        ends, words = spell_all(block.arrays, groups - first + block.first, start, edges)
+        check_length(ends, self.forests, groups)
+        return self._exact.of_texts(groups, Texts(ends, words))
 
 
 def _winners(hypotheses: ForestHypotheses, piece: slice, weights: Floats) -> Stats:
     """Return the statistics of the best derivations of a run of forests."""
     block = hypotheses.forests.block(piece.start, piece.stop)
-    own = np.arange(piece.start, piece.stop)
-    return hypotheses.counted(block, piece.start, own, *best_of_block(*block, weights))
+    groups = np.arange(piece.start, piece.stop)
+    return hypotheses.counted(block, piece.start, groups, *best_of_block(*block, weights))
 
 
 def _followed(
@@ -268,5 +268,5 @@ def _followed(
     """Return what wins along a line: whose derivation it is, from where on, its statistics."""
     block = hypotheses.forests.block(piece.start, piece.stop)
     counts, table, start, edges = envelopes_of_block(*block, weights, direction)
-    own = np.repeat(np.arange(piece.start, piece.stop), counts)
-    return own, table[:, 0], hypotheses.counted(block, piece.start, own, start, edges)
+    groups = np.repeat(np.arange(piece.start, piece.stop), counts)
+    return groups, table[:, 0], hypotheses.counted(block, piece.start, groups, start, edges)

@@ -70,13 +70,13 @@ def shares(arrays: ForestArrays, forest: int, scores: Floats) -> tuple[Floats, F
             sums[n] = share[first - edge0]
             share[first - edge0] = 1.0
             continue
-        own = share[first - edge0 : last - edge0]
+        shares_of_node = share[first - edge0 : last - edge0]
         whole = 0.0
-        for i in range(own.shape[0]):
-            own[i] = np.exp(own[i] - top)
-            whole += own[i]
-        for i in range(own.shape[0]):
-            own[i] /= whole
+        for i in range(shares_of_node.shape[0]):
+            shares_of_node[i] = np.exp(shares_of_node[i] - top)
+            whole += shares_of_node[i]
+        for i in range(shares_of_node.shape[0]):
+            shares_of_node[i] /= whole
         sums[n] = top + np.log(whole)
     return sums, share
 
@@ -125,7 +125,7 @@ def posteriors(
     edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
     edge0 = edge_start[0]
     tail_start, tails = arrays.tail_start, arrays.tails
-    found = np.empty(scores.shape[0])
+    result = np.empty(scores.shape[0])
     for n in range(nodes):
         # The sum around first: it and the goal's are about the same size.
         around = outside[n] - inside[nodes - 1]
@@ -133,8 +133,8 @@ def posteriors(
             total = scores[e - edge0]
             for k in range(tail_start[e], tail_start[e + 1]):
                 total += inside[tails[k]]
-            found[e - edge0] = np.exp(around + total)
-    return found
+            result[e - edge0] = np.exp(around + total)
+    return result
 
 
 @kernel
@@ -147,11 +147,11 @@ def expected_uses(arrays: ForestArrays, forest: int, share: Floats) -> Floats:
     tail_start, tails = arrays.tail_start, arrays.tails
     of_node = np.zeros(nodes)
     of_node[nodes - 1] = 1.0
-    found = np.empty(share.shape[0])
+    result = np.empty(share.shape[0])
     for n in range(nodes - 1, -1, -1):
         for e in range(edge_start[n], edge_start[n + 1]):
             uses = of_node[n] * share[e - edge0]
-            found[e - edge0] = uses
+            result[e - edge0] = uses
             for k in range(tail_start[e], tail_start[e + 1]):
                 of_node[tails[k]] += uses
-    return found
+    return result

@@ -81,8 +81,8 @@ def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = Tru
     unique
         Of derivations with the same words, take the best one alone.
     """
-    found, _ = kbest_derivations(forests, weights, size, unique)
-    return candidates_of(forests, found)
+    derivations, _ = kbest_derivations(forests, weights, size, unique)
+    return candidates_of(forests, derivations)
 
 
 def merged(before: S, more: S) -> S:
@@ -104,10 +104,10 @@ def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, I
         Which of all, those before and then the others, each of them is.
     """
     sizes = [np.diff(lists.start) for lists in (before, more)]
-    group = np.concatenate([np.repeat(np.arange(before.groups), own) for own in sizes])
+    group = np.concatenate([np.repeat(np.arange(before.groups), size) for size in sizes])
     order = np.argsort(group, kind="stable")
-    one, other = before.texts, more.texts
-    start = np.concatenate([one.start, one.start[-1] + other.start[1:]])
+    texts, added = before.texts, more.texts
+    start = np.concatenate([texts.start, texts.start[-1] + added.start[1:]])
     features = Features(
         before.features.dense_names,
         np.hstack([before.features.dense, more.features.dense]),
@@ -119,7 +119,7 @@ def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, I
             before,
             start=before.start + more.start,
             features=features.of(order),
-            texts=Texts(start, np.concatenate([one.ids, other.ids])).take(order),
+            texts=Texts(start, np.concatenate([texts.ids, added.ids])).take(order),
         )
     )
     return together, order[keep]
@@ -132,8 +132,8 @@ def sampled_lists(
 
     So many are drawn; of those that are equal in words and features the first is kept.
     """
-    found = sampled_derivations(forests, weights, sharpness, size, seed)
-    return without_duplicates(candidates_of(forests, found))[0]
+    derivations = sampled_derivations(forests, weights, sharpness, size, seed)
+    return without_duplicates(candidates_of(forests, derivations))[0]
 
 
 def outputs(forests: Forests, weights: Floats) -> CandidateSet:

@@ -63,6 +63,6 @@ def covariance(distributions: Sequence[Distribution], vectors: Floats) -> Floats
     """
     features = distributions[0].features
     scores = features.dot(vectors)
-    for k, one in enumerate(distributions):
-        scores[k], _ = deviations(one.chances, scores[k], one.start)
+    for k, distribution in enumerate(distributions):
+        scores[k], _ = deviations(distribution.chances, scores[k], distribution.start)
     return features.combine(scores)

@@ -34,9 +34,9 @@ def deviation(scores: Floats, start: Ints) -> float:
 
 def probabilities(scores: Floats, start: Ints, sharpness: float) -> Floats:
     """Return exp(sharpness × score), normalised within each group."""
-    found = np.empty(len(scores))
-    map_pieces(lambda p: _normalise(scores, start, sharpness, found, *p), pieces(start))
-    return found
+    result = np.empty(len(scores))
+    map_pieces(lambda p: _normalise(scores, start, sharpness, result, *p), pieces(start))
+    return result
 
 
 def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
@@ -48,9 +48,9 @@ def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
 
 def linearised(stats: Stats, slope: Floats, start: Ints) -> Floats:
     """Return what each candidate's statistics are worth where the metric has a slope [K]."""
-    found = np.empty(len(stats))
-    map_pieces(lambda p: _linearise(stats, slope, start, found, *p), pieces(start))
-    return found
+    gains = np.empty(len(stats))
+    map_pieces(lambda p: _linearise(stats, slope, start, gains, *p), pieces(start))
+    return gains
 
 
 def deviations(chances: Floats, values: Floats, start: Ints) -> tuple[Floats, float]:
@@ -58,9 +58,9 @@ def deviations(chances: Floats, values: Floats, start: Ints) -> tuple[Floats, fl
 
     The former is the slope of E[v] by the scores, but for the sharpness.
     """
-    found = np.empty(len(values))
-    parts = map_pieces(lambda p: _deviate(chances, values, start, found, *p), pieces(start))
-    return found, sum(parts)
+    result = np.empty(len(values))
+    parts = map_pieces(lambda p: _deviate(chances, values, start, result, *p), pieces(start))
+    return result, sum(parts)
 
 
 @kernel
@@ -72,33 +72,33 @@ def squares_within(values: Floats, start: Ints) -> tuple[float, float]:
     """
     squares, size = 0.0, 0.0
     for g in range(start.shape[0] - 1):
-        own = values[start[g] : start[g + 1]]
-        first = own[0]
+        group = values[start[g] : start[g + 1]]
+        first = group[0]
         away, square, whole = 0.0, 0.0, 0.0
-        for i in range(own.shape[0]):
-            distance = own[i] - first
+        for i in range(group.shape[0]):
+            distance = group[i] - first
             away += distance
             square += distance * distance
-            whole += own[i] * own[i]
-        squares += max(square - away * away / own.shape[0], 0.0)
+            whole += group[i] * group[i]
+        squares += max(square - away * away / group.shape[0], 0.0)
         size += whole
     return squares, size
 
 
 @kernel
 def _normalise(
-    scores: Floats, start: Ints, sharpness: float, found: Floats, first: int, last: int
+    scores: Floats, start: Ints, sharpness: float, result: Floats, first: int, last: int
 ) -> None:
     for g in range(first, last):
-        own, out = scores[start[g] : start[g + 1]], found[start[g] : start[g + 1]]
-        top = own[0]
-        for i in range(own.shape[0]):
-            top = max(top, own[i])
+        group, out = scores[start[g] : start[g + 1]], result[start[g] : start[g + 1]]
+        top = group[0]
+        for i in range(group.shape[0]):
+            top = max(top, group[i])
         total = 0.0
-        for i in range(own.shape[0]):
-            out[i] = np.exp(sharpness * (own[i] - top))
+        for i in range(group.shape[0]):
+            out[i] = np.exp(sharpness * (group[i] - top))
             total += out[i]
-        for i in range(own.shape[0]):
+        for i in range(group.shape[0]):
             out[i] /= total
 
 
@@ -114,24 +114,24 @@ def _weigh(chances: Floats, stats: Stats, start: Ints, first: int, last: int) ->
 
 @kernel
 def _linearise(
-    stats: Stats, slope: Floats, start: Ints, found: Floats, first: int, last: int
+    stats: Stats, slope: Floats, start: Ints, gains: Floats, first: int, last: int
 ) -> None:
     for i in range(start[first], start[last]):
         row = stats[i]
         gain = 0.0
         for k in range(row.shape[0]):
             gain += slope[k] * row[k]
-        found[i] = gain
+        gains[i] = gain
 
 
 @kernel
 def _deviate(
-    chances: Floats, values: Floats, start: Ints, found: Floats, first: int, last: int
+    chances: Floats, values: Floats, start: Ints, result: Floats, first: int, last: int
 ) -> float:
     total = 0.0
     for g in range(first, last):
         chance, value = chances[start[g] : start[g + 1]], values[start[g] : start[g + 1]]
-        out = found[start[g] : start[g + 1]]
+        out = result[start[g] : start[g + 1]]
         # From the value of the likeliest candidate on, which in a sharp distribution all but is
         # the mean: its distance from it would be rounding alone otherwise.
         likeliest = 0

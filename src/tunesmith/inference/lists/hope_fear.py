@@ -110,9 +110,9 @@ def fixed_pass(
     away = _room(lists)
     for at in range(order.shape[0]):
         first, last = start[order[at]], start[order[at] + 1]
-        own = scores[: last - first]
-        _score(lists, learned.weights, first, own)
-        hope, fear = _hope_fear(own, values[first:last])
+        group_scores = scores[: last - first]
+        _score(lists, learned.weights, first, group_scores)
+        hope, fear = _hope_fear(group_scores, values[first:last])
         gap = values[first + hope] - values[first + fear]
         _step(lists, first + hope, first + fear, gap, c, learned, away)
 
@@ -158,11 +158,11 @@ def document_pass(
         if np.min(document[2 : 2 + ORDER]) < 1.0:
             return at
         first, last = start[order[at]], start[order[at] + 1]
-        own, gains = scores[: last - first], values[: last - first]
-        _score(lists, learned.weights, first, own)
+        group_scores, gains = scores[: last - first], values[: last - first]
+        _score(lists, learned.weights, first, group_scores)
         _document_values(stats, first, length_scale, document, gains)
-        hope, fear = _hope_fear(own, gains)
-        chosen = first + (hope if adds_hope else np.argmax(own))
+        hope, fear = _hope_fear(group_scores, gains)
+        chosen = first + (hope if adds_hope else np.argmax(group_scores))
         _step(lists, first + hope, first + fear, gains[hope] - gains[fear], c, learned, away)
         for k in range(document.shape[0]):
             document[k] = decay * (document[k] + stats[k, chosen])

@@ -64,11 +64,11 @@ class CHRF(Metric):
         """Return the statistics of one hypothesis."""
         # Each text is one token, so that its spaces are those that it has.
         texts = pack_texts([np.array([i], np.int32) for i in range(1 + len(references))])
-        held = Texts(texts.start[:-1], texts.ids[1:])
-        group = References(np.array([0, len(references)]), held)
+        reference_words = Texts(texts.start[:-1], texts.ids[1:])
+        group = References(np.array([0, len(references)]), reference_words)
         words = [hypothesis, *references]
-        one: Stats = self._count(np.array([0, 1]), texts, group, words)[0]
-        return one
+        stats: Stats = self._count(np.array([0, 1]), texts, group, words)[0]
+        return stats
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""

@@ -224,13 +224,13 @@ def _tried(address: str) -> str | None:
         for line in process.stderr or ():
             if "AuthToken" in line:  # Ray would ask again and again
                 return _refusal(address, line)
-        said = process.stdout.read() if process.stdout else ""
+        output = process.stdout.read() if process.stdout else ""
     finally:
         timer.cancel()
         process.kill()
         process.communicate()
-    if said:
-        problem: str | None = json.loads(said)
+    if output:
+        problem: str | None = json.loads(output)
         return problem
     return (
         f"no Ray at {address} has let us join within {LIMIT:g} s; "

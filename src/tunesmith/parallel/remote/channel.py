@@ -88,7 +88,7 @@ def shared(block: Packed) -> bytes | Shared:
             _track(result)
             return result
     raise TunesmithError(
-        f"{problem}, {block.nbytes >> 20} MB are wanted; set TMPDIR to a folder with more room, "
+        f"{problem}, {block.nbytes >> 20} MB are needed; set TMPDIR to a folder with more room, "
         "or work in threads"
     )
 

@@ -114,13 +114,13 @@ class RemoteEngine(Engine):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: MutableMapping[int, R] | None = None,
+        results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Assign pieces to workers as they become free."""
         if not len(pieces):
             return []
         with self._locked():
-            return RemoteMap(self, work, data, pieces, common, made).results()
+            return RemoteMap(self, work, data, pieces, common, results).results()
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Create the actors, in the workers in turn."""
@@ -331,8 +331,8 @@ def _check_versions(theirs: dict[str, str]) -> None:
     other = [name for name, version in theirs.items() if ours.get(name) != version]
     if other:
         have = ", ".join(f"{name} {theirs[name]}" for name in other)
-        here = ", ".join(f"{name} {ours.get(name)}" for name in other)
-        raise TunesmithError(f"workers have {have}, this process {here}; install the same")
+        own_versions = ", ".join(f"{name} {ours.get(name)}" for name in other)
+        raise TunesmithError(f"workers have {have}, this process {own_versions}; install the same")
 
 
 def _outcome(block: Any) -> PieceOutcome:

@@ -93,12 +93,12 @@ class ProcessLink(Link):
     """
 
     def __init__(self, share: int, sharers: int) -> None:
-        here, there = socket.socketpair()
-        for end in (here, there):  # several small messages never block
+        parent_end, child_end = socket.socketpair()
+        for end in (parent_end, child_end):  # several small messages never block
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
         arguments = {
             "path": sys.path,
-            "descriptor": there.fileno(),
+            "descriptor": child_end.fileno(),
             "share": share,
             "sharers": sharers,
             "main": main_module(),
@@ -107,16 +107,16 @@ class ProcessLink(Link):
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, json.dumps(arguments)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[there.fileno()],
+                pass_fds=[child_end.fileno()],
                 start_new_session=True,  # the driver handles interrupts, and kills them
             )
         except OSError as error:
-            here.close()
+            parent_end.close()
             text = f"a worker cannot be started: {error}; use fewer workers, or work in threads"
             raise TunesmithError(text) from None
         finally:
-            there.close()
-        self.channel = Channel(here)
+            child_end.close()
+        self.channel = Channel(parent_end)
         self._finalizer = weakref.finalize(self, _kill, self._process, self.channel, os.getpid())
 
     def _send(self, kind: int, number: int, block: bytes | Shared = b"") -> None:

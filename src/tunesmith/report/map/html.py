@@ -59,8 +59,8 @@ def build(metric_map: MetricMap) -> Figure:
             "%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
         )
     )
-    mark, what = starred(metric_map)
-    marks = [(metric_map.current, "current weights", CURRENT_STYLE), (mark, what, STAR_STYLE)]
+    mark, label = starred(metric_map)
+    marks = [(metric_map.current, "current weights", CURRENT_STYLE), (mark, label, STAR_STYLE)]
     for point, name, style in marks:
         if metric_map.holds(point):
             figure.add_trace(

@@ -90,5 +90,5 @@ def _mark(axes: Axes, metric_map: MetricMap) -> None:
             markeredgecolor="black",
             label="current weights",
         )
-    mark, what = starred(metric_map)
-    axes.plot([mark.x], [mark.y], **STAR_STYLE, label=what)
+    mark, label = starred(metric_map)
+    axes.plot([mark.x], [mark.y], **STAR_STYLE, label=label)

@@ -44,7 +44,7 @@ def cautions_of(
     record: RunRecord, rounds: RoundsView | None, surfaces: Surfaces | None
 ) -> tuple[Warned, ...]:
     """Return what to be careful about, the gravest first."""
-    found = [
+    cautions = [
         *_overfitting(record),
         *_falling(record, rounds),
         *_overlaps(record),
@@ -55,9 +55,9 @@ def cautions_of(
         *_fragile(record, surfaces),
         *_unproven(record),
     ]
-    told = {one.kind for one in found} & {"overlap", "test", "metric", "monsters"}
-    said = [one for one in _said(record.result) if one.kind not in told]
-    return tuple(dict.fromkeys([*found, *said]))
+    kinds = {caution.kind for caution in cautions} & {"overlap", "test", "metric", "monsters"}
+    stated = [caution for caution in _said(record.result) if caution.kind not in kinds]
+    return tuple(dict.fromkeys([*cautions, *stated]))
 
 
 def shown(metric: Metric, score: float) -> str:
@@ -69,10 +69,10 @@ def _sign(metric: Metric) -> float:
     return 1.0 if metric.higher_is_better else -1.0
 
 
-def _scores(found: Any) -> tuple[float, float] | None:
+def _scores(entry: Any) -> tuple[float, float] | None:
     """Return the scores before and after."""
-    held = found if isinstance(found, Mapping) else {}
-    before, after = (number(held.get(key)) for key in ("initial_score", "score"))
+    scores = entry if isinstance(entry, Mapping) else {}
+    before, after = (number(scores.get(key)) for key in ("initial_score", "score"))
     return None if before is None or after is None else (before, after)
 
 
@@ -80,13 +80,13 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
     """Tell of sets on which it became worse while it became better on the tuning set."""
     metric, sign = record.metric, _sign(record.metric)
     name = metric_name(metric.name)
-    own = _scores(record.result)
-    if own is None or sign * (own[1] - own[0]) <= 0.0:
+    scores = _scores(record.result)
+    if scores is None or sign * (scores[1] - scores[0]) <= 0.0:
         return
     for which in ("dev", "test"):
-        held = _scores(record.result.get(which))
-        if held is not None and sign * (held[1] - held[0]) < 0.0:
-            a, b, c, d = (shown(metric, value) for value in (*own, *held))
+        held_out = _scores(record.result.get(which))
+        if held_out is not None and sign * (held_out[1] - held_out[0]) < 0.0:
+            a, b, c, d = (shown(metric, value) for value in (*scores, *held_out))
             yield Warned(
                 "overfitting",
                 f"{name} became better on the tuning set ({a} to {b}) and worse on the "
@@ -128,16 +128,18 @@ def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
 
 def _overlaps(record: RunRecord) -> Iterator[Warned]:
     """Tell of sentences that two sets have in common."""
-    for one, other in combinations(record.sets, 2):
-        found = overlap(record.sets[one].lists, record.sets[other].lists)
-        text = told_overlap(found, CALLED[other], CALLED[one])
+    for first, second in combinations(record.sets, 2):
+        shared = overlap(record.sets[first].lists, record.sets[second].lists)
+        text = told_overlap(shared, CALLED[second], CALLED[first])
         if text is not None:
             yield _split("overlap", text)
 
 
 def _choosing(result: Mapping[str, Any]) -> Iterator[Warned]:
     """Tell of a test set that was looked at more than once."""
-    path = [one for one in result.get("path") or () if number(one.get("test_score")) is not None]
+    path = [
+        point for point in result.get("path") or () if number(point.get("test_score")) is not None
+    ]
     if len(path) > 1:
         yield Warned(
             "test",
@@ -158,8 +160,8 @@ def _bias(record: RunRecord) -> Iterator[Warned]:
     if "tune" not in record.sets or not any(record.result.get(w) for w in ("dev", "test")):
         return
     others: list[Metric] = []
-    for one in record.result.get("others") or ():
-        spec = str(one.get("metric"))
+    for other_metric in record.result.get("others") or ():
+        spec = str(other_metric.get("metric"))
         try:
             others += [] if IN_FILE.match(spec) else [METRICS.create(spec)]
         except TunesmithError:
@@ -172,11 +174,11 @@ def _bias(record: RunRecord) -> Iterator[Warned]:
 def _lengths(record: RunRecord) -> Iterator[Warned]:
     """Tell of outputs that are shorter or longer than references."""
     for which, called in CALLED.items():
-        found = record.result if which == "tune" else record.result.get(which) or {}
-        ratio = number(found.get("length_ratio"))
+        scores = record.result if which == "tune" else record.result.get(which) or {}
+        ratio = number(scores.get("length_ratio"))
         if ratio is None or SHORT <= ratio <= LONG:
             continue
-        penalty = number(found.get("brevity_penalty"))
+        penalty = number(scores.get("brevity_penalty"))
         cost = ""
         if penalty is not None and penalty < 1.0:
             cost = f" The brevity penalty of {penalty:.3f} takes {100 * (1 - penalty):.1f} % off."
@@ -209,10 +211,10 @@ def _monsters(record: RunRecord) -> Iterator[Warned]:
 
 def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Warned]:
     """Tell of weights on the edge of their plateau, with a step down beside it."""
-    own = _scores(record.result)
-    if surfaces is None or own is None:
+    scores = _scores(record.result)
+    if surfaces is None or scores is None:
         return
-    gained = abs(own[1] - own[0])
+    gained = abs(scores[1] - scores[0])
     lost = [(_loss(curve, _sign(record.metric)), curve) for curve in surfaces.curves]
     fragile = [(loss, c) for loss, c in lost if gained > 0.0 and loss >= LOSS * gained]
     if not fragile:
@@ -263,17 +265,17 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
 
 def _said(result: Mapping[str, Any]) -> Sequence[Warned]:
     """Return what the run itself has warned of."""
-    found = []
+    cautions = []
     for text in result.get("warnings") or ():
         kind = next((name for name, like in KINDS.items() if like.search(str(text))), "said")
-        found.append(_split(kind, str(text)))
-    return found
+        cautions.append(_split(kind, str(text)))
+    return cautions
 
 
 def _split(kind: str, text: str) -> Warned:
     """Take a message apart: what is so, and what to do."""
-    what, _, remedy = text.partition("; ")
-    return Warned(kind, _sentence(what), _sentence(remedy))
+    problem, _, remedy = text.partition("; ")
+    return Warned(kind, _sentence(problem), _sentence(remedy))
 
 
 def _sentence(text: str) -> str:

@@ -58,7 +58,7 @@ class _Taken:
     ranks_after: list[int]
 
 
-def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Looked:
+def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) -> Looked:
     """Choose candidates of some groups, and say what each feature has to do with it.
 
     Parameters
@@ -68,17 +68,17 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
     """
     if not len(groups):
         return Looked((), ())
-    part = held.lists.part(groups)
+    part = run_set.lists.part(groups)
     names = part.names
     tuned = record.weights.aligned(names)
     models = part.candidates.features.dot(np.stack([record.start.aligned(names), tuned]))
     total = after.sum(axis=0)
-    taken = [
-        _taken(part, k, models, held.before.text(g), held.after.text(g), total - after[g])
+    parts = [
+        _taken(part, k, models, run_set.before.text(g), run_set.after.text(g), total - after[g])
         for k, g in enumerate(groups.tolist())
     ]
-    rows = np.array([row for one in taken for row in one.rows], np.int64)
-    bases = np.array([one.base for one in taken for _ in one.rows], np.int64)
+    rows = np.array([row for part_rows in parts for row in part_rows.rows], np.int64)
+    bases = np.array([part_rows.base for part_rows in parts for _ in part_rows.rows], np.int64)
     features, shares = contributions(part.candidates.features, tuned, rows, bases)
     sentence_scores = finite(scores_alone(record.metric, part.stats[rows]))
     views = iter(
@@ -92,14 +92,16 @@ def look_into(record: RunRecord, held: RunSet, groups: Ints, after: Stats) -> Lo
         )
         for row, rank_before, rank_after, score, share in zip(
             rows.tolist(),
-            _joined(one.ranks_before for one in taken),
-            _joined(one.ranks_after for one in taken),
+            _joined(part_rows.ranks_before for part_rows in parts),
+            _joined(part_rows.ranks_after for part_rows in parts),
             sentence_scores,
             shares.tolist(),
             strict=True,
         )
     )
-    return Looked(features, tuple(tuple(next(views) for _ in one.rows) for one in taken))
+    return Looked(
+        features, tuple(tuple(next(views) for _ in part_rows.rows) for part_rows in parts)
+    )
 
 
 def finite(scores: Floats) -> list[float | None]:
@@ -117,8 +119,8 @@ def contributions(
     dense = weights[: len(features.dense_names), None] * (
         features.dense[:, rows] - features.dense[:, bases]
     )
-    own = csr_array(features.sparse)
-    sparse = csr_array((own[rows] - own[bases]).multiply(weights[len(dense) :][None, :]))
+    matrix = csr_array(features.sparse)
+    sparse = csr_array((matrix[rows] - matrix[bases]).multiply(weights[len(dense) :][None, :]))
     sizes = np.concatenate([np.abs(dense).sum(axis=1), np.ravel(abs(sparse).sum(axis=0))])
     order = np.argsort(-sizes, kind="stable")
     order = order[sizes[order] > 0.0]
@@ -190,4 +192,4 @@ def _distinct(
 
 
 def _joined(parts: Iterable[list[int]]) -> list[int]:
-    return [one for part in parts for one in part]
+    return [item for part in parts for item in part]

@@ -16,23 +16,24 @@ def pairs_of(record: RunRecord) -> tuple[PairRound, ...]:
     Without pairs in a run there are none.
     """
     result = record.result
-    chosen = next((one for one in entries_of(result, "path") if one.get("chosen")), {})
+    chosen = next((entry for entry in entries_of(result, "path") if entry.get("chosen")), {})
     # A round that was picked belongs to those before it.
     setting = {key: value for key, value in setting_of(chosen).items() if key != "round"}
     setting |= _run(result)
     entries = [
-        one
-        for one in entries_of(result, "history")
-        if "pairs" in one and all(one.get(key, value) == value for key, value in setting.items())
+        entry
+        for entry in entries_of(result, "history")
+        if "pairs" in entry
+        and all(entry.get(key, value) == value for key, value in setting.items())
     ]
-    several = len({one.get("round") for one in entries}) > 1
-    return tuple(_pair_round(one, k, several) for k, one in enumerate(entries))
+    several = len({entry.get("round") for entry in entries}) > 1
+    return tuple(_pair_round(entry, k, several) for k, entry in enumerate(entries))
 
 
 def _run(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return which run is the result; without one the first."""
     runs = entries_of(result, "runs")
-    same = [one for one in runs if one.get("weights") == result.get("weights")] or runs
+    same = [run for run in runs if run.get("weights") == result.get("weights")] or runs
     return {"run": same[0].get("run")} if same else {}
 
 
@@ -41,14 +42,14 @@ def _pair_round(entry: Mapping[str, Any], place: int, several: bool) -> PairRoun
 
     A round of a loop has one round of PRO, as a rule: its own name is enough then.
     """
-    loop, own = entry.get("loop_round"), entry.get("round", place)
-    name = str(own) if loop is None else f"{loop}.{own}" if several else str(loop)
-    kept = number(entry.get("pairs"))
+    loop, round_name = entry.get("loop_round"), entry.get("round", place)
+    name = str(round_name) if loop is None else f"{loop}.{round_name}" if several else str(loop)
+    pair_count = number(entry.get("pairs"))
     without = number(entry.get("sentences_without_pairs"))
     return PairRound(
         name=name,
         pairs=None,
-        kept=None if kept is None else int(kept),
+        kept=None if pair_count is None else int(pair_count),
         positive=_side(entry, "positive"),
         negative=_side(entry, "negative"),
         reference_length=number(entry.get("reference_length")),

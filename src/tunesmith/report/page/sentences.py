@@ -41,14 +41,14 @@ class Changes:
 
 def sentences_of(record: RunRecord, most: int = 100) -> tuple[Sentences, ...]:
     """Return what changed in each set, with the ``most`` sentences of each that changed most."""
-    return tuple(_of_set(record, which, held, most) for which, held in record.sets.items())
+    return tuple(_of_set(record, which, run_set, most) for which, run_set in record.sets.items())
 
 
-def changes_of(held: RunSet, metric: Metric) -> Changes:
+def changes_of(run_set: RunSet, metric: Metric) -> Changes:
     """Compare the outputs of a set."""
-    before, after = (TuningSet(output, metric).stats for output in (held.before, held.after))
+    before, after = (TuningSet(output, metric).stats for output in (run_set.before, run_set.after))
     other = ~(before == after).all(axis=1)
-    texts = [held.before.text(g) != held.after.text(g) for g in range(held.after.groups)]
+    texts = [run_set.before.text(g) != run_set.after.text(g) for g in range(run_set.after.groups)]
     influence = np.zeros(len(after))
     total = after.sum(axis=0)
     # A sum that equal statistics are taken from and added to may differ by rounding.
@@ -72,29 +72,29 @@ def most_changed(changes: Changes, most: int) -> Ints:
     few = min(len(better), len(worse), most // 2)
     rest = most - few
     if len(better) <= len(worse):
-        taken = [better[: max(few, most - len(worse))], worse[:rest]]
+        parts = [better[: max(few, most - len(worse))], worse[:rest]]
     else:
-        taken = [better[:rest], worse[: max(few, most - len(better))]]
-    chosen = np.concatenate(taken)
+        parts = [better[:rest], worse[: max(few, most - len(better))]]
+    chosen = np.concatenate(parts)
     chosen = chosen[np.argsort(-np.abs(changes.influence[chosen]), kind="stable")]
     return np.concatenate([chosen, same])[:most]
 
 
-def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences:
+def _of_set(record: RunRecord, which: str, run_set: RunSet, most: int) -> Sentences:
     metric = record.metric
-    changes = changes_of(held, metric)
+    changes = changes_of(run_set, metric)
     groups = most_changed(changes, most)
     before, after = (
         finite(scores_alone(metric, stats[groups])) for stats in (changes.before, changes.after)
     )
-    looked = look_into(record, held, groups, changes.after)
+    looked = look_into(record, run_set, groups, changes.after)
     shown = [
-        _shown(held, int(group), before[k], after[k], float(changes.influence[group]), looked, k)
+        _shown(run_set, int(group), before[k], after[k], float(changes.influence[group]), looked, k)
         for k, group in enumerate(groups)
     ]
     return Sentences(
         which=which,
-        sentences=held.after.groups,
+        sentences=run_set.after.groups,
         changed=int(changes.changed.sum()),
         better=int((changes.influence > 0).sum()),
         worse=int((changes.influence < 0).sum()),
@@ -105,7 +105,7 @@ def _of_set(record: RunRecord, which: str, held: RunSet, most: int) -> Sentences
 
 
 def _shown(
-    held: RunSet,
+    run_set: RunSet,
     group: int,
     before: float | None,
     after: float | None,
@@ -113,12 +113,12 @@ def _shown(
     looked: Looked,
     place: int,
 ) -> SentenceView:
-    lists = held.lists.candidates
-    old, new = differences(held.before.text(group), held.after.text(group))
+    lists = run_set.lists.candidates
+    old, new = differences(run_set.before.text(group), run_set.after.text(group))
     return SentenceView(
         id=str(lists.ids[group]),
         source=cut(lists.sources[group]) if lists.sources is not None else "",
-        references=tuple(cut(text) for text in _references(held, group)),
+        references=tuple(cut(text) for text in _references(run_set, group)),
         before=old,
         after=new,
         score_before=before,
@@ -129,6 +129,6 @@ def _shown(
     )
 
 
-def _references(held: RunSet, group: int) -> list[str]:
-    sets: tuple[CandidateSet, ...] = (held.lists.candidates, held.after)
-    return next((found for s in sets if (found := s.reference_texts(group))), [])
+def _references(run_set: RunSet, group: int) -> list[str]:
+    sets: tuple[CandidateSet, ...] = (run_set.lists.candidates, run_set.after)
+    return next((texts for s in sets if (texts := s.reference_texts(group))), [])

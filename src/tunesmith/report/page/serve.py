@@ -98,9 +98,9 @@ class Follower:
     def page(self) -> bytes:
         """Return the page itself."""
         with self._lock:
-            given = self._given
+            data = self._given
         title = f"tunesmith: {self.path}"
-        return live_page(given, title, self.interval).encode()
+        return live_page(data, title, self.interval).encode()
 
     def look(self) -> None:
         """Look at the files once, and make what has to be made."""
@@ -156,8 +156,8 @@ class Follower:
         except TunesmithError as error:
             self._tell(one_line(str(error)))
         except (OSError, ValueError, KeyError) as error:
-            told = f"{type(error).__name__}: {error}"
-            self._tell(f"the run cannot be read now ({one_line(told)})")
+            problem = f"{type(error).__name__}: {error}"
+            self._tell(f"the run cannot be read now ({one_line(problem)})")
         else:
             self._said = ""
 
@@ -169,23 +169,23 @@ class Follower:
         self._said = words
 
     def _publish(self, view: View | None, words: str, is_running: bool) -> None:
-        given: dict[str, Any] = {
+        data: dict[str, Any] = {
             "view": None if view is None else view.to_dict(),
             "is_running": is_running,
             "words": words,
         }
-        body = embedded(given).encode()
+        body = embedded(data).encode()
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         with self._lock:
-            self._view, self._given, self._body, self._tag = view, given, body, tag
+            self._view, self._given, self._body, self._tag = view, data, body, tag
 
 
 def state_of(path: Path) -> object:
     """Return what changes when a step of a run is done; None if there is no run."""
     try:
         if not path.is_dir():
-            found = path.stat()
-            return found.st_mtime_ns, found.st_size
+            status = path.stat()
+            return status.st_mtime_ns, status.st_size
         # A run that is killed changes no file, and one that ends has written its last before.
         return is_held(path), *sorted(_files(path))
     except OSError:
@@ -200,8 +200,8 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path))
             else:
-                held = entry.stat()
-                yield entry.path, held.st_mtime_ns, held.st_size
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size
 
 
 class Server(ThreadingHTTPServer):
@@ -241,8 +241,8 @@ class Server(ThreadingHTTPServer):
         """Say nothing of a browser that is closed while it is answered: it is no fault."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
-            told = one_line(f"{type(error).__name__}: {error}")
-            self.follower.say(f"a browser got no answer ({told})")
+            problem = one_line(f"{type(error).__name__}: {error}")
+            self.follower.say(f"a browser got no answer ({problem})")
 
 
 class _Handler(BaseHTTPRequestHandler):

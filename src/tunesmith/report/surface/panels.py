@@ -103,9 +103,9 @@ def shape_within(curve: Curve, window: Span, columns: int, most: int) -> StepCur
     last = np.searchsorted(edges, ends[1:], side="left")
     # Slices first:last + 1, one after the other; one more score so that the last may end there.
     slices = np.column_stack([first, last + 1]).ravel()
-    held = np.append(scores, scores[-1])
+    padded = np.append(scores, scores[-1])
     return Band(
-        ends, np.minimum.reduceat(held, slices)[::2], np.maximum.reduceat(held, slices)[::2]
+        ends, np.minimum.reduceat(padded, slices)[::2], np.maximum.reduceat(padded, slices)[::2]
     )
 
 
@@ -176,7 +176,7 @@ def number(value: float, width: float) -> str:
 
 def summary(line: Line) -> list[str]:
     """Say in a few lines of text what a picture would show."""
-    said = [heading(line)]
+    lines = [heading(line)]
     for curve in line.curves:
         worse = "" if curve.higher_is_better else " (lower is better)"
         parts = [
@@ -185,5 +185,5 @@ def summary(line: Line) -> list[str]:
         ]
         if curve.end_score is not None:
             parts.append(f"at γ = 1: {curve.end_score:.4f}")
-        said.append("; ".join(parts))
-    return said
+        lines.append("; ".join(parts))
+    return lines

@@ -117,8 +117,8 @@ class SquaredDistance(Penalty):
         away = self.counted * (weights - self.centre)
         slope = self.counted[direction.features] * direction.values
         if inner(slope, slope) == 0.0:
-            there = np.full(len(never), self.strength * inner(away, away))
-            return Choices(intervals.middle, there, never)
+            distance = np.full(len(never), self.strength * inner(away, away))
+            return Choices(intervals.middle, distance, never)
         line = _Line.through(away, direction.features, slope)
         at = np.clip(line.nearest, intervals.first, intervals.last)
         square = line.square + line.curve * np.square(at - line.nearest)

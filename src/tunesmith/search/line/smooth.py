@@ -64,17 +64,17 @@ def best_smoothed_step(
     on the same line; where two meet there, by the lower one.
     """
     far = reach(point.weights, direction)
-    kept, low, high = _intervals(edges, far, *limits)
-    if len(kept) == 0:
+    usable, low, high = _intervals(edges, far, *limits)
+    if len(usable) == 0:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
-    values = smooth(gains[kept], smoothing.window, smoothing.kind == "min")
-    here = _here(values, low, high)
+    values = smooth(gains[usable], smoothing.window, smoothing.kind == "min")
+    current = _here(values, low, high)
     best = _widest_best(values, low, high)
     value = float(values[best])
-    if value <= here:
-        return LineStep(0.0, point.gain, 0.0, 0.0, here, here)
+    if value <= current:
+        return LineStep(0.0, point.gain, 0.0, 0.0, current, current)
     ends = float(low[best]), float(high[best])
-    return LineStep(0.5 * sum(ends), float(gains[kept[best]]), *ends, value, here)
+    return LineStep(0.5 * sum(ends), float(gains[usable[best]]), *ends, value, current)
 
 
 @kernel
@@ -83,7 +83,7 @@ def _intervals(
 ) -> tuple[Ints, Floats, Floats]:
     """Return the intervals that count, and their ends; one that ends too far away is cut."""
     size = edges.shape[0] + 1
-    kept, lows, highs = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    usable, lows, highs = np.empty(size, np.int64), np.empty(size), np.empty(size)
     farthest = FARTHEST * reach
     count = 0
     for j in range(size):
@@ -93,9 +93,9 @@ def _intervals(
                 high = min(high, low + max(reach, abs(low)))
             if low < -farthest:
                 low = max(low, high - max(reach, abs(high)))
-            kept[count], lows[count], highs[count] = j, low, high
+            usable[count], lows[count], highs[count] = j, low, high
             count += 1
-    return kept[:count], lows[:count], highs[:count]
+    return usable[:count], lows[:count], highs[:count]
 
 
 @kernel

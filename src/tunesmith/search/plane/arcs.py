@@ -116,18 +116,18 @@ def _divide_group(
     points: Floats, half: Floats, rounding: float, short: float
 ) -> tuple[Floats, Ints]:
     """Return the arcs of one group, a row each, and its corners."""
-    kept = distinct(points, SAME * rounding)
-    if len(kept) == 1:
-        return np.empty((0, 10)), kept
-    distinct_points = np.ascontiguousarray(points[kept])
-    if len(kept) > FEW:
+    indices = distinct(points, SAME * rounding)
+    if len(indices) == 1:
+        return np.empty((0, 10)), indices
+    distinct_points = np.ascontiguousarray(points[indices])
+    if len(indices) > FEW:
         outside = _corners(distinct_points, rounding)
-        kept, distinct_points = kept[outside], np.ascontiguousarray(distinct_points[outside])
+        indices, distinct_points = indices[outside], np.ascontiguousarray(distinct_points[outside])
     arcs, used = _all_arcs(distinct_points, half, rounding, short)
     if len(arcs) == 0:
         # Within the half nothing changes.
-        return arcs, kept[[int(np.argmax(distinct_points @ half))]]
-    return arcs, kept[used]
+        return arcs, indices[[int(np.argmax(distinct_points @ half))]]
+    return arcs, indices[used]
 
 
 def _all_arcs(points: Floats, half: Floats, rounding: float, short: float) -> tuple[Floats, Flags]:

@@ -69,8 +69,8 @@ class Constraints:
 
         def shared(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
             every = (names_in(text, sign, known, where) for text in texts)
-            kept = ([name for name in names if name in some] for names in every)
-            return tuple(sign.join(names) for names in kept if len(names) > 1)
+            groups = ([name for name in names if name in some] for names in every)
+            return tuple(sign.join(names) for names in groups if len(names) > 1)
 
         return Constraints(
             tuple((name, value) for name, value in self.fixed if name in some),
@@ -95,14 +95,14 @@ def _bound(text: str) -> Bound:
         raise UsageError(f"bound '{text}' has no name and range; {form}")
     if not low.strip() and not high.strip():
         raise UsageError(f"bound '{text}' is open on both sides; {form}")
-    found = Bound(
+    bound = Bound(
         name,
         _number(low, f"bound '{text}'") if low.strip() else -math.inf,
         _number(high, f"bound '{text}'") if high.strip() else math.inf,
     )
-    if found.low > found.high:
+    if bound.low > bound.high:
         raise UsageError(f"bound '{text}' holds no number; write the lower one first")
-    return found
+    return bound
 
 
 def _number(text: str, where: str) -> float:
@@ -118,11 +118,11 @@ def _number(text: str, where: str) -> float:
 def names_in(text: str, sign: str, known: Sequence[str], where: str) -> list[str]:
     """Split a text into known names; they may contain the sign that stands between them."""
     lookup = set(known)
-    found = _split(text.split(sign), sign, lookup)
-    if found is None:
+    names = _split(text.split(sign), sign, lookup)
+    if names is None:
         unknown = next(part for part in text.split(sign) if part not in lookup)
         raise unknown_feature(unknown, known, where)
-    return found
+    return names
 
 
 def _split(parts: list[str], sign: str, known: set[str]) -> list[str] | None:

@@ -54,16 +54,16 @@ def tree_of(ranges: Iterable[NgramCounts], order: int) -> list[Level]:
     sizes[0] = 2
     before = np.full(order, -1, np.int64)
     for keys, counts in ranges:
-        made = np.zeros(order, np.int64)
-        count_new(keys, before.copy(), made)
-        ends = np.cumsum(made)
+        nodes = np.zeros(order, np.int64)
+        count_new(keys, before.copy(), nodes)
+        ends = np.cumsum(nodes)
         words = np.empty(ends[-1], np.int32)
         children, occurrences = np.empty(ends[-1], np.int64), np.zeros(ends[-1], np.int64)
-        grow(keys, counts, before, ends - made, sizes, words, children, occurrences)
-        for n, (a, b) in enumerate(zip(ends - made, ends, strict=True)):
+        grow(keys, counts, before, ends - nodes, sizes, words, children, occurrences)
+        for n, (a, b) in enumerate(zip(ends - nodes, ends, strict=True)):
             copies = (words[a:b].copy(), children[a:b].copy(), occurrences[a:b].copy())
             parts[n].append((spill(copies[0]), spill(copies[1]), spill(copies[2])))
-        sizes += made
+        sizes += nodes
     if sizes.max() > MOST:
         problem = f"there are {sizes.max():,} n-grams of one order, and {MOST:,} is the most"
         raise TunesmithError(f"{problem}; give less text or a lower order")
@@ -114,14 +114,14 @@ def shared(keys: Ints, row: int, before: Ints) -> int:
 
 
 @kernel
-def count_new(keys: Ints, before: Ints, made: Ints) -> None:
+def count_new(keys: Ints, before: Ints, nodes: Ints) -> None:
     """Count the n-grams of each order that are new in a range."""
     order = before.shape[0]
     for row in range(keys.shape[1]):
         for j in range(shared(keys, row, before), order):
             word = _word(keys[j // 2, row], j)
             before[j] = word
-            made[j] += 1
+            nodes[j] += 1
             if word == BEGIN:  # what follows is padding
                 break
 

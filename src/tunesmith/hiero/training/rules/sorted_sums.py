@@ -101,12 +101,12 @@ class SortedSums:
 class _Merging:
     """Runs that are read a piece at a time, and the heap of their first rows."""
 
-    def __init__(self, held: SortedSums, runs: list[tuple[int, int]], room: int) -> None:
-        self.held = held
+    def __init__(self, sums: SortedSums, runs: list[tuple[int, int]], room: int) -> None:
+        self.held = sums
         self.next = [first for first, _ in runs]
         self.last = [last for _, last in runs]
-        self.rows = np.empty((len(runs), room, held.width), np.int32)
-        self.counts = np.empty((len(runs), room, held.sums), np.int64)
+        self.rows = np.empty((len(runs), room, sums.width), np.int32)
+        self.counts = np.empty((len(runs), room, sums.sums), np.int64)
         self.heads = np.zeros(len(runs), np.int64)
         self.sizes = np.zeros(len(runs), np.int64)
         self.heap = np.arange(len(runs), dtype=np.int64)
@@ -126,12 +126,12 @@ class _Merging:
         """Go on until the room is used up or all is read."""
         self.state[1] = used
         while True:
-            what = _merge(
+            status = _merge(
                 self.rows, self.counts, self.heads, self.sizes, self.heap, self.state, rows, counts
             )
-            if what in (DONE, FULL):
-                return int(self.state[1]), what == DONE
-            self.refill(int(what))
+            if status in (DONE, FULL):
+                return int(self.state[1]), status == DONE
+            self.refill(int(status))
 
 
 class written_to:  # noqa: N801  (used as a function)
@@ -184,20 +184,20 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
                 at -= 1
             order[at] = moved
     size = SHORT
-    here, there = order, other
+    run, target = order, other
     swapped = False
     while size < n:
         for first in range(0, n, 2 * size):
             middle, last = min(first + size, n), min(first + 2 * size, n)
             a, b = first, middle
             for k in range(first, last):
-                if b == last or (a < middle and compared(rows[here[a]], rows[here[b]]) <= 0):
-                    there[k] = here[a]
+                if b == last or (a < middle and compared(rows[run[a]], rows[run[b]]) <= 0):
+                    target[k] = run[a]
                     a += 1
                 else:
-                    there[k] = here[b]
+                    target[k] = run[b]
                     b += 1
-        here, there = there, here
+        run, target = target, run
         swapped = not swapped
         size *= 2
     if swapped:
@@ -247,7 +247,7 @@ def _heapify(rows: Ids, heads: Ints, heap: Ints) -> None:
 def _sift(rows: Ids, heads: Ints, heap: Ints, size: int, place: int) -> None:
     """Let the run at a place of the heap sink to where it belongs."""
     run = heap[place]
-    own = rows[run, heads[run]]
+    row = rows[run, heads[run]]
     while 2 * place + 1 < size:
         child = 2 * place + 1
         if child + 1 < size:
@@ -255,7 +255,7 @@ def _sift(rows: Ids, heads: Ints, heap: Ints, size: int, place: int) -> None:
             if compared(rows[right, heads[right]], rows[left, heads[left]]) < 0:
                 child += 1
         below = heap[child]
-        if compared(own, rows[below, heads[below]]) <= 0:
+        if compared(row, rows[below, heads[below]]) <= 0:
             break
         heap[place] = below
         place = child

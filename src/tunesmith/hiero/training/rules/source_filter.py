@@ -41,7 +41,7 @@ def read_sentences(
     paths: Sequence[str | os.PathLike[str]], vocabulary: Vocabulary
 ) -> tuple[SentenceArrays, tuple[FileDigest, ...]]:
     """Read the sentences of several files, with or without ``<seg>`` around them."""
-    own = Interner()
+    interner = Interner()
     texts, files = [], []
     for path in paths:
         source = Source(path)
@@ -49,10 +49,10 @@ def read_sentences(
         line = 1
         for block in source.blocks():
             check_utf8(block, source.name, line)
-            texts.append(tokenize(_without_markup(block, source.name, line), own))
+            texts.append(tokenize(_without_markup(block, source.name, line), interner))
             line += block.count(b"\n")
         files.append(source.digest("text"))
-    ids = vocabulary.ids_of(own.words())
+    ids = vocabulary.ids_of(interner.words())
     lengths = np.concatenate([text.lengths for text in texts])
     words = ids[np.concatenate([text.ids for text in texts])]
     return sentence_arrays(lengths, words, len(vocabulary)), tuple(files)
@@ -62,13 +62,13 @@ def _without_markup(block: bytes, name: str, line: int) -> bytes:
     """Return the words that a decoder finds in each line, of which the first has a number."""
     if b"<seg" not in block:
         return block
-    found = []
+    sentences = []
     for number, text in enumerate(block.decode().split("\n"), line):
         try:
-            found.append(segment(text)[1])
+            sentences.append(segment(text)[1])
         except TunesmithError as error:
             raise TunesmithError(f"{name}:{number}: {error}") from None
-    return "\n".join(found).encode()
+    return "\n".join(sentences).encode()
 
 
 def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArrays:

@@ -106,29 +106,29 @@ class RuleTable:
         shape = self.extraction.shape
         memory = min(budget(), SORTING)
         occurrences = _extracted(pairs, self.extraction, folder, memory)
-        kept = _Kept(folder, shape)
+        writer = _Kept(folder, shape)
         targets = SortedSums(shape.target + 2, 1, folder, "targets")
         done = 0
         for rows, counts in occurrences.merged(shape.source, memory // 4):
             done += len(rows)
             progress("counting rules", done, occurrences.written, "")
-            self._keep(rows, counts, sentences, kept, targets)
+            self._keep(rows, counts, sentences, writer, targets)
         occurrences.delete()
-        if kept.count == 0:
+        if writer.count == 0:
             raise TunesmithError(
                 "no rule is left; give text whose words are aligned, a smaller --min-count, or "
                 "other texts with --filter"
             )
-        totals = _target_totals(targets, shape.target, kept.count, memory // 4)
+        totals = _target_totals(targets, shape.target, writer.count, memory // 4)
         targets.delete()
-        return kept.arrays(totals, table, max(1, memory // (16 * shape.width)))
+        return writer.arrays(totals, table, max(1, memory // (16 * shape.width)))
 
     def _keep(
         self,
         rows: Ids,
         counts: Ints,
         sentences: SentenceArrays | None,
-        kept: _Kept,
+        writer: _Kept,
         targets: SortedSums,
     ) -> None:
         """Take all rules of some source sides: count them, and keep those that shall be kept."""
@@ -142,11 +142,11 @@ class RuleTable:
         totals = np.empty(len(rows), np.int64)
         _rank(rows, counts, shape.source, self.keep_best, totals, flags)
         numbers = np.full(len(rows), -1, np.int64)
-        numbers[flags] = np.arange(kept.count, kept.count + int(flags.sum()))
+        numbers[flags] = np.arange(writer.count, writer.count + int(flags.sum()))
         keys = np.empty((len(rows), shape.target + 2), np.int32)
         _target_keys(rows, shape, numbers, keys)
         targets.add(keys, counts[:, :1])
-        kept.add(rows[flags], np.column_stack([counts, totals])[flags])
+        writer.add(rows[flags], np.column_stack([counts, totals])[flags])
 
 
 class _Kept:
@@ -192,34 +192,34 @@ class _Kept:
 def _extracted(pairs: PairArrays, extraction: Extraction, folder: Path, memory: int) -> SortedSums:
     """Extract all rules of all pairs, on all cores, into sorted runs."""
     shape = extraction.shape
-    found = SortedSums(shape.width, 2, folder, "occurrences")
+    occurrences = SortedSums(shape.width, 2, folder, "occurrences")
     total = len(pairs.source_start) - 1
     # Rows, counts, their order twice, and what is added up: a little more than twice the rows.
     room = max(LEAST, memory // (thread_count() * (2 * 4 * shape.width + 48)))
     spare = threading.local()
-    held: list[_Buffer] = []
+    buffers: list[_Buffer] = []
 
     def work(first: int) -> None:
         if not hasattr(spare, "buffer"):
-            spare.buffer = _Buffer(pairs, extraction, found, room)
-            held.append(spare.buffer)
+            spare.buffer = _Buffer(pairs, extraction, occurrences, room)
+            buffers.append(spare.buffer)
         spare.buffer.extract(first, min(first + PAIRS, total))
 
     for first in range(0, total, SHOWN):
         map_pieces(work, range(first, min(first + SHOWN, total), PAIRS))
         progress("extracting rules", min(first + SHOWN, total), total)
-    for buffer in held:
+    for buffer in buffers:
         buffer.flush()
-    return found
+    return occurrences
 
 
 class _Buffer:
     """Rows of one thread until they are sorted and written."""
 
     def __init__(
-        self, pairs: PairArrays, extraction: Extraction, found: SortedSums, room: int
+        self, pairs: PairArrays, extraction: Extraction, occurrences: SortedSums, room: int
     ) -> None:
-        self.pairs, self.found = pairs, found
+        self.pairs, self.found = pairs, occurrences
         self.limits, self.shape = extraction.limits, extraction.shape
         self.rows = np.empty((room, self.shape.width), np.int32)
         self.counts = np.empty((room, 2), np.int64)

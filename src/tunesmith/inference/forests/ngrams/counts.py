@@ -98,9 +98,9 @@ def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids
     def parts() -> Iterator[ForestArrays]:
         pieces, together = forests.pieces(made=GROWTH), current_engine().workers
         for i in range(0, len(pieces), together):
-            for found in map_over((forests, counter), _count_piece, pieces[i : i + together]):
-                widths.append(found.widths)
-                yield from found.parts
+            for part in map_over((forests, counter), _count_piece, pieces[i : i + together]):
+                widths.append(part.widths)
+                yield from part.parts
 
     plain = 0 if forests.bytes_per_edge > 0.0 else forests.block(0, 1).arrays.bytes
     whole = made_like(forests, parts(), budget() / 2 - plain)
@@ -158,7 +158,7 @@ class BlockCounter:
         arrays = block.arrays
         tables = NgramTables.of(self._references, first, last, order)
         lengths = reference_lengths(self._references, first, last, self._metric.reference_length)
-        found, widths = [], []
+        blocks, widths = [], []
         sides = self._sides(arrays)
         for s in range(last - first):
             known = trie_of(tables, s)
@@ -167,9 +167,9 @@ class BlockCounter:
             new = rebuilt(arrays, forest, split)
             edge0 = arrays.edge_start[arrays.node_start[forest]]
             counts = _count(new, sides.start, sides.ids, edge0, split, trie, order, lengths[s])
-            found.append(new._replace(counts=counts))
+            blocks.append(new._replace(counts=counts))
             widths.append(split.width)
-        return CountedForests(found, np.array(widths, np.int32))
+        return CountedForests(blocks, np.array(widths, np.int32))
 
     def _sides(self, arrays: ForestArrays) -> Texts:
         """Return the target sides of all hyperedges as the metric sees their words."""
@@ -187,28 +187,28 @@ def reference_lengths(references: References, first: int, last: int, which: str)
     groups = [slice(*references.group_start[g : g + 2]) for g in range(first, last)]
     lengths = references.texts.lengths
     choose = np.min if which == "shortest" else np.mean
-    return np.array([choose(lengths[own]) for own in groups], np.float64)
+    return np.array([choose(lengths[group_lengths]) for group_lengths in groups], np.float64)
 
 
 @kernel
 def replaced_words(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -> tuple[Ints, Ids]:
     """Put the parts of each word in its place, in target sides with slots."""
     start = np.zeros(word_start.shape[0], np.int64)
-    found = np.empty(words.shape[0], np.int32)
+    replaced = np.empty(words.shape[0], np.int32)
     count = 0
     for e in range(word_start.shape[0] - 1):
         for k in range(word_start[e], word_start[e + 1]):
             if words[k] < 0:
-                found = grown(found, count + 1)
-                found[count] = words[k]
+                replaced = grown(replaced, count + 1)
+                replaced[count] = words[k]
                 count += 1
             else:
                 lo, hi = part_start[words[k]], part_start[words[k] + 1]
-                found = grown(found, count + hi - lo)
-                copy_to(found, count, parts[lo:hi])
+                replaced = grown(replaced, count + hi - lo)
+                copy_to(replaced, count, parts[lo:hi])
                 count += hi - lo
         start[e + 1] = count
-    return start, found[:count]
+    return start, replaced[:count]
 
 
 @kernel
@@ -228,8 +228,8 @@ def _count(
     room = room_of(word_start, edge0, edge0 + split.origin.max() + 1, order - 1)
     laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
     for e in range(edges):
-        own = edge0 + split.origin[e]
-        side = words[word_start[own] : word_start[own + 1]]
+        edge = edge0 + split.origin[e]
+        side = words[word_start[edge] : word_start[edge + 1]]
         tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
         size, _ = lay_out(side, tails, trie.sequences, split.nodes, order - 1, laid, ends)
         _count_edge(side, tails, split.nodes, laid, ends, size, trie, order, counts[e])
@@ -294,7 +294,7 @@ def _share_out(arrays: ForestArrays, reference: float, counts: Floats) -> None:
         return
     for n in range(goal + 1):
         for e in range(arrays.edge_start[n], arrays.edge_start[n + 1]):
-            own = covered[n]
+            covered_by_rule = covered[n]
             for k in range(arrays.tail_start[e], arrays.tail_start[e + 1]):
-                own -= covered[arrays.tails[k]]
-            counts[e, 1] = reference * own / covered[goal]
+                covered_by_rule -= covered[arrays.tails[k]]
+            counts[e, 1] = reference * covered_by_rule / covered[goal]

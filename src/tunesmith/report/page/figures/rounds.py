@@ -133,10 +133,10 @@ def weights(figure: Figure, table: WeightTable) -> None:
         panels[1].barh(places, says, color=COLOURS[0], height=0.6)
         panels[1].set_xlabel("size of the weight × spread of the feature")
         panels[1].set_title("how much each says", loc="left", fontsize=12)
-    for one in panels:
-        one.grid(alpha=0.25, axis="x")
-        if one.get_xscale() == "linear":
-            one.locator_params(axis="x", nbins=6)
+    for panel in panels:
+        panel.grid(alpha=0.25, axis="x")
+        if panel.get_xscale() == "linear":
+            panel.locator_params(axis="x", nbins=6)
     _legend(figure)
 
 
@@ -147,12 +147,12 @@ def weights_by_round(figure: Figure, table: WeightTable) -> None:
     places = range(len(table.rounds))
     lines = []
     for k, row in enumerate(rows):
-        held = [np.nan if value is None else value for value in row.by_round]
+        by_round = [np.nan if value is None else value for value in row.by_round]
         # Runs do not follow on each other.
         style = ":" if table.unit == "run" else ("-", "--")[k // 8 % 2]
         marker = ("o", "s")[k // 8 % 2]
         lines += axes.plot(
-            places, held, marker=marker, markersize=4.0, color=_colour(k), linestyle=style
+            places, by_round, marker=marker, markersize=4.0, color=_colour(k), linestyle=style
         )
     axes.axhline(0.0, color="#444444", linewidth=0.8)
     axes.grid(alpha=0.25)
@@ -173,8 +173,8 @@ def _colour(k: int) -> str:
 
 def _of_size(values: Floats, other: Floats) -> Floats:
     """Scale weights to the sum of sizes of others: the scale has no influence."""
-    own, wanted = float(np.abs(values).sum()), float(np.abs(other).sum())
-    return values * (wanted / own) if own > 0.0 and wanted > 0.0 else values
+    size, wanted = float(np.abs(values).sum()), float(np.abs(other).sum())
+    return values * (wanted / size) if size > 0.0 and wanted > 0.0 else values
 
 
 def _scale(set_scale: Callable[..., None], values: Floats) -> None:
