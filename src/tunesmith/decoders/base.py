@@ -232,7 +232,7 @@ def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], product: s
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedFeatures:
     """The features of a first decoding, which later ones must give again.
 
     A sparse feature may come and go. One that fires in nearly all of many sentences does not,
@@ -251,7 +251,7 @@ class Expected:
     likely: tuple[str, ...]
 
     @classmethod
-    def of(cls, decoded: CandidateSet, start: Weights) -> Expected:
+    def of(cls, decoded: CandidateSet, start: Weights) -> ExpectedFeatures:
         """Learn from a decoding under the starting weights."""
         names = decoded.features.dense_names
         begins = decoded.start[:-1]

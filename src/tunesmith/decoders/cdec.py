@@ -13,7 +13,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, digest_of
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
+from tunesmith.decoders.shared import add_blank, check_extra, says_something, split, with_all_names
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.weights.files import WeightsFile, read_weights
@@ -122,7 +122,7 @@ class CdecDecoder(ExternalDecoder):
         file = self._file()
         if file is None:
             return None
-        weights = completed(weights, file.weights)
+        weights = with_all_names(weights, file.weights)
         lines = file.rewritten(weights).splitlines(keepends=True)
         return b"".join(_EQUALS.sub(rb"\1\t\2", line) for line in lines)
 

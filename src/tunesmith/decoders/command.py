@@ -10,7 +10,7 @@ from typing import Any
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, digest_of
 from tunesmith.decoders.external import ExternalDecoder, Shard
-from tunesmith.decoders.program import check_program, found_program, shell_syntax
+from tunesmith.decoders.program import check_program, find_program, shell_syntax
 from tunesmith.decoders.template import Template
 from tunesmith.errors import UsageError
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
@@ -129,7 +129,7 @@ class CommandDecoder(ExternalDecoder):
         """Return the digests of the program and of small files that the command names."""
         named = {argument: _file_of(argument) for argument in self._template.fixed}
         program = self._template.fixed[0]
-        named[program] = found_program(program)
+        named[program] = find_program(program)
         return {
             argument: digest_of(path)
             for argument, path in named.items()

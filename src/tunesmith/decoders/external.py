@@ -21,7 +21,7 @@ from typing import ClassVar
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
-from tunesmith.decoders.outputs import check_ids, check_there, joined
+from tunesmith.decoders.outputs import check_ids, check_there, join_parts
 from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
@@ -232,7 +232,7 @@ class _Decoding:
                     self._again(processes, part, str(fault))
         progress("decoding", len(self.found), len(self.parts))
         try:
-            whole = joined([self.found[part] for part in range(len(self.parts))])
+            whole = join_parts([self.found[part] for part in range(len(self.parts))])
         except TunesmithError as error:
             raise DecoderError(f"the decoder's outputs do not go together: {error}") from None
         return whole

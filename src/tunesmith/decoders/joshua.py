@@ -16,10 +16,10 @@ from tunesmith.decoders.program import check_program
 from tunesmith.decoders.shared import (
     add_blank,
     check_extra,
-    completed,
     line_end,
     says_something,
     split,
+    with_all_names,
 )
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
@@ -112,7 +112,7 @@ class JoshuaDecoder(ExternalDecoder):
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return joshua.config with other weights, or the weights file if it has them all."""
         config, file = JoshuaConfiguration.read(self.config), self._weights_file()
-        weights = completed(weights, self._held())
+        weights = with_all_names(weights, self._held())
         if config.inline:
             return config.rewritten(weights)
         return None if file is None else file.rewritten(weights)

@@ -17,7 +17,7 @@ from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writ
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
+from tunesmith.decoders.shared import add_blank, check_extra, says_something, split, with_all_names
 from tunesmith.errors import FormatError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.registry import option
@@ -120,7 +120,7 @@ class MosesDecoder(ExternalDecoder):
         file = MosesConfiguration.read(self.ini)
         command = (*self._command, "-f", self.ini, "-show-weights")
         limit = SHOW_LIMIT if self.time_limit is None else self.time_limit
-        return MosesModel(file, shown(command, limit, file.text))
+        return MosesModel(file, show_functions(command, limit, file.text))
 
 
 class MosesModel:
@@ -220,7 +220,7 @@ class MosesModel:
 
         What can be tuned and is not given is 0, whatever stands in moses.ini.
         """
-        weights = completed(weights, self.start())
+        weights = with_all_names(weights, self.start())
         lines: dict[str, dict[int, float]] = {}
         new: dict[str, list[float]] = {}
         for name, (owner, place) in self.places.items():
@@ -247,17 +247,17 @@ class MosesModel:
 
     def _defaults(self, owner: str) -> list[float]:
         """Return the weights of a function that moses.ini gives none to."""
-        shown = self.functions[owner].shown
-        if None in shown:
+        values = self.functions[owner].shown
+        if None in values:
             raise DecoderError(
                 f"{self.file.path}: '{owner}' has values that are not tuned, and no weights; give "
                 "them in [weight]"
             )
-        return [float(value or 0.0) for value in shown]
+        return [float(value or 0.0) for value in values]
 
 
 @lru_cache(maxsize=8)
-def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
+def show_functions(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
     """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
     check_program(command)
     quoted = f"'{shlex.join(command)}'"

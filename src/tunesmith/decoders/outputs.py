@@ -61,7 +61,7 @@ def check_ids(collector: Collector, count: int) -> None:
         )
 
 
-def joined(parts: Sequence[Collector]) -> CandidateSet:
+def join_parts(parts: Sequence[Collector]) -> CandidateSet:
     """Return the candidates of all parts, the same whatever the parts are."""
     whole = Collector()
     # A part meets features in its own order.

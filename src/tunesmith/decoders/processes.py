@@ -70,7 +70,7 @@ class Processes:
     """Processes that run side by side, under names; leaving the block ends all of them.
 
     All is done by the thread that it is used in: a process may be tied to the thread that
-    started it (see :func:`tied`), which must then be there until the process ends.
+    started it (see :func:`parent_death_prefix`), which must then be there until the process ends.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Processes:
             open(stderr, "wb") as complained,
         ):
             process = subprocess.Popen(
-                [*tied(), *arguments],
+                [*parent_death_prefix(), *arguments],
                 stdin=input_file,
                 stdout=output_file,
                 stderr=complained,
@@ -179,7 +179,7 @@ def _pause(several: Iterable[Running], until: float | None) -> None:
 
 
 @functools.cache
-def tied() -> tuple[str, ...]:
+def parent_death_prefix() -> tuple[str, ...]:
     """Return the beginning of a command that ends when the thread that started it does.
 
     Nobody can tell a process to end once we were killed; the kernel can. Where there is no

@@ -33,7 +33,7 @@ def check_program(arguments: Sequence[str]) -> str:
     """Return where a command's program is; raise an error if it cannot be started."""
     program = arguments[0]
     shown = shortened(program)
-    path = found_program(program)
+    path = find_program(program)
     if path is None:
         if remark := shell_syntax(arguments):
             raise DecoderError(f"there is no program '{shown}'; {remark}")
@@ -49,7 +49,7 @@ def check_program(arguments: Sequence[str]) -> str:
     return path
 
 
-def found_program(program: str) -> str | None:
+def find_program(program: str) -> str | None:
     """Return the file of a program: a path as it is, a mere name on the PATH; None if none."""
     if os.sep in program:
         return program if os.path.exists(program) else None

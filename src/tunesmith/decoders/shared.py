@@ -38,7 +38,7 @@ def line_end(text: bytes) -> bytes:
     return b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
 
 
-def completed(weights: Weights, names: Iterable[str]) -> Weights:
+def with_all_names(weights: Weights, names: Iterable[str]) -> Weights:
     """Return weights for some names at least: 0 where none is given.
 
     The loop takes a weight that is not given as 0. A program must then not take what stands in

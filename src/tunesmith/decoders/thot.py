@@ -25,7 +25,13 @@ from tunesmith.decoders.base import (
     digest_of,
     with_ids,
 )
-from tunesmith.decoders.thot_config import FEATURES, MOST, ThotConfig, expected, kept_by_thot
+from tunesmith.decoders.thot_config import (
+    FEATURES,
+    MOST,
+    ThotConfig,
+    expected_value,
+    single_precision,
+)
 from tunesmith.errors import MissingExtraError, UsageError, shortened
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.registry import option
@@ -93,7 +99,7 @@ class ThotDecoder(Decoder):
             value = getattr(self, name)
             if value is None and name not in ("nbest_size", "norm"):
                 continue
-            if (wanted := expected(name, value)) is not None:
+            if (wanted := expected_value(name, value)) is not None:
                 shown = f"{name.replace('_', '-')} of decoder 'thot' is {value}"
                 raise UsageError(f"{shortened(shown)}; give {wanted}")
 
@@ -171,7 +177,7 @@ class ThotDecoder(Decoder):
                     f"these are too large for Thot where those have the size {self.norm:g}; give "
                     "weights that differ less, or the norm 0"
                 )
-        return Weights(FEATURES, kept_by_thot(values))
+        return Weights(FEATURES, single_precision(values))
 
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Translate; a sentence without words has one candidate without any."""

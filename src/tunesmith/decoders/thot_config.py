@@ -154,14 +154,14 @@ _ALIGNMENTS = {
 }
 
 
-def kept_by_thot(weights: Floats) -> Floats:
+def single_precision(weights: Floats) -> Floats:
     """Return weights as Thot keeps them: in single precision, none smaller than 1e-6."""
     single = np.asarray(weights, np.float64).astype(np.float32)
     least = np.copysign(LEAST, np.where(single == 0, np.float32(1), single))
     return np.where(np.abs(single) < LEAST, least, single).astype(np.float64)
 
 
-def expected(setting: str, value: object) -> str | None:
+def expected_value(setting: str, value: object) -> str | None:
     """Say what a setting of the search should be; None if a value is that.
 
     Thot's module refuses some numbers with an error of its own, and takes others for infinite.
@@ -216,7 +216,7 @@ def _number(
         value = kind(text)
     except ValueError:
         value = math.nan
-    if (wanted := expected(field, value)) is not None:
+    if (wanted := expected_value(field, value)) is not None:
         raise FormatError(os.fspath(path), line, f"{name} is '{text}'", f"give {wanted}")
     return value
 

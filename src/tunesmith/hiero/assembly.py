@@ -57,7 +57,7 @@ class Input:
     grammar: str = ""
 
 
-class Spelled(NamedTuple):
+class WordForest(NamedTuple):
     """Forests over words of their own, in the order in which they first occur in them."""
 
     arrays: ForestArrays
@@ -156,7 +156,7 @@ class Parts:
         rules = grammars.joined([whole.grammar, self._grammar(sentence.grammar)])
         settings = dataclasses.replace(whole.settings, names=self.names)
         engine = HieroEngine(rules, whole.models, settings)
-        return _kept(self._engines, self._lock, sentence.grammar, engine)
+        return _cache_entry(self._engines, self._lock, sentence.grammar, engine)
 
     def forget(self) -> None:
         """Let go of what is kept of sentences that do not come again."""
@@ -176,10 +176,10 @@ class Parts:
         grammar = read_grammar(file, self.limit, self.conventions, may_be_empty=True, whole=whole)
         if self.frequent is not None and len(grammar):
             grammar = with_lexical(grammar, *self.frequent)
-        return _kept(self._grammars, self._lock, file, grammar)
+        return _cache_entry(self._grammars, self._lock, file, grammar)
 
     def forest_set(
-        self, forests: Sequence[Spelled], ids: Sequence[GroupId], texts: Sequence[str]
+        self, forests: Sequence[WordForest], ids: Sequence[GroupId], texts: Sequence[str]
     ) -> ForestSet:
         """Put forests into a set, over the words that occur in them."""
         arrays, words = together(forests)
@@ -190,7 +190,7 @@ class Parts:
         return {file.path: file.sha256 for file in self.files}
 
 
-def spelled(translation: Translation, best_alone: bool, rules: Conventions) -> Spelled:
+def spell_out(translation: Translation, best_alone: bool, rules: Conventions) -> WordForest:
     """Write out the words of a forest: ids depend on the grammar, and on the sentence."""
     arrays = translation.forest(best_alone)
     side = arrays.words
@@ -201,10 +201,10 @@ def spelled(translation: Translation, best_alone: bool, rules: Conventions) -> S
     words = side.copy()
     words[side >= 0] = rank[place]
     texts = [rules.unescaped(translation.prepared.word(w)) for w in used[order].tolist()]
-    return Spelled(arrays._replace(words=words), tuple(texts))
+    return WordForest(arrays._replace(words=words), tuple(texts))
 
 
-def together(forests: Sequence[Spelled]) -> Spelled:
+def together(forests: Sequence[WordForest]) -> WordForest:
     """Lay forests one after the other, over one vocabulary."""
     if len(forests) == 1:
         return forests[0]
@@ -215,10 +215,10 @@ def together(forests: Sequence[Spelled]) -> Spelled:
         side = result.arrays.words
         renumbered_words = np.where(side < 0, side, ids[np.maximum(side, 0)])
         renamed.append(result.arrays._replace(words=renumbered_words))
-    return Spelled(joined(renamed), tuple(words))
+    return WordForest(joined(renamed), tuple(words))
 
 
-def _kept(cache: OrderedDict[str, T], lock: threading.Lock, key: str, value: T) -> T:
+def _cache_entry(cache: OrderedDict[str, T], lock: threading.Lock, key: str, value: T) -> T:
     """Keep what was made last; return what is kept, which may be another thread's."""
     with lock:
         stored = cache.setdefault(key, value)
@@ -231,7 +231,7 @@ def _kept(cache: OrderedDict[str, T], lock: threading.Lock, key: str, value: T) 
     return stored
 
 
-def assembled(options: HieroDecoder) -> Parts:
+def parts_of(options: HieroDecoder) -> Parts:
     """Read what the options of a decoder name."""
     if options.joshua:
         return _of_joshua(options)

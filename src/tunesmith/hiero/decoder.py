@@ -16,9 +16,9 @@ from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.hiero.assembly import Input, Parts, assembled
+from tunesmith.hiero.assembly import Input, Parts, parts_of
 from tunesmith.hiero.engine import HieroEngine
-from tunesmith.hiero.sharing import searched
+from tunesmith.hiero.sharing import search_sentences
 from tunesmith.inference.forests.lists import kbest_lists, outputs
 from tunesmith.registry import option
 
@@ -106,7 +106,7 @@ class HieroDecoder(Decoder):
 
     @cached_property
     def _parts(self) -> Parts:
-        return assembled(self)
+        return parts_of(self)
 
     @property
     def engine(self) -> HieroEngine:
@@ -186,7 +186,7 @@ class HieroDecoder(Decoder):
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
         ids, texts = [s.id for s in sentences], [sentence_input.text for sentence_input in inputs]
-        forests = searched(parts, ids, inputs, vector, best_alone)
+        forests = search_sentences(parts, ids, inputs, vector, best_alone)
         return parts.forest_set(forests, ids, texts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class HieroDecoder(Decoder):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def parted(self) -> tuple[Callable[[Any], HieroDecoder], Parts]:
-        """Return what makes a copy elsewhere, and the model, which :func:`searched` sends too."""
+        """Return what makes a copy in a worker, and the model, which is sent with it."""
         return partial(_with_parts, type(self), self._options, self._parts.added), self._parts
 
     def configuration(self) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import ForestArrays
 from tunesmith.data.memory import budget
 from tunesmith.errors import TunesmithError
-from tunesmith.hiero.chart.cubes import Chart, searched
+from tunesmith.hiero.chart.cubes import Chart, search
 from tunesmith.hiero.chart.forest import chart_forest, chart_of_nothing
-from tunesmith.hiero.chart.parse import Parse, parsed, unary_order
+from tunesmith.hiero.chart.parse import Parse, parse_sentence, unary_order
 from tunesmith.hiero.chart.sentence_rules import (
     OwnFeatures,
     SentenceRules,
@@ -235,7 +235,7 @@ class HieroEngine:
         if settings.passes == "unknown":
             passed &= ~has_rule
         drops = ~has_rule & (settings.unknown == "drop")
-        parse = parsed(grammar.arrays, self._order, ids, passed, self._passed, self._top)
+        parse = parse_sentence(grammar.arrays, self._order, ids, passed, self._passed, self._top)
         if parse.goal < 0:
             text = " ".join(words[:8])
             raise TunesmithError(
@@ -291,7 +291,7 @@ class HieroEngine:
             chart = chart_of_nothing(self.models.arrays, lm_weights, has_ends)
             return Translation(chart, NOTHING)
         scores = rule_scores(prepared.rules, weights)
-        chart = searched(
+        chart = search(
             prepared.parse,
             prepared.rules,
             scores,

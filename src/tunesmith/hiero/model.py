@@ -124,7 +124,7 @@ class HieroModel:
     def load(cls, folder: _Path) -> HieroModel:
         """Map a model; what is damaged is refused, and so is what was exchanged, by its size."""
         path = Path(folder)
-        header = _read_about(path)
+        header = _read_header(path)
         try:
             settings = SearchSettings(**header["settings"])
             files = tuple(FileDigest(**file) for file in header["files"])
@@ -141,10 +141,10 @@ class HieroModel:
             if not (path / part).is_dir():
                 raise FormatError(str(path), None, f"there is no folder {part} in it", _REMEDY)
         _check_sizes(path, sizes)
-        grammar = _loaded(Grammar.load, path / GRAMMAR)
+        grammar = _load_part(Grammar.load, path / GRAMMAR)
         return cls(
             grammar,
-            _loaded(LanguageModel.read, path / LM),
+            _load_part(LanguageModel.read, path / LM),
             read_weights(path / WEIGHTS).weights,
             settings,
             files,
@@ -154,7 +154,7 @@ class HieroModel:
         )
 
 
-def _loaded(load: Callable[[Path], T], path: Path) -> T:
+def _load_part(load: Callable[[Path], T], path: Path) -> T:
     """Load a part of a model: whoever has a damaged one has not made it by hand."""
     try:
         return load(path)
@@ -175,11 +175,11 @@ def _read_counts(path: Path, words: int) -> tuple[Ints, Ints] | None:
         return None
 
     def read(folder: Path) -> tuple[Ints, Ints]:
-        store.read_about(folder, WORDS_SCHEMA)
+        store.read_header(folder, WORDS_SCHEMA)
         sources, targets = (store.load_array(folder, side, np.int64) for side in _SIDES)
         return sources, targets
 
-    counts = _loaded(read, path)
+    counts = _load_part(read, path)
     if any(side.shape != (words,) for side in counts):
         raise FormatError(str(path), None, "its words are not those of the grammar", _REMEDY)
     return counts
@@ -191,7 +191,7 @@ def write_counts(folder: Path, sources: Ints, targets: Ints) -> None:
     store.save_arrays(folder / WORDS, arrays, {"schema": WORDS_SCHEMA})
 
 
-def _read_about(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     file = path / ABOUT
     try:
         header = json.loads(file.read_text(encoding="utf-8"))
@@ -282,7 +282,7 @@ def _is_model(path: Path) -> bool:
 def writing_model(folder: _Path) -> Iterator[Path]:
     """Give a new folder that takes its name only when the block ends well.
 
-    The block writes the grammar, the language model and :func:`write_about`.
+    The block writes the grammar, the language model and :func:`write_header`.
     """
     check_target(folder)
     # A link stays a link: what it points to is replaced.
@@ -330,7 +330,7 @@ def _put_in_place(draft: Path, target: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def write_about(
+def write_header(
     folder: Path,
     settings: SearchSettings,
     start: Mapping[str, float],

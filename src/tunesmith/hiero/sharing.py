@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats
 from tunesmith.data.candidates import GroupId
 from tunesmith.decoders.base import DecoderError
 from tunesmith.errors import TunesmithError
-from tunesmith.hiero.assembly import Input, Parts, Spelled, spelled, together
+from tunesmith.hiero.assembly import Input, Parts, WordForest, spell_out, together
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import pieces_of
 from tunesmith.parallel.threads import ThreadEngine
@@ -58,9 +58,9 @@ class Counter:
             self.count()
 
 
-def searched(
+def search_sentences(
     parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_alone: bool
-) -> list[Spelled]:
+) -> list[WordForest]:
     """Have sentences searched by whoever works; a single one is searched here.
 
     Parameters
@@ -81,13 +81,13 @@ def searched(
     pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
     some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
     if not isinstance(engine, ThreadEngine):
-        some = [_sent(parts, sentence) for sentence in some]
+        some = [_portable(parts, sentence) for sentence in some]
     results = engine.map(search, parts, some, weights, best_alone, counter)
     counter.finish()
     return results
 
 
-def _sent(parts: Parts, some: Some) -> Some:
+def _portable(parts: Parts, some: Some) -> Some:
     """Add what a copy of the model cannot know: features met since, and where files are."""
     if not any(sentence.grammar for sentence in some.inputs):
         return some
@@ -102,7 +102,7 @@ def _sent(parts: Parts, some: Some) -> Some:
 
 def search(
     parts: Parts, some: Some, weights: Floats, best_alone: bool, counter: Counter
-) -> Spelled:
+) -> WordForest:
     """Search some sentences; an error says which it is of."""
     parts.take(some.added)
     results = []
@@ -111,6 +111,6 @@ def search(
             chart = parts.engine_of(sentence).search(sentence.words, weights)
         except TunesmithError as error:
             raise DecoderError(f"sentence {name}: {error}") from None
-        results.append(spelled(chart, best_alone, parts.conventions))
+        results.append(spell_out(chart, best_alone, parts.conventions))
         counter.count()
     return together(results)

@@ -68,7 +68,7 @@ def _save(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
-def read_about(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
+def read_header(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
     """Return what is known of the arrays of a folder, if they are what is expected."""
     path = Path(folder) / ABOUT
     try:

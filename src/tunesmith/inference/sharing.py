@@ -45,7 +45,7 @@ def share_out(
         return engine.map(work, hypotheses, pieces, *common, results=results)
     data, rest = made_of()
     arguments = type(hypotheses), rest, work
-    return engine.map(_made_and_done, data, pieces, *arguments, *common, results=results)
+    return engine.map(_rebuild_and_work, data, pieces, *arguments, *common, results=results)
 
 
 def share_out_lines(
@@ -87,7 +87,7 @@ def works_elsewhere() -> bool:
     return not isinstance(current_engine(), ThreadEngine)
 
 
-def _made_and_done(
+def _rebuild_and_work(
     data: Any, piece: Any, kind: Any, rest: Any, work: Callable[..., R], *common: Any
 ) -> R:
     return work(kind.made_from(data, rest), piece, *common)

@@ -10,18 +10,18 @@ from tunesmith.loop.records import ABOUT, TEXTS
 from tunesmith.loop.running import Run
 from tunesmith.loop.state import State
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.spec import asked_for
+from tunesmith.metrics.spec import spec_of
 
 SCHEMA = "tunesmith.loop-about/1"
 
 
-def keep_about(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
+def store_description(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
     """Store what a run does, and the sentences and references that no step stores."""
-    state.keep(ABOUT, about(run, final, others))
+    state.keep(ABOUT, describe(run, final, others))
     state.keep(TEXTS, {which: inputs.to_dict() for which, inputs in run.sets.items()})
 
 
-def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:
+def describe(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:
     """Describe a run.
 
     Parameters
@@ -43,7 +43,7 @@ def about(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any
         "tune_on": run.tune_on,
         "final": final,
         "metric": run.metric.name,
-        "metrics": [m if isinstance(m, str) else asked_for(m) for m in metrics],
+        "metrics": [m if isinstance(m, str) else spec_of(m) for m in metrics],
         "seed": run.seed,
         "signature": f"decoder:{decoder}|{tuner.signature()}|seed:{run.seed}",
         "data": [dataclasses.asdict(file) for file in files],

@@ -17,7 +17,7 @@ from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_fores
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.rounds import LoopRound
-from tunesmith.loop.running import RoundData, Run, Timed, whole, with_decoder_output
+from tunesmith.loop.running import RoundData, Run, TimedDecoder, whole, with_decoder_output
 from tunesmith.loop.state import State
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import thread_count
@@ -53,7 +53,9 @@ class ForestRun(Run):
             return ForestsSoFar(inputs, self.metric, self.forest_options)
         return AccumulatedLists(inputs, self.metric, self.columns, grows=False)
 
-    def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
+    def _take(
+        self, state: State, step: str, which: str, weights: Weights, timed: TimedDecoder
+    ) -> None:
         """Run the step that decodes a set, unless it is done, and add its forests or candidates."""
         sentences, so_far = self.sets[which].sentences, self.lists[which]
         if isinstance(so_far, ForestsSoFar):

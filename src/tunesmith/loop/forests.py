@@ -63,7 +63,7 @@ class Words:
         return arrays._replace(words=words)
 
 
-class Collected:
+class ForestCollector:
     """Forests as they come, in memory, or on disk from some point on."""
 
     def __init__(self) -> None:
@@ -102,16 +102,20 @@ def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sent
 
     They are in memory, or on disk if memory does not hold them.
     """
-    names, words, collected = decoder.names, Words(), Collected()
+    names, words, collected = decoder.names, Words(), ForestCollector()
     size = block_size()
     for first in range(0, len(sentences), size):
         with part_of(first, len(sentences)):
-            for arrays, vocabulary in _made(decoder, weights, sentences[first : first + size]):
+            for arrays, vocabulary in _decode_in_workers(
+                decoder, weights, sentences[first : first + size]
+            ):
                 collected.add(words.renumbered(arrays, vocabulary))
     return collected.finish([sentence.id for sentence in sentences], names, words.all)
 
 
-def _made(decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]) -> list[_Made]:
+def _decode_in_workers(
+    decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]
+) -> list[_Made]:
     """Have forests made: by copies of the decoder, where there are workers that can have one."""
     engine = current_engine()
     is_here = isinstance(engine, ThreadEngine) or len(sentences) == 1
@@ -217,7 +221,7 @@ class ForestsSoFar:
         self.output = TuningSet(outputs(whole, weights.aligned(whole.names)), self.metric)
         before = self.merged.forests if hasattr(self, "merged") else None
         self.new = 0
-        collected = Collected()
+        collected = ForestCollector()
         for part in self._united(before, decoded):
             collected.add(part)
         self.size += self.new
@@ -235,7 +239,7 @@ class ForestsSoFar:
             if key not in self._known:
                 self._known.add(key)
                 self.new += int(decoded.edges[s])
-                old = renumbered if old is None else united(old, renumbered)
+                old = renumbered if old is None else unite(old, renumbered)
             assert old is not None  # what is known has been added
             yield old
 
@@ -244,7 +248,7 @@ class ForestsSoFar:
         return self.merged.oracle_at(weights.aligned(self.merged.names))
 
 
-def united(first: ForestArrays, second: ForestArrays) -> ForestArrays:
+def unite(first: ForestArrays, second: ForestArrays) -> ForestArrays:
     """Return a forest with the derivations of two: a goal above both of theirs.
 
     Among equals those of the first come first.

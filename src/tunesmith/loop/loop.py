@@ -20,13 +20,13 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
-from tunesmith.loop.about import keep_about
+from tunesmith.loop.about import store_description
 from tunesmith.loop.callbacks import RoundNotifier, key_of, settings_of_loop
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
-from tunesmith.loop.state import State, opened
+from tunesmith.loop.state import State, open_state
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.randomness import checked_seed
@@ -175,14 +175,14 @@ class Loop:
         limits = self._limits(tuner) if isinstance(run, LiveRun) else self
         options = {f.name: getattr(limits, f.name) for f in dataclasses.fields(limits)}
         with (
-            opened(work_dir, run.configuration(), run.files()) as state,
+            open_state(work_dir, run.configuration(), run.files()) as state,
             callbacks_of_run(
                 callbacks,
                 lambda: settings_of_loop(run, options, work_dir),
                 key_of(run, work_dir) if callbacks else None,
             ) as callback_list,
         ):
-            keep_about(state, run, self.final, others)
+            store_description(state, run, self.final, others)
             run.guard()
             why_stop = functools.partial(limits.why_stop, settles=tuner.settles)
             rounds: list[LoopRound] = []

@@ -163,7 +163,7 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def opened(
+def open_state(
     folder: str | os.PathLike[str] | None,
     configuration: dict[str, Any],
     files: dict[str, str] | None = None,

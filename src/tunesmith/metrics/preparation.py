@@ -68,13 +68,13 @@ class Preparation:
         if self.tokenize in WORD_BY_WORD:
             parts = numbered([self.words(word) for word in candidates.vocabulary], known)
             texts, reference_ids = (
-                replaced(candidates.texts, parts),
-                replaced(references.texts, parts),
+                replace_tokens(candidates.texts, parts),
+                replace_tokens(references.texts, parts),
             )
         elif self.tokenize in ENDS_DIFFER:
             parts = numbered(self._words_in_places(candidates.vocabulary), known)
-            texts = replaced(_with_places(candidates.texts), parts)
-            reference_ids = replaced(_with_places(references.texts), parts)
+            texts = replace_tokens(_with_places(candidates.texts), parts)
+            reference_ids = replace_tokens(_with_places(references.texts), parts)
         else:
             texts = self._text_by_text(candidates, candidates.texts, known)
             reference_ids = self._text_by_text(candidates, references.texts, known)
@@ -111,7 +111,7 @@ def numbered(texts: Sequence[Sequence[str]], known: dict[str, int]) -> Texts:
     return Texts(start.astype(np.int64), np.array(ids, np.int32))
 
 
-def spelled(vocabulary: Sequence[str]) -> tuple[Texts, int]:
+def characters_of(vocabulary: Sequence[str]) -> tuple[Texts, int]:
     """Return the characters of each word as ids, and the id of the space between words."""
     text = "".join(vocabulary)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -129,7 +129,7 @@ def _with_places(texts: Texts) -> Texts:
     return Texts(texts.start, ids)
 
 
-def replaced(texts: Texts, parts: Texts, separator: int = -1) -> Texts:
+def replace_tokens(texts: Texts, parts: Texts, separator: int = -1) -> Texts:
     """Put the parts of each token in its place.
 
     Parameters

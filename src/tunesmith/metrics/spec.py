@@ -8,7 +8,7 @@ from tunesmith.metrics.combination import Combination
 from tunesmith.registry import file_of, options_of
 
 
-def asked_for(metric: Metric) -> str | None:
+def spec_of(metric: Metric) -> str | None:
     """Return a name, with options, that makes the same metric; None if there is none.
 
     A class of a user's file, or one that takes what no text can say, has none.
@@ -28,7 +28,7 @@ def _spelt(metric: Metric) -> str | None:
     if file_of(metric) is not None:
         return None
     if isinstance(metric, Combination):
-        parts = [asked_for(part) for part in metric.parts]
+        parts = [spec_of(part) for part in metric.parts]
         if None in parts:
             return None
         weighted = zip(metric.weights, parts, strict=True)

@@ -22,7 +22,7 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.ngrams.counts import check_references
-from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
+from tunesmith.metrics.preparation import Preparation, characters_of, numbered, replace_tokens
 from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
@@ -123,7 +123,7 @@ class WER(ErrorRate):
         if not self.lowercase:
             return lambda texts: texts
         parts = numbered([[word.lower()] for word in vocabulary], {})
-        return lambda texts: replaced(texts, parts)
+        return lambda texts: replace_tokens(texts, parts)
 
 
 @METRICS.register("cer")
@@ -136,8 +136,8 @@ class CER(ErrorRate):
 
     def _into_units(self, vocabulary: Sequence[str]) -> Callable[[Texts], Texts]:
         words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
-        parts, space = spelled(words)
-        return lambda texts: replaced(texts, parts, space)
+        parts, space = characters_of(words)
+        return lambda texts: replace_tokens(texts, parts, space)
 
 
 def _window(texts: Texts, first: int, last: int) -> Texts:

@@ -63,7 +63,7 @@ class _Share:
         return max(1, self._total // max(1, self._left))
 
 
-class _Stopped(BaseException):
+class _Cancelled(BaseException):
     """Ends a piece of work that nobody waits for."""
 
 
@@ -134,7 +134,7 @@ def end_if_unwanted() -> None:
     """
     share = _threads.get()
     if isinstance(share, _Share) and share.is_stopped:
-        raise _Stopped
+        raise _Cancelled
 
 
 def map_pieces(

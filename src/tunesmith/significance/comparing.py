@@ -21,7 +21,7 @@ from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked_score
-from tunesmith.metrics.spec import asked_for
+from tunesmith.metrics.spec import spec_of
 from tunesmith.randomness import checked_seed
 from tunesmith.significance.chance import (
     centred,
@@ -155,7 +155,7 @@ def compare_systems(
 
 
 @dataclass(frozen=True)
-class _Measured:
+class _Measurement:
     """Statistics [S, R, K] of each system by a metric, and how they came about."""
 
     metric: Metric
@@ -166,7 +166,7 @@ class _Measured:
     @cached_property
     def name(self) -> str:
         """The metric's name with its options, where a text can say them: two may be BLEU."""
-        return asked_for(self.metric) or self.metric.name
+        return spec_of(self.metric) or self.metric.name
 
     @cached_property
     def slack(self) -> float:
@@ -184,11 +184,11 @@ class _Measured:
         return scores_of(self.metric, self.stats[k].sum(axis=0))
 
 
-def _measure(systems: Sequence[System], metric: Metric) -> _Measured:
+def _measure(systems: Sequence[System], metric: Metric) -> _Measurement:
     """Count the statistics of all runs."""
     counted = [[TuningSet(run.outputs, metric) for run in system.runs] for system in systems]
     stats = tuple(np.stack([outputs.stats for outputs in runs], axis=1) for runs in counted)
-    return _Measured(metric, counted[0][0].signature(), tuple(systems), stats)
+    return _Measurement(metric, counted[0][0].signature(), tuple(systems), stats)
 
 
 def _pairs(count: int, all_pairs: bool) -> list[tuple[int, int]]:
@@ -196,7 +196,7 @@ def _pairs(count: int, all_pairs: bool) -> list[tuple[int, int]]:
     return [pair for pair in combinations(range(count), 2) if all_pairs or pair[0] == 0]
 
 
-def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricComparison:
+def _compare_by(measured: _Measurement, chance: Chance, all_pairs: bool) -> MetricComparison:
     resampled = _resample(measured, chance)
     systems = tuple(
         _scores_of_system(measured, k, resampled[k]) for k in range(len(measured.systems))
@@ -223,7 +223,7 @@ def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricC
     )
 
 
-def _resample(measured: _Measured, chance: Chance) -> list[Scores]:
+def _resample(measured: _Measurement, chance: Chance) -> list[Scores]:
     """Return the scores [R, resamples] of each system; all see the same resamples."""
     kind = resampled_type(measured.metric)
     size = len(measured.metric.stat_names)
@@ -248,7 +248,7 @@ def _check_finite(metric: Metric, scores: Sequence[Scores]) -> None:
             )
 
 
-def _scores_of_system(measured: _Measured, k: int, resampled: Scores) -> SystemScores:
+def _scores_of_system(measured: _Measurement, k: int, resampled: Scores) -> SystemScores:
     system = measured.systems[k]
     scores = [checked_score(measured.metric, score) for score in measured.scores(k)]
     together = resampled.mean(axis=0)
@@ -275,7 +275,7 @@ def _deviation(scores: Scores) -> float:
 
 
 def _test(
-    measured: _Measured,
+    measured: _Measurement,
     a: int,
     b: int,
     resampled: tuple[Scores, Scores],
@@ -332,7 +332,7 @@ def _optimizer_variance(first: SystemScores, second: SystemScores) -> float | No
 
 
 def _randomization(
-    measured: _Measured, a: int, b: int, chance: Chance, slack: float
+    measured: _Measurement, a: int, b: int, chance: Chance, slack: float
 ) -> tuple[float, float]:
     """Return the p-value of approximate randomisation, without and with ties.
 

@@ -107,7 +107,7 @@ class Edges(NamedTuple):
 
 
 @kernel
-def searched(
+def search(
     parse: Parse,
     rules: SentenceRules,
     rule_scores: Floats,
@@ -143,7 +143,7 @@ def searched(
     guesses = rule_scores.copy()
     for m in range(count):
         guesses += model_weights[m] * rules.estimates[:, m]
-    ranked = _ranked(rules.option_start, guesses)
+    ranked = _rank_rules(rules.option_start, guesses)
     arity = _greatest_arity(parse)
     nodes = _more_nodes(_no_nodes(count, context), 1024)
     edges = _more_edges(_no_edges(count), 1024, 1024)
@@ -195,12 +195,12 @@ def searched(
             if tails.shape[0] > 1 and 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
                 seen = _with_seen(queue.rows, used[ENTRIES], used[ENTRIES] + tails.shape[0])
             value = evaluated.values[queue.rows[entry, PLACE]]
-            _succeed(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
+            _push_successors(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
         first[v + 1] = used[NODES]
         by_score = argsort(-nodes.scores[first[v] : used[NODES]])
         for k in range(by_score.shape[0]):
             nodes.order[first[v] + k] = first[v] + by_score[k]
-    return _finished(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
+    return _chart_of(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
 
 
 @kernel
@@ -344,7 +344,7 @@ def _settle(
 
 
 @kernel
-def _succeed(
+def _push_successors(
     entry: int,
     tails: Ids,
     guess: float,
@@ -377,7 +377,7 @@ def _succeed(
 
 
 @kernel
-def _finished(
+def _chart_of(
     nodes: Nodes,
     edges: Edges,
     used: Ints,
@@ -423,7 +423,7 @@ def _finished(
 
 
 @kernel
-def _ranked(option_start: Ints, guesses: Floats) -> Ids:
+def _rank_rules(option_start: Ints, guesses: Floats) -> Ids:
     """Return the rules of each option, those first that are expected to be best."""
     ranked = np.empty(guesses.shape[0], np.int32)
     for o in range(option_start.shape[0] - 1):

@@ -74,7 +74,7 @@ class ParseOptions(NamedTuple):
     table: Ids
 
 
-class Made(NamedTuple):
+class _Partial(NamedTuple):
     """Vertices and bundles under way; see :class:`Parse`."""
 
     begins: Ids
@@ -118,7 +118,7 @@ def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
 
 
 @kernel
-def parsed(
+def parse_sentence(
     grammar: GrammarArrays,
     order: Ids,
     words: Ids,
@@ -193,13 +193,13 @@ def parsed(
 
 
 @kernel
-def _nothing() -> tuple[ParseOptions, Made]:
+def _nothing() -> tuple[ParseOptions, _Partial]:
     """Return room for options, vertices and bundles."""
     size = 64
     table = np.full(4 * size, NONE, np.int32)
     return (
         ParseOptions(np.empty(size, np.int32), np.empty(size, np.int32), table),
-        Made(
+        _Partial(
             np.empty(size, np.int32),
             np.empty(size, np.int32),
             np.empty(size, np.int32),
@@ -245,14 +245,14 @@ def _with_item(
     count = used[ITEMS]
     used[ITEMS] += 1
     if count == items.shape[0]:
-        items = _doubled(items)
+        items = _with_double_rows(items)
     row = items[count]
     row[NODE], row[BEFORE], row[TAIL], row[PART], row[ARITY] = node, before, tail, part, arity
     return items
 
 
 @kernel
-def _doubled(rows: Ids) -> Ids:
+def _with_double_rows(rows: Ids) -> Ids:
     larger = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
     copy_rows(larger, 0, rows)
     return larger
@@ -267,7 +267,7 @@ def _advance(
     longest: int,
     cells: Ints,
     items: Ids,
-    numbers: Made,
+    numbers: _Partial,
     used: Ints,
 ) -> Ids:
     """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
@@ -322,7 +322,7 @@ def _with_complete(complete: Ids, option: int, item: int, used: Ints) -> Ids:
     count = used[COMPLETE]
     used[COMPLETE] += 1
     if count == complete.shape[0]:
-        complete = _doubled(complete)
+        complete = _with_double_rows(complete)
     complete[count, 0], complete[count, 1] = option, item
     return complete
 
@@ -431,11 +431,11 @@ def _with_larger_table(options: ParseOptions, count: int) -> ParseOptions:
 
 @kernel
 def _number(
-    i: int, j: int, order: Ids, present: Flags, items: Ids, numbers: Made, used: Ints
-) -> Made:
+    i: int, j: int, order: Ids, present: Flags, items: Ids, numbers: _Partial, used: Ints
+) -> _Partial:
     """Give the vertices of a span their numbers, and fill them into its dotted rules."""
     room = used[VERTICES] + order.shape[0]
-    numbers = Made(
+    numbers = _Partial(
         grown(numbers.begins, room),
         grown(numbers.ends, room),
         grown(numbers.categories, room),
@@ -464,9 +464,9 @@ def _bundle(
     items: Ids,
     options: ParseOptions,
     complete: Ids,
-    numbers: Made,
+    numbers: _Partial,
     used: Ints,
-) -> Made:
+) -> _Partial:
     """Add the bundles of a span, from its first vertex on, in the order of the vertices."""
     rank = np.empty(order.shape[0], np.int32)
     for k in range(order.shape[0]):
@@ -477,7 +477,7 @@ def _bundle(
         ranks[k] = rank[options.heads[complete[k, 0]]]
         tails += items[complete[k, 1], ARITY] if complete[k, 1] >= 0 else 0
     bundles = used[BUNDLES] + used[COMPLETE]
-    numbers = Made(
+    numbers = _Partial(
         numbers.begins,
         numbers.ends,
         numbers.categories,

@@ -22,8 +22,8 @@ from tunesmith.hiero.grammar.rule_checks import (
     trie_fault,
     unary_circle,
 )
-from tunesmith.hiero.grammar.rule_trie import RuleRows, arranged, children, sort_features
-from tunesmith.hiero.store import Portable, frozen, load_array, read_about, save_arrays
+from tunesmith.hiero.grammar.rule_trie import RuleRows, build_trie, children, sort_features
+from tunesmith.hiero.store import Portable, frozen, load_array, read_header, save_arrays
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.hiero.vocabulary import Vocabulary
 
@@ -139,7 +139,7 @@ class Grammar(Portable):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Grammar:
         """Map a grammar that was saved; it is checked, so that no kernel can stumble."""
-        header = read_about(folder, SCHEMA)
+        header = read_header(folder, SCHEMA)
         arrays = GrammarArrays(
             *(
                 load_array(folder, name, _TYPES.get(name, np.int32))
@@ -232,7 +232,7 @@ def grammar_of(rules: Iterable[Rule], limit: int = SPAN) -> Grammar:
         links.arrays(np.int32)[0],
         links.arrays(np.int32)[1].reshape(-1, 2),
     )
-    arrays, order = arranged(rows, limit)
+    arrays, order = build_trie(rows, limit)
     new = Grammar(arrays, Vocabulary.of(list(ids.words)), tuple(ids.categories), tuple(ids.names))
     new.check("rules", lambda rule: ("rules", int(order[rule]) + 1))
     return new

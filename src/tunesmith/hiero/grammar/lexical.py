@@ -59,7 +59,7 @@ def with_lexical(grammar: Grammar, sources: Collection[str], targets: Collection
     rows = _numbers(grammar, sources, _RARE)
     columns = _numbers(grammar, targets, 0)
     width = int(columns.max(initial=0)) + 1
-    start, codes, counts = _fired(arrays, rows, columns, width)
+    start, codes, counts = _fired_features(arrays, rows, columns, width)
     used, places = np.unique(codes, return_inverse=True)
     names = _names(grammar, rows, columns, used.tolist(), width)
     clash = set(grammar.names).intersection(names)
@@ -174,7 +174,9 @@ def _names(grammar: Grammar, rows: Ids, columns: Ids, used: Sequence[int], width
     return names
 
 
-def _fired(arrays: GrammarArrays, rows: Ids, columns: Ids, width: int) -> tuple[Ints, Ints, Floats]:
+def _fired_features(
+    arrays: GrammarArrays, rows: Ids, columns: Ids, width: int
+) -> tuple[Ints, Ints, Floats]:
     """Return which features each rule fires, ascending, and how often."""
     room = 2 * len(arrays.targets) + len(arrays.links)
     codes, counts = np.empty(room, np.int64), np.empty(room, np.float64)

@@ -40,7 +40,7 @@ class RuleRows(NamedTuple):
     links: Ids
 
 
-def arranged(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
+def build_trie(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
     """Put rules in a trie; return it, and which row became each rule.
 
     The rules of a node keep their order. Features that are 0 are left out, and so are links at

@@ -49,7 +49,7 @@ from tunesmith.hiero.grammar.rule_lines import (
     Table,
     parse_rules,
 )
-from tunesmith.hiero.grammar.rule_trie import RuleRows, arranged, some_rows
+from tunesmith.hiero.grammar.rule_trie import RuleRows, build_trie, some_rows
 from tunesmith.hiero.vocabulary import Vocabulary
 from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
@@ -145,7 +145,9 @@ def read_grammar(
         if not which.any() and (parts or is_glue.any()):
             continue
         rows_of_part = np.flatnonzero(which)
-        arrays, order = arranged(rows if which.all() else some_rows(rows, rows_of_part), own_limit)
+        arrays, order = build_trie(
+            rows if which.all() else some_rows(rows, rows_of_part), own_limit
+        )
         part = Grammar(arrays, *shared)
         part.check(names, partial(_place, reader, rows_of_part[order]))
         parts.append(part)
@@ -252,7 +254,7 @@ class _GrammarReader:
                 shown = shortened(block[info[LO] : info[HI]].decode("utf-8", "replace"))
                 raise FormatError(name, int(info[LINE]), problem.format(shown), remedy)
         if info[RULES]:
-            self.pieces.append(_taken(self.room, info))
+            self.pieces.append(_copy_rules(self.room, info))
             self.rules += int(info[RULES])
 
     def _resolve(self, block: bytes, name: str, line: int, info: Ints) -> None:
@@ -270,7 +272,7 @@ class _GrammarReader:
     def rows(self, owner: str) -> tuple[RuleRows, tuple[str, ...]]:
         """Return all rules, and the names of features."""
         if not self.pieces:
-            self.pieces.append(_taken(self.room, np.zeros(10, np.int64)))
+            self.pieces.append(_copy_rules(self.room, np.zeros(10, np.int64)))
         rows = _together([piece for _, piece in self.pieces])
         self.pieces = [(lines, _NONE) for lines, _ in self.pieces]
         unnamed = max(0, -int(rows.feature_ids.min(initial=0)))
@@ -312,7 +314,7 @@ def _room(size: int, slow: int) -> RuleBuffers:
     )
 
 
-def _taken(room: RuleBuffers, info: Ints) -> tuple[Ints, RuleRows]:
+def _copy_rules(room: RuleBuffers, info: Ints) -> tuple[Ints, RuleRows]:
     """Copy the rules out of the room: their lines, and themselves."""
     rules = int(info[RULES])
     starts = rules + 1
@@ -343,4 +345,4 @@ def _together(pieces: Sequence[RuleRows]) -> RuleRows:
     return RuleRows(*joined)
 
 
-_NONE = _taken(_room(0, 1), np.zeros(10, np.int64))[1]
+_NONE = _copy_rules(_room(0, 1), np.zeros(10, np.int64))[1]

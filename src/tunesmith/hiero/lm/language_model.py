@@ -27,7 +27,7 @@ from tunesmith.hiero.store import (
     Portable,
     frozen,
     load_array,
-    read_about,
+    read_header,
     save_arrays,
 )
 from tunesmith.hiero.tables import (
@@ -245,7 +245,7 @@ class LanguageModels(Portable):
 
 def _load(folder: str | os.PathLike[str]) -> LanguageModel:
     """Return a model that was saved; arrays that do not go together are an error."""
-    header = read_about(folder, SCHEMA)
+    header = read_header(folder, SCHEMA)
     vocabulary = Vocabulary(
         load_array(folder, "word_start", np.int64),
         load_array(folder, "word_letters", np.uint8),

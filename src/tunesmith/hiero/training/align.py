@@ -44,7 +44,7 @@ def check_aligner(aligner: str, iterations: int) -> None:
     _thot()
 
 
-def aligned(text: ParallelText, aligner: str, iterations: int = ITERATIONS) -> tuple[Ids, Ids]:
+def align(text: ParallelText, aligner: str, iterations: int = ITERATIONS) -> tuple[Ids, Ids]:
     """Train a model in both directions, and align the text with each.
 
     Returns

@@ -26,13 +26,13 @@ from tunesmith.hiero.model import (
     TEXT,
     SearchSettings,
     check_target,
-    write_about,
     write_counts,
+    write_header,
     writing_model,
 )
 from tunesmith.hiero.training.align import (
     ITERATIONS,
-    aligned,
+    align,
     check_aligner,
     read_alignment,
 )
@@ -90,7 +90,7 @@ _ALIGNING = ("aligner", "iterations", "symmetrise")
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingReport:
     """What came of a training.
 
     Attributes
@@ -133,7 +133,7 @@ def train(
     lm: str | os.PathLike[str] | None = None,
     filters: Sequence[str | os.PathLike[str]] = (),
     as_text: bool = False,
-) -> Trained:
+) -> TrainingReport:
     """Train a model on parallel text.
 
     Parameters
@@ -186,7 +186,7 @@ def train(
         del rules
         write_counts(folder, *counts)
         clock.done("rules")
-        trained = Trained(
+        trained = TrainingReport(
             pairs=len(text),
             empty=text.empty,
             long=text.long,
@@ -207,7 +207,7 @@ def train(
             *files,
             *(() if sentences is None else sentences[1]),
         )
-        write_about(folder, settled.settings, START, files, provenance)
+        write_header(folder, settled.settings, START, files, provenance)
     return trained
 
 
@@ -284,7 +284,7 @@ def _tell_of_languages(sentences: SentenceArrays, sources: Ints, targets: Ints) 
 
 
 def _links(text: ParallelText, recipe: Recipe) -> Links:
-    to_source, to_target = aligned(text, recipe.aligner, recipe.iterations)
+    to_source, to_target = align(text, recipe.aligner, recipe.iterations)
     start = text.source.start, text.target.start
     return symmetrised(to_source, to_target, *start, recipe.symmetrise)
 
@@ -326,7 +326,7 @@ def _digest(path: str | os.PathLike[str]) -> FileDigest:
     return source.digest("text")
 
 
-def as_json(trained: Trained) -> dict[str, Any]:
+def as_json(trained: TrainingReport) -> dict[str, Any]:
     """Return what came of a training, for JSON."""
     report = asdict(trained)
     report["rules"] = {str(k): number for k, number in enumerate(trained.rules)}

@@ -53,14 +53,14 @@ def key_of(words: Ids, features: Ids, values: Floats) -> Number:
     """Return a hash of words and features, 0 or more."""
     key = np.uint64(words.shape[0])
     for word in words:
-        key = mixed(key, np.uint64(word))
+        key = mix(key, np.uint64(word))
     bits = values.view(np.uint64)
     for k in range(features.shape[0]):
-        key = mixed(mixed(key, np.uint64(features[k])), bits[k])
+        key = mix(mix(key, np.uint64(features[k])), bits[k])
     return np.int64(key >> np.uint64(1))
 
 
 @inlined
-def mixed(key: Number, more: Number) -> Number:
+def mix(key: Number, more: Number) -> Number:
     """Stir a number into a hash, as splitmix64 goes on."""
     return spread_bits((key ^ more) + STEP)

@@ -30,7 +30,7 @@ from tunesmith.inference.forests.derivations import (
 from tunesmith.inference.forests.description import describe
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forests.expectation import combine_edges, edge_gains, expected_gain
-from tunesmith.inference.forests.hope_fear import reference_derivation, reranked
+from tunesmith.inference.forests.hope_fear import reference_derivation, rerank_choice
 from tunesmith.inference.forests.kbest.search import kbest_of
 from tunesmith.inference.forests.ngrams.counts import counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
@@ -56,7 +56,7 @@ class ForestExamples:
         self.tuning = tuning
         self.names = tuning.names
         self.groups = tuning.groups
-        self.plain = Loaded(tuning.forests)
+        self.plain = BlockCache(tuning.forests)
         # Room for the features of one derivation: all 0, but while it is written down.
         self.sums = np.zeros(len(self.names))
         self.seen = np.zeros(len(self.names), np.bool_)
@@ -81,10 +81,10 @@ class ForestExamples:
         return AmongBest(self, group, scorer)
 
     @cached_property
-    def counted(self) -> Loaded:
+    def counted(self) -> BlockCache:
         """The forests with what BLEU counts at hyperedges, for the current scorer."""
         assert isinstance(self._metric, BLEU)  # only whole forests ask
-        return Loaded(counted_once(self.tuning.forests, self._metric))
+        return BlockCache(counted_once(self.tuning.forests, self._metric))
 
     @cached_property
     def units(self) -> Units | None:
@@ -104,7 +104,7 @@ class ForestExamples:
         return means
 
 
-class Loaded:
+class BlockCache:
     """Forests, of which the last one that was asked for stays in memory."""
 
     def __init__(self, forests: Forests) -> None:
@@ -119,7 +119,7 @@ class Loaded:
         return self._block
 
 
-class Listed(NamedTuple):
+class KBest(NamedTuple):
     """The best derivations of a forest by the model, no text twice.
 
     Attributes
@@ -146,7 +146,7 @@ class _AtWeights:
         # Without a circle, so that a forest that was loaded goes when its example does.
         self._example: ForestExample = weakref.proxy(example)
         self.weights = weights
-        self._listed: dict[int, Listed] = {}
+        self._listed: dict[int, KBest] = {}
 
     @cached_property
     def scores(self) -> Floats:
@@ -171,7 +171,7 @@ class _AtWeights:
         largest = max(abs(self.best.score(self.weights)), float(np.abs(self.scores).max()))
         return NEARLY_NOTHING / largest if largest > 0.0 else 1.0
 
-    def listed(self, size: int) -> Listed:
+    def listed(self, size: int) -> KBest:
         """Return the so many best."""
         if size not in self._listed:
             self._listed[size] = self._example.list_of(self.scores, size)
@@ -282,7 +282,7 @@ class ForestExample(ABC):
         gain = float(self.values(stats[None, :])[0])
         return Derivation(features, values, stats, gain, int(key))
 
-    def list_of(self, scores: Floats, size: int) -> Listed:
+    def list_of(self, scores: Floats, size: int) -> KBest:
         """Return the best texts by some scores, with their gains."""
         arrays, forest, _ = self.block
         start, edges, totals = kbest_of(arrays, forest, scores, size, True)
@@ -291,9 +291,9 @@ class ForestExample(ABC):
         ends, words = spell_all(arrays, np.full(len(totals), forest), start, edges)
         check_length(ends, self.examples.tuning.forests, groups)
         stats = self.examples.exact.of_texts(groups, Texts(ends, words))
-        return Listed(start, edges, totals, stats, self.values(stats))
+        return KBest(start, edges, totals, stats, self.values(stats))
 
-    def of_list(self, listed: Listed, place: int) -> Derivation:
+    def of_list(self, listed: KBest, place: int) -> Derivation:
         """Return a member of a list."""
         edges = listed.edges[listed.start[place] : listed.start[place + 1]]
         return self.derivation(self.block, edges, listed.stats[place])
@@ -310,7 +310,7 @@ class AmongBest(ForestExample):
     reference, hope and oracle are exact over all derivations. With ``lowercase`` they are not.
     """
 
-    def _listed(self, weights: Floats) -> Listed:
+    def _listed(self, weights: Floats) -> KBest:
         return self.at(weights).listed(self.examples.tuning.options.size)
 
     def augmented(self, weights: Floats, factor: float) -> Derivation:
@@ -392,7 +392,7 @@ class WholeForest(ForestExample):
         if self.examples.tuning.options.search == "linear":
             values = edge_gains(arrays, forest, factor * self._slope)
             return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
-        choice = reranked(
+        choice = rerank_choice(
             *(arrays, forest, scores, self.scorer.document, self.factor * abs(factor)),
             *(*self._metric.scoring, float(np.sign(factor))),
         )

@@ -35,7 +35,7 @@ from tunesmith.parallel.engine import current_engine, map_over
 PIECE = 1 << 15
 
 
-def summed(forests: Forests, work: Callable[..., Floats], *common: Any) -> Floats:
+def sum_over_forests(forests: Forests, work: Callable[..., Floats], *common: Any) -> Floats:
     """Add up what ``work(forests, run, *common)`` finds for runs of forests.
 
     The runs and the order of the sum are the same for any number of workers. A few results are
@@ -63,7 +63,7 @@ def expected_counts(forests: Forests, weights: Floats, sharpness: float) -> Floa
     return np.concatenate(map_over(forests, _expect_counts, forests.pieces(), sharp))
 
 
-def _checked(forests: Forests, piece: slice, result: tuple[int, Floats]) -> Floats:
+def _finite_values(forests: Forests, piece: slice, result: tuple[int, Floats]) -> Floats:
     """Return what was found of a run of forests, unless one of them cannot be added up."""
     wrong, values = result
     check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
@@ -72,7 +72,7 @@ def _checked(forests: Forests, piece: slice, result: tuple[int, Floats]) -> Floa
 
 def _expect_counts(forests: Forests, piece: slice, weights: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _counts_of_block(*block, weights))
+    return _finite_values(forests, piece, _counts_of_block(*block, weights))
 
 
 def covariance_with_counts(
@@ -84,13 +84,13 @@ def covariance_with_counts(
     with w/T for w, where the sharpness is 1/T).
     """
     sharp = sharpened(weights, sharpness)
-    moments = summed(forests, _add_count_moments, sharp, slope)
+    moments = sum_over_forests(forests, _add_count_moments, sharp, slope)
     return moments[:-1], float(moments[-1])
 
 
 def _add_count_moments(forests: Forests, piece: slice, weights: Floats, slope: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _count_moments(*block, weights, slope))
+    return _finite_values(forests, piece, _count_moments(*block, weights, slope))
 
 
 def covariance_with_features(
@@ -98,14 +98,14 @@ def covariance_with_features(
 ) -> Floats:
     """Return the sum over forests of Cov(v·h, h) for each vector v: [B, D] for [B, D]."""
     sharp = sharpened(weights, sharpness)
-    return summed(forests, _add_feature_moments, sharp, vectors)
+    return sum_over_forests(forests, _add_feature_moments, sharp, vectors)
 
 
 def _add_feature_moments(
     forests: Forests, piece: slice, weights: Floats, vectors: Floats
 ) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _feature_moments(*block, weights, vectors))
+    return _finite_values(forests, piece, _feature_moments(*block, weights, vectors))
 
 
 def score_deviation(forests: Forests, weights: Floats) -> float:
@@ -119,7 +119,7 @@ def score_deviation(forests: Forests, weights: Floats) -> float:
 
 def _vary(forests: Forests, piece: slice, weights: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _score_variances(*block, weights))
+    return _finite_values(forests, piece, _score_variances(*block, weights))
 
 
 @kernel

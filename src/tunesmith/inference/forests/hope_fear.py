@@ -24,7 +24,7 @@ FEW = 4
 
 
 @kernel
-def reranked(
+def rerank_choice(
     arrays: ForestArrays,
     forest: int,
     scores: Floats,
@@ -79,7 +79,7 @@ def rerank(
     width = counts.shape[1]
     choice, value = np.empty(nodes, np.int32), np.empty(nodes)
     stats = np.empty((nodes, width))
-    begin = with_added(document, scoring, 1.0)
+    begin = add_k(document, scoring, 1.0)
     row = np.empty(width)
     times = sign * factor
     for n in range(nodes):
@@ -116,7 +116,7 @@ def rerank(
 
 
 @kernel
-def with_added(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
+def add_k(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
     """Return statistics with what add-k adds to all orders but the first, or without it."""
     order, smoothing, added, _ = scoring
     total = row.copy()
@@ -144,7 +144,7 @@ def natural_bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
         if not adds:
             least = min(least, row[2 + n], row[2 + order + n])
     if order > FEW or least < 1.0:
-        rows = with_added(row, scoring, -1.0).reshape(1, row.shape[0])
+        rows = add_k(row, scoring, -1.0).reshape(1, row.shape[0])
         out = np.empty(1)
         score_rows(rows, order, smoothing, added, scale, out)
         return float(out[0]) / 100.0

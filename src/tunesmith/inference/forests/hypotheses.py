@@ -63,7 +63,7 @@ class _OnLists:
     expectation: Expectation
 
 
-class _Begun:
+class _ClimbStart:
     """Where a climb began, of which all its points know, and the lists made there."""
 
     def __init__(self, hypotheses: ForestHypotheses, weights: Floats) -> None:
@@ -117,9 +117,9 @@ class ForestHypotheses:
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
-        return self._point(weights, _Begun(self, weights))
+        return self._point(weights, _ClimbStart(self, weights))
 
-    def _point(self, weights: Floats, winners: _Begun) -> Point:
+    def _point(self, weights: Floats, winners: _ClimbStart) -> Point:
         parts = share_out(self, _winners, self.forests.pieces(), weights)
         stats = np.concatenate(parts)
         total: Stats = stats.sum(axis=0)
@@ -144,7 +144,7 @@ class ForestHypotheses:
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
         line = (point.weights, direction.vector(len(self.names)))
-        parts = share_out(self, _followed, self.forests.pieces(), *line)
+        parts = share_out(self, _winners_along_line, self.forests.pieces(), *line)
         forest, at, stats = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         is_first = np.diff(forest, prepend=-1) > 0
         later = np.flatnonzero(~is_first)
@@ -262,7 +262,7 @@ def _winners(hypotheses: ForestHypotheses, piece: slice, weights: Floats) -> Sta
     return hypotheses.counted(block, piece.start, groups, *best_of_block(*block, weights))
 
 
-def _followed(
+def _winners_along_line(
     hypotheses: ForestHypotheses, piece: slice, weights: Floats, direction: Floats
 ) -> tuple[Ints, Floats, Stats]:
     """Return what wins along a line: whose derivation it is, from where on, its statistics."""

@@ -19,7 +19,7 @@ from tunesmith.inference.forests.derivations import (
 )
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forests.expectation import edge_gains
-from tunesmith.inference.forests.hope_fear import reranked
+from tunesmith.inference.forests.hope_fear import rerank_choice
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
@@ -116,7 +116,7 @@ def _of_bleu(
             for s in range(piece.start, piece.stop):
                 others = total - stats[s]
                 top = sign * float(metric.gain(total))
-                for words in _found(arrays, begin + s - piece.start, metric, others, sign):
+                for words in _better_texts(arrays, begin + s - piece.start, metric, others, sign):
                     row = exact.of_text(s, words)
                     gain = sign * float(metric.gain(others + row))
                     if gain > top:
@@ -128,7 +128,7 @@ def _of_bleu(
     return ForestOracle(stats, pack_texts(texts), float(metric.score(total)), False)
 
 
-def _found(
+def _better_texts(
     arrays: ForestArrays, forest: int, metric: BLEU, others: Stats, sign: float
 ) -> list[Ids]:
     """Return the words of derivations that may be better beside what the other forests have."""
@@ -137,7 +137,7 @@ def _found(
     document = others.astype(np.float64)
     by_linear = edge_gains(arrays, forest, sign * metric.slope(document))
     choices = [
-        reranked(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
+        rerank_choice(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
         viterbi(arrays, forest, by_linear)[1],
     ]
     derivations = [unfold(arrays, forest, choice) for choice in choices]

@@ -49,7 +49,7 @@ def prune_posterior(
     if not 0.0 <= threshold <= 1.0:
         raise UsageError(f"threshold is {threshold}; give a probability, from 0 to 1")
     sharp = sharpened(weights, sharpness)
-    return _pruned(forests, _keep_likely, weights, sharp, threshold)
+    return _prune_all(forests, _keep_likely, weights, sharp, threshold)
 
 
 def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
@@ -60,7 +60,7 @@ def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
     """
     if not beam >= 0.0:
         raise UsageError(f"beam is {beam}; give 0 or more")
-    return _pruned(forests, _keep_within, weights, beam)
+    return _prune_all(forests, _keep_within, weights, beam)
 
 
 def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
@@ -71,10 +71,12 @@ def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
     """
     if not density > 0.0:
         raise UsageError(f"density is {density}; give more than 0")
-    return _pruned(forests, _keep_densest, weights, density)
+    return _prune_all(forests, _keep_densest, weights, density)
 
 
-def _pruned(forests: Forests, choose: Callable[..., tuple[int, Flags]], *arguments: Any) -> Forests:
+def _prune_all(
+    forests: Forests, choose: Callable[..., tuple[int, Flags]], *arguments: Any
+) -> Forests:
     """Keep what ``choose(block, *about)`` chooses, which also says which forest is wrong."""
     pieces = forests.pieces()
     together = current_engine().workers if forests.bytes_per_edge > 0.0 else len(pieces)

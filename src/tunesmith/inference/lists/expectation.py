@@ -46,7 +46,7 @@ def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
     return total
 
 
-def linearised(stats: Stats, slope: Floats, start: Ints) -> Floats:
+def linear_gains(stats: Stats, slope: Floats, start: Ints) -> Floats:
     """Return what each candidate's statistics are worth where the metric has a slope [K]."""
     gains = np.empty(len(stats))
     map_pieces(lambda p: _linearise(stats, slope, start, gains, *p), pieces(start))

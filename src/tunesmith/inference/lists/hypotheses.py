@@ -19,7 +19,7 @@ from tunesmith.inference.lists.expectation import (
     deviation,
     deviations,
     expected_total,
-    linearised,
+    linear_gains,
     probabilities,
     squares_within,
 )
@@ -303,7 +303,7 @@ class ListHypotheses:
         for k, (point, sharp) in enumerate(zip(points, sharpness, strict=True)):
             chances = probabilities(point.cache.scores, self.start, sharp)
             total = expected_total(chances, self.tuning.stats, self.start)
-            values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
+            values = linear_gains(self.tuning.stats, self.metric.slope(total), self.start)
             moments, variance = deviations(chances, values, self.start)
             coefficients[k] = sharp * moments
             gain_deviation = (variance / self.groups) ** 0.5

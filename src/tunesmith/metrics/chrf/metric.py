@@ -14,7 +14,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows
 from tunesmith.metrics.chrf.score import f_scores, f_slopes
-from tunesmith.metrics.preparation import numbered, spelled
+from tunesmith.metrics.preparation import characters_of, numbered
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
 
@@ -85,7 +85,9 @@ class CHRF(Metric):
         if (counts < 1).any():
             raise TunesmithError(f"{self.name} needs a reference for each group; give one or more")
         words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
-        chars, space = spelled(words if self.whitespace else ["".join(w.split()) for w in words])
+        chars, space = characters_of(
+            words if self.whitespace else ["".join(w.split()) for w in words]
+        )
         parts = (
             numbered([_separate_punctuation(w) for w in words], {}) if self.word_order else chars
         )

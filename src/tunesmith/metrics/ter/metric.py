@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
-from tunesmith.metrics.preparation import numbered, replaced
+from tunesmith.metrics.preparation import numbered, replace_tokens
 from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.metrics.ter.edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -74,7 +74,10 @@ class TER(Metric):
                 reference_texts = _again(candidates, reference_texts, _twice(split), known)
             else:
                 parts = numbered([split(word) for word in candidates.vocabulary], known)
-                texts, reference_texts = replaced(texts, parts), replaced(reference_texts, parts)
+                texts, reference_texts = (
+                    replace_tokens(texts, parts),
+                    replace_tokens(reference_texts, parts),
+                )
             size = len(known)
         return _count(
             candidates.start, texts, References(references.group_start, reference_texts), size

@@ -34,7 +34,7 @@ from tunesmith.parallel.local import available_threads
 from tunesmith.parallel.remote.actors import RemoteActors
 from tunesmith.parallel.remote.broadcast import BroadcastBlocks
 from tunesmith.parallel.remote.mapping import RemoteMap
-from tunesmith.parallel.remote.packing import Packed, packed, unpacked
+from tunesmith.parallel.remote.packing import PackedValue, pack, unpack
 from tunesmith.parallel.remote.slots import Link, Request, Slot
 from tunesmith.parallel.remote.worker import Hello, PieceOutcome, PortableError, is_worker, versions
 
@@ -97,7 +97,7 @@ class RemoteEngine(Engine):
         """
 
     @abstractmethod
-    def _publish(self, block: Packed) -> Any:
+    def _publish(self, block: PackedValue) -> Any:
         """Put a block where all workers can read it."""
 
     @abstractmethod
@@ -177,7 +177,7 @@ class RemoteEngine(Engine):
         return slot
 
     def _assign(self, slot: Slot, request: Request) -> None:
-        request.block = packed(request.message)
+        request.block = pack(request.message)
         slot.waiting.append(request)
         self._send(slot)
 
@@ -337,7 +337,7 @@ def _check_versions(theirs: dict[str, str]) -> None:
 
 def _outcome(block: Any) -> PieceOutcome:
     try:
-        outcome: PieceOutcome = unpacked(block)
+        outcome: PieceOutcome = unpack(block)
     except Exception as error:  # noqa: BLE001  (the client raises it)
         text = f"what a worker returned cannot be read: {error}; define it in a module"
         return PieceOutcome(error=PortableError(TunesmithError(text)))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 from tunesmith.report.map.map import MetricMap
-from tunesmith.report.map.words import scale, scale_title, starred, subtitle, title
+from tunesmith.report.map.words import scale, scale_title, star_of, subtitle, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,5 +90,5 @@ def _mark(axes: Axes, metric_map: MetricMap) -> None:
             markeredgecolor="black",
             label="current weights",
         )
-    mark, label = starred(metric_map)
+    mark, label = star_of(metric_map)
     axes.plot([mark.x], [mark.y], **STAR_STYLE, label=label)

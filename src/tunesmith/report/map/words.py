@@ -32,7 +32,7 @@ def scale(metric_map: MetricMap) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def starred(metric_map: MetricMap) -> tuple[Mark, str]:
+def star_of(metric_map: MetricMap) -> tuple[Mark, str]:
     """Return what the star marks, and what it is called."""
     if metric_map.best is not None and metric_map.holds(metric_map.best):
         return (
@@ -50,7 +50,7 @@ def place(metric_map: MetricMap, mark: Mark) -> str:
 
 def subtitle(metric_map: MetricMap) -> str:
     """Say how good the current and the best weights are."""
-    mark, label = starred(metric_map)
+    mark, label = star_of(metric_map)
     now = f"now {metric_map.current.score:.4f} at {place(metric_map, metric_map.current)}"
     return f"{now}; {label}: {mark.score:.4f} at {place(metric_map, mark)}"
 

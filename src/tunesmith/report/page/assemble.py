@@ -126,7 +126,7 @@ def _bytes(value: object) -> int:
 def summary_of(record: RunRecord) -> Summary:
     """Return the head of the page."""
     result = record.result
-    metric = _asked(result) or record.metric.name
+    metric = _metric_of(result) or record.metric.name
     path = os.fspath(record.path).rstrip("/") or "/"
     return Summary(
         title=os.path.basename(os.path.abspath(path)),
@@ -162,7 +162,7 @@ def _notes(record: RunRecord) -> Iterator[str]:
         )
 
 
-def _asked(result: Mapping[str, Any]) -> str | None:
+def _metric_of(result: Mapping[str, Any]) -> str | None:
     """Return the metric as the user wrote it."""
     metrics = (result.get("inputs") or {}).get("metrics")
     return str(metrics[0]) if isinstance(metrics, list) and metrics else None

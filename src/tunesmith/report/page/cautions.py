@@ -15,7 +15,7 @@ from tunesmith.registry import IN_FILE
 from tunesmith.report.page.rounds import number
 from tunesmith.report.page.run.files import CALLED
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.view import RoundsView, SurfaceCurve, Surfaces, Warned
+from tunesmith.report.page.view import Caution, RoundsView, SurfaceCurve, Surfaces
 from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.fitting.guards import metric_bias, overlap, told_overlap
 from tunesmith.tuners.pro.gathering import has_monsters
@@ -42,7 +42,7 @@ KINDS = {
 
 def cautions_of(
     record: RunRecord, rounds: RoundsView | None, surfaces: Surfaces | None
-) -> tuple[Warned, ...]:
+) -> tuple[Caution, ...]:
     """Return what to be careful about, the gravest first."""
     cautions = [
         *_overfitting(record),
@@ -56,7 +56,7 @@ def cautions_of(
         *_unproven(record),
     ]
     kinds = {caution.kind for caution in cautions} & {"overlap", "test", "metric", "monsters"}
-    stated = [caution for caution in _said(record.result) if caution.kind not in kinds]
+    stated = [caution for caution in _warnings_of(record.result) if caution.kind not in kinds]
     return tuple(dict.fromkeys([*cautions, *stated]))
 
 
@@ -76,7 +76,7 @@ def _scores(entry: Any) -> tuple[float, float] | None:
     return None if before is None or after is None else (before, after)
 
 
-def _overfitting(record: RunRecord) -> Iterator[Warned]:
+def _overfitting(record: RunRecord) -> Iterator[Caution]:
     """Tell of sets on which it became worse while it became better on the tuning set."""
     metric, sign = record.metric, _sign(record.metric)
     name = metric_name(metric.name)
@@ -87,7 +87,7 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
         held_out = _scores(record.result.get(which))
         if held_out is not None and sign * (held_out[1] - held_out[0]) < 0.0:
             a, b, c, d = (shown(metric, value) for value in (*scores, *held_out))
-            yield Warned(
+            yield Caution(
                 "overfitting",
                 f"{name} became better on the tuning set ({a} to {b}) and worse on the "
                 f"{CALLED[which]} ({c} to {d}): a sign that the weights fit these sentences "
@@ -97,7 +97,7 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
             )
 
 
-def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
+def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Caution]:
     """Tell of a held-out score that falls from some round on while that of the tuning set rises."""
     if rounds is None or rounds.unit not in {"round", "epoch"} or rounds.chosen is None:
         return
@@ -118,7 +118,7 @@ def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
         values = (best[1], chosen[1], best[2], chosen[2])
         a, b, c, d = (shown(record.metric, value) for value in values)
         option = "--final dev" if record.result.get("rounds") else "--pick dev"
-        yield Warned(
+        yield Caution(
             "overfitting",
             f"From {rounds.unit} {rounds.names[best[0]]} to {rounds.names[chosen[0]]}, which was "
             f"chosen, the tuning set goes from {a} to {b} and the held-out set from {c} to {d}.",
@@ -126,7 +126,7 @@ def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
         )
 
 
-def _overlaps(record: RunRecord) -> Iterator[Warned]:
+def _overlaps(record: RunRecord) -> Iterator[Caution]:
     """Tell of sentences that two sets have in common."""
     for first, second in combinations(record.sets, 2):
         shared = overlap(record.sets[first].lists, record.sets[second].lists)
@@ -135,27 +135,27 @@ def _overlaps(record: RunRecord) -> Iterator[Warned]:
             yield _split("overlap", text)
 
 
-def _choosing(result: Mapping[str, Any]) -> Iterator[Warned]:
+def _choosing(result: Mapping[str, Any]) -> Iterator[Caution]:
     """Tell of a test set that was looked at more than once."""
     path = [
         point for point in result.get("path") or () if number(point.get("test_score")) is not None
     ]
     if len(path) > 1:
-        yield Warned(
+        yield Caution(
             "test",
             f"The test set was scored with each of {len(path)} settings.",
             "Choose by the held-out set alone: the best of several test scores says too much.",
         )
     count = result.get("test_scored")
     if isinstance(count, int) and count > 1:
-        yield Warned(
+        yield Caution(
             "test",
             f"The test set has been scored {count} times, with other settings each time.",
             "Choose by a held-out set, and report a test set that was scored once.",
         )
 
 
-def _bias(record: RunRecord) -> Iterator[Warned]:
+def _bias(record: RunRecord) -> Iterator[Caution]:
     """Caution if a model's scores are tuned for, and nothing else is reported."""
     if "tune" not in record.sets or not any(record.result.get(w) for w in ("dev", "test")):
         return
@@ -171,7 +171,7 @@ def _bias(record: RunRecord) -> Iterator[Warned]:
         yield _split("metric", text)
 
 
-def _lengths(record: RunRecord) -> Iterator[Warned]:
+def _lengths(record: RunRecord) -> Iterator[Caution]:
     """Tell of outputs that are shorter or longer than references."""
     for which, called in CALLED.items():
         scores = record.result if which == "tune" else record.result.get(which) or {}
@@ -183,7 +183,7 @@ def _lengths(record: RunRecord) -> Iterator[Warned]:
         if penalty is not None and penalty < 1.0:
             cost = f" The brevity penalty of {penalty:.3f} takes {100 * (1 - penalty):.1f} % off."
         word = "shorter" if ratio < 1.0 else "longer"
-        yield Warned(
+        yield Caution(
             "length",
             f"The output on the {called} is {abs(100 * (ratio - 1)):.1f} % {word} than the "
             f"references (ratio {ratio:.3f}).{cost}",
@@ -192,14 +192,14 @@ def _lengths(record: RunRecord) -> Iterator[Warned]:
         )
 
 
-def _monsters(record: RunRecord) -> Iterator[Warned]:
+def _monsters(record: RunRecord) -> Iterator[Caution]:
     """Tell of negatives of PRO that are far too long and score nothing."""
     keys = ("negative_length", "reference_length", "positive_score", "negative_score")
     for entry in record.result.get("history") or ():
         values = [number(entry.get(key)) for key in keys]
         if None in values or not has_monsters(entry, record.metric):
             continue
-        yield Warned(
+        yield Caution(
             "monsters",
             f"In step {entry.get('step')} PRO learnt from monsters: its negatives have "
             f"{values[0]:.0f} words where references have {values[1]:.0f}, and score "
@@ -209,7 +209,7 @@ def _monsters(record: RunRecord) -> Iterator[Warned]:
         return
 
 
-def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Warned]:
+def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Caution]:
     """Tell of weights on the edge of their plateau, with a step down beside it."""
     scores = _scores(record.result)
     if surfaces is None or scores is None:
@@ -223,7 +223,7 @@ def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Warned]:
     metric = record.metric
     parts = [f"{c.feature} (down by {shown(metric, loss)})" for loss, c in fragile[:NAMED]]
     more = f" and {len(fragile) - NAMED} more" if len(fragile) > NAMED else ""
-    yield Warned(
+    yield Caution(
         "edge",
         f"On the edge of their plateau, so that a change by {100 * STEP:.0f} % loses much of the "
         f"gain of {shown(metric, gained)}: {', '.join(parts)}{more}.",
@@ -247,7 +247,7 @@ def _loss(curve: SurfaceCurve, sign: float) -> float:
     return max(0.0, sign * curve.score - worst)
 
 
-def _unproven(record: RunRecord) -> Iterator[Warned]:
+def _unproven(record: RunRecord) -> Iterator[Caution]:
     """Tell of a certificate that leaves something open."""
     certificate = record.result.get("certificate")
     if not isinstance(certificate, dict) or certificate.get("optimal") is not False:
@@ -255,7 +255,7 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
     best, bound = (number(certificate.get(key)) for key in ("best", "bound"))
     if best is not None and bound is not None:
         word = "more" if record.metric.higher_is_better else "less"
-        yield Warned(
+        yield Caution(
             "certificate",
             f"The weights are not proven to be the best: they reach {best:.4f}, and no weights "
             f"reach {word} than {bound:.4f} (means over sentences).",
@@ -263,7 +263,7 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
         )
 
 
-def _said(result: Mapping[str, Any]) -> Sequence[Warned]:
+def _warnings_of(result: Mapping[str, Any]) -> Sequence[Caution]:
     """Return what the run itself has warned of."""
     cautions = []
     for text in result.get("warnings") or ():
@@ -272,10 +272,10 @@ def _said(result: Mapping[str, Any]) -> Sequence[Warned]:
     return cautions
 
 
-def _split(kind: str, text: str) -> Warned:
+def _split(kind: str, text: str) -> Caution:
     """Take a message apart: what is so, and what to do."""
     problem, _, remedy = text.partition("; ")
-    return Warned(kind, _sentence(problem), _sentence(remedy))
+    return Caution(kind, _sentence(problem), _sentence(remedy))
 
 
 def _sentence(text: str) -> str:

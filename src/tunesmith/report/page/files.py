@@ -9,7 +9,7 @@ from tunesmith.errors import UsageError
 from tunesmith.io.streams import check_writable, write_atomically
 from tunesmith.report.page.assemble import PageOptions, view_of
 from tunesmith.report.page.run.files import run_set
-from tunesmith.report.page.run.reading import made_metric, read_run
+from tunesmith.report.page.run.reading import metric_for, read_run
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.view import View
 from tunesmith.tasks.base import Task
@@ -78,7 +78,7 @@ def record_of(
     test: Task | None = None,
 ) -> RunRecord:
     """Return the record of a result and of the sets that it is of."""
-    metric = made_metric(result.metric, "the result", False) if tuning is None else tuning.metric
+    metric = metric_for(result.metric, "the result", False) if tuning is None else tuning.metric
     sets: dict[Which, RunSet] = {}
     tasks: dict[Which, Task | None] = {"tune": tuning, "dev": dev, "test": test}
     for which, task in tasks.items():

@@ -12,7 +12,7 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
 from tunesmith.metrics.sentence_level import scores_alone
-from tunesmith.report.page.differences import cut
+from tunesmith.report.page.differences import truncated
 from tunesmith.report.page.run.record import RunRecord, RunSet
 from tunesmith.report.page.view import CandidateView
 from tunesmith.tasks.lists import TuningSet
@@ -25,7 +25,7 @@ MOST_FEATURES = 20
 
 
 @dataclass(frozen=True)
-class Looked:
+class Details:
     """What is shown of some sentences.
 
     Attributes
@@ -58,7 +58,7 @@ class _Taken:
     ranks_after: list[int]
 
 
-def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) -> Looked:
+def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) -> Details:
     """Choose candidates of some groups, and say what each feature has to do with it.
 
     Parameters
@@ -67,14 +67,16 @@ def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) ->
         Statistics of the output with the tuned weights, of all groups.
     """
     if not len(groups):
-        return Looked((), ())
+        return Details((), ())
     part = run_set.lists.part(groups)
     names = part.names
     tuned = record.weights.aligned(names)
     models = part.candidates.features.dot(np.stack([record.start.aligned(names), tuned]))
     total = after.sum(axis=0)
     parts = [
-        _taken(part, k, models, run_set.before.text(g), run_set.after.text(g), total - after[g])
+        _choose_candidates(
+            part, k, models, run_set.before.text(g), run_set.after.text(g), total - after[g]
+        )
         for k, g in enumerate(groups.tolist())
     ]
     rows = np.array([row for part_rows in parts for row in part_rows.rows], np.int64)
@@ -83,7 +85,7 @@ def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) ->
     sentence_scores = finite(scores_alone(record.metric, part.stats[rows]))
     views = iter(
         CandidateView(
-            cut(part.candidates.text(row)),
+            truncated(part.candidates.text(row)),
             rank_before,
             rank_after,
             score,
@@ -99,7 +101,7 @@ def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) ->
             strict=True,
         )
     )
-    return Looked(
+    return Details(
         features, tuple(tuple(next(views) for _ in part_rows.rows) for part_rows in parts)
     )
 
@@ -147,7 +149,7 @@ def rounded(values: Floats) -> Floats:
     return np.round(values, digits) + 0.0 if abs(digits) < 300 else values
 
 
-def _taken(
+def _choose_candidates(
     part: TuningSet, group: int, models: Floats, before: str, after: str, others: Stats
 ) -> _Taken:
     """Choose candidates of a group: those put out, the first ones, and the best by the metric."""

@@ -242,15 +242,15 @@ def _columns(unit: str, rows: Sequence[RoundRow]) -> RoundsView:
     return RoundsView(
         unit=unit,
         names=tuple(row.name for row in rows),
-        series=_turned([row.series for row in rows]),
-        length_ratios=_turned([row.lengths for row in rows]),
+        series=_transposed([row.series for row in rows]),
+        length_ratios=_transposed([row.lengths for row in rows]),
         chosen=chosen[0] if chosen else None,
-        table=_turned([row.table for row in rows]),
+        table=_transposed([row.table for row in rows]),
         is_ordered=unit not in APART and not any(APART & {*row.table} for row in rows),
     )
 
 
-def _turned(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+def _transposed(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     keys = dict.fromkeys(key for row in rows for key in row)
     columns = {key: tuple(row.get(key) for row in rows) for key in keys}
     return {key: column for key, column in columns.items() if any(v is not None for v in column)}

@@ -10,8 +10,8 @@ from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.sentence_level import alone, scores_alone
-from tunesmith.report.page.differences import cut, differences
-from tunesmith.report.page.looked_into import Looked, finite, look_into
+from tunesmith.report.page.differences import differences, truncated
+from tunesmith.report.page.looked_into import Details, finite, look_into
 from tunesmith.report.page.run.record import RunRecord, RunSet
 from tunesmith.report.page.view import Sentences, SentenceView
 from tunesmith.report.page.words import metric_name
@@ -110,15 +110,15 @@ def _shown(
     before: float | None,
     after: float | None,
     influence: float,
-    looked: Looked,
+    looked: Details,
     place: int,
 ) -> SentenceView:
     lists = run_set.lists.candidates
     old, new = differences(run_set.before.text(group), run_set.after.text(group))
     return SentenceView(
         id=str(lists.ids[group]),
-        source=cut(lists.sources[group]) if lists.sources is not None else "",
-        references=tuple(cut(text) for text in _references(run_set, group)),
+        source=truncated(lists.sources[group]) if lists.sources is not None else "",
+        references=tuple(truncated(text) for text in _references(run_set, group)),
         before=old,
         after=new,
         score_before=before,

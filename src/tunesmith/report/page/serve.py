@@ -17,7 +17,7 @@ from typing import Any
 
 from tunesmith.errors import TunesmithError, UsageError, one_line
 from tunesmith.report.page.html import embedded, live_page, policy
-from tunesmith.report.page.run.folder import is_held
+from tunesmith.report.page.run.folder import is_locked
 from tunesmith.report.page.view import View
 
 ADDRESS = "127.0.0.1"
@@ -187,7 +187,7 @@ def state_of(path: Path) -> object:
             status = path.stat()
             return status.st_mtime_ns, status.st_size
         # A run that is killed changes no file, and one that ends has written its last before.
-        return is_held(path), *sorted(_files(path))
+        return is_locked(path), *sorted(_files(path))
     except OSError:
         return None
 

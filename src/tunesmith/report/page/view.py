@@ -16,7 +16,7 @@ Range = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class Warned:
+class Caution:
     """Something to be careful about.
 
     Attributes
@@ -422,7 +422,7 @@ class View:
 
     version: str
     summary: Summary
-    warnings: tuple[Warned, ...]
+    warnings: tuple[Caution, ...]
     rounds: RoundsView | None
     weights: WeightTable
     surfaces: Surfaces | None

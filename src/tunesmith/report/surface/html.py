@@ -159,7 +159,7 @@ def _traces(curve: Curve, shape: StepCurve | Band, colour: str) -> list[Any]:
     common: dict[str, Any] = {"mode": "lines", "line": style, "showlegend": False}
     name = html.escape(curve.metric)
     where = "from %{customdata[0]:.10~g} to %{customdata[1]:.10~g}"
-    ends = _doubled(shape.ends)
+    ends = _step_points(shape.ends)
     pieces = np.column_stack([np.repeat(shape.ends[:-1], 2), np.repeat(shape.ends[1:], 2)])
     if isinstance(shape, StepCurve):
         return [
@@ -188,7 +188,7 @@ def _traces(curve: Curve, shape: StepCurve | Band, colour: str) -> list[Any]:
     ]
 
 
-def _doubled(ends: Floats) -> Floats:
+def _step_points(ends: Floats) -> Floats:
     """Return two points of each interval: its beginning, and just before its end.
 
     Hovering shows the nearest point, which so belongs to the interval under the pointer. Both

@@ -160,7 +160,7 @@ def intervals_of(
 
 
 @inlined
-def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
+def bound_interval(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
     """Cut an unbounded interval at a multiple of the distance of its end, or of the weights."""
     first, last = low, high
     if low == -np.inf:
@@ -191,7 +191,7 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
         if not _counts(low, high, reach):
             continue
         usable[count] = j
-        begin, end = bounded(low, high, reach, 1.0)
+        begin, end = bound_interval(low, high, reach, 1.0)
         ends[4, count] = 0.5 * (begin + end)
         ends[0, count], ends[2, count] = low, low
         ends[1, count], ends[3, count] = high, high

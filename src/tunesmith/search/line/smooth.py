@@ -16,7 +16,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.kernels import kernel
-from tunesmith.search.line.search import EVERYWHERE, LineStep, clipped, counts, reach
+from tunesmith.search.line.search import EVERYWHERE, LineStep, clip_interval, counts, reach
 
 KINDS = ("none", "mean", "min")
 #: Intervals farther away than this, in units of the weights, do not count: there one feature
@@ -68,7 +68,7 @@ def best_smoothed_step(
     if len(usable) == 0:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
     values = smooth(gains[usable], smoothing.window, smoothing.kind == "min")
-    current = _here(values, low, high)
+    current = _value_at_start(values, low, high)
     best = _widest_best(values, low, high)
     value = float(values[best])
     if value <= current:
@@ -87,7 +87,7 @@ def _intervals(
     farthest = FARTHEST * reach
     count = 0
     for j in range(size):
-        low, high = clipped(edges, j, reach, least, greatest)
+        low, high = clip_interval(edges, j, reach, least, greatest)
         if counts(low, high, farthest):
             if high > farthest:
                 high = min(high, low + max(reach, abs(low)))
@@ -113,7 +113,7 @@ def smooth(gains: Floats, window: int, minimum: bool) -> Floats:
 
 
 @kernel
-def _here(values: Floats, low: Floats, high: Floats) -> float:
+def _value_at_start(values: Floats, low: Floats, high: Floats) -> float:
     """Return the lowest value of the intervals that hold 0, or come nearest to it."""
     nearest, lowest = np.inf, np.inf
     for j in range(values.shape[0]):

@@ -55,7 +55,7 @@ class Constraints:
                 if not all(text.split(sign)) or sign not in text:
                     raise UsageError(f"{option} '{text}' has no two names; write {form}")
         return cls(
-            tuple(_fixed(text) for text in fix),
+            tuple(_fixed_names(text) for text in fix),
             tuple(_bound(text) for text in bound),
             tuple(tie),
             tuple(scale_together),
@@ -67,7 +67,7 @@ class Constraints:
     def among(self, some: Collection[str], known: Sequence[str]) -> Constraints:
         """Return what they say of some of the known features alone."""
 
-        def shared(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
+        def shared_names(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
             every = (names_in(text, sign, known, where) for text in texts)
             groups = ([name for name in names if name in some] for names in every)
             return tuple(sign.join(names) for names in groups if len(names) > 1)
@@ -75,12 +75,12 @@ class Constraints:
         return Constraints(
             tuple((name, value) for name, value in self.fixed if name in some),
             tuple(bound for bound in self.bounds if bound.name in some),
-            shared(self.ties, "=", "tie"),
-            shared(self.groups, ",", "scale-together"),
+            shared_names(self.ties, "=", "tie"),
+            shared_names(self.groups, ",", "scale-together"),
         )
 
 
-def _fixed(text: str) -> tuple[str, float]:
+def _fixed_names(text: str) -> tuple[str, float]:
     name, _, value = text.rpartition("=")
     if not name:
         raise UsageError(f"fix '{text}' has no name and value; write NAME=1")

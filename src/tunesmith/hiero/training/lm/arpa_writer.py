@@ -9,7 +9,7 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Ids, Ints, Number
 from tunesmith.hiero.tables import Singles
-from tunesmith.hiero.training.lm.ngram_tree import spelled
+from tunesmith.hiero.training.lm.ngram_tree import words_of_ngrams
 from tunesmith.io.streams import writing
 from tunesmith.kernels import kernel
 from tunesmith.progress import progress
@@ -49,7 +49,7 @@ def _block(model: EstimatedModel, n: int, first: int, start: Ints, letters: Byte
     """Return the lines of some n-grams of level n (from 0)."""
     part = slice(first, min(first + TOGETHER, len(model.stays[n])))
     stays = model.stays[n][part]
-    rows = np.ascontiguousarray(spelled(model.levels, n, part.start, part.stop)[stays])
+    rows = np.ascontiguousarray(words_of_ngrams(model.levels, n, part.start, part.stop)[stays])
     probabilities = model.probabilities[n][part][stays]
     backoffs = model.backoffs[n][part][stays] if n + 1 < model.order else np.empty(0, np.float32)
     size = int(np.diff(start)[rows].sum()) + rows.size + _NUMBERS * len(rows)

@@ -88,7 +88,7 @@ def _joined(parts: list[NDArray[np.generic]], dtype: type[np.generic]) -> NDArra
     return np.concatenate(parts, out=joined)
 
 
-def spelled(levels: Sequence[Level], n: int, first: int, last: int) -> Ids:
+def words_of_ngrams(levels: Sequence[Level], n: int, first: int, last: int) -> Ids:
     """Return the words of n-grams ``first`` to ``last - 1`` of level n (from 0), a row each."""
     rows = np.empty((last - first, n + 1), np.int32)
     places = np.arange(first, last)
@@ -105,7 +105,7 @@ def _word(key: Number, j: Number) -> Number:
 
 
 @kernel
-def shared(keys: Ints, row: int, before: Ints) -> int:
+def shared_suffix(keys: Ints, row: int, before: Ints) -> int:
     """Return how many words, from the last on, an n-gram shares with the one before it."""
     same = 0
     while same < before.shape[0] and _word(keys[same // 2, row], same) == before[same]:
@@ -118,7 +118,7 @@ def count_new(keys: Ints, before: Ints, nodes: Ints) -> None:
     """Count the n-grams of each order that are new in a range."""
     order = before.shape[0]
     for row in range(keys.shape[1]):
-        for j in range(shared(keys, row, before), order):
+        for j in range(shared_suffix(keys, row, before), order):
             word = _word(keys[j // 2, row], j)
             before[j] = word
             nodes[j] += 1
@@ -145,7 +145,7 @@ def grow(
     free = first.copy()
     current = np.full(order, -1, np.int64)
     for row in range(keys.shape[1]):
-        same = shared(keys, row, before)
+        same = shared_suffix(keys, row, before)
         for j in range(order):
             word = _word(keys[j // 2, row], j)
             if j >= same:

@@ -154,7 +154,7 @@ def extract(
         links = pairs.links[pairs.link_start[pair] : pairs.link_start[pair + 1]]
         phrases = initial_phrases(links, source.shape[0], target.shape[0], limits)
         begins = _begins(phrases, source.shape[0])
-        linked = _linked(links, source.shape[0])
+        linked = _links_by_word(links, source.shape[0])
         before, is_full = used, False
         for phrase in range(phrases.shape[0]):
             count = _choose(phrases, begins, linked, phrase, limits, choices)
@@ -226,12 +226,12 @@ def _find_phrases(ends: Ids, target_ends: Ids, limits: ExtractionLimits, phrases
             if first < i:  # a longer phrase has this link too
                 break
             if last <= j:
-                count = _widened(i, j, low, high, target_ends, limits, phrases, count)
+                count = _widen(i, j, low, high, target_ends, limits, phrases, count)
     return count
 
 
 @kernel
-def _widened(
+def _widen(
     i: int,
     j: int,
     low: int,
@@ -270,7 +270,7 @@ def _begins(phrases: Ids, words: int) -> Ints:
 
 
 @kernel
-def _linked(links: Ids, words: int) -> Ints:
+def _links_by_word(links: Ids, words: int) -> Ints:
     """Return where the links of each source word are."""
     start = np.zeros(words + 1, np.int64)
     for k in range(links.shape[0]):

@@ -179,7 +179,7 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
         for k in range(first + 1, min(first + SHORT, n)):
             moved = order[k]
             at = k
-            while at > first and compared(rows[moved], rows[order[at - 1]]) < 0:
+            while at > first and compare_rows(rows[moved], rows[order[at - 1]]) < 0:
                 order[at] = order[at - 1]
                 at -= 1
             order[at] = moved
@@ -191,7 +191,7 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
             middle, last = min(first + size, n), min(first + 2 * size, n)
             a, b = first, middle
             for k in range(first, last):
-                if b == last or (a < middle and compared(rows[run[a]], rows[run[b]]) <= 0):
+                if b == last or (a < middle and compare_rows(rows[run[a]], rows[run[b]]) <= 0):
                     target[k] = run[a]
                     a += 1
                 else:
@@ -205,7 +205,7 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
 
 
 @kernel
-def compared(a: Ids, b: Ids) -> Number:
+def compare_rows(a: Ids, b: Ids) -> Number:
     """Return -1, 0 or 1 as one row is less than, equal to or greater than another."""
     for k in range(a.shape[0]):
         if a[k] != b[k]:
@@ -218,7 +218,7 @@ def _add_up(rows: Ids, counts: Ints, order: Ints, keep: Flags, totals: Ints) -> 
     """Mark the first of equal rows, and add up the counts of all."""
     used = 0
     for k in range(order.shape[0]):
-        keep[k] = k == 0 or compared(rows[order[k - 1]], rows[order[k]]) != 0
+        keep[k] = k == 0 or compare_rows(rows[order[k - 1]], rows[order[k]]) != 0
         if keep[k]:
             totals[used] = counts[order[k]]
             used += 1
@@ -232,7 +232,7 @@ def _add_up(rows: Ids, counts: Ints, order: Ints, keep: Flags, totals: Ints) -> 
 def _last_boundary(rows: Ids, used: int, prefix: int) -> int:
     """Return where the rows begin that agree with the last one in some columns."""
     at = used - 1
-    while at > 0 and compared(rows[at - 1, :prefix], rows[used - 1, :prefix]) == 0:
+    while at > 0 and compare_rows(rows[at - 1, :prefix], rows[used - 1, :prefix]) == 0:
         at -= 1
     return at
 
@@ -252,10 +252,10 @@ def _sift(rows: Ids, heads: Ints, heap: Ints, size: int, place: int) -> None:
         child = 2 * place + 1
         if child + 1 < size:
             left, right = heap[child], heap[child + 1]
-            if compared(rows[right, heads[right]], rows[left, heads[left]]) < 0:
+            if compare_rows(rows[right, heads[right]], rows[left, heads[left]]) < 0:
                 child += 1
         below = heap[child]
-        if compared(row, rows[below, heads[below]]) <= 0:
+        if compare_rows(row, rows[below, heads[below]]) <= 0:
             break
         heap[place] = below
         place = child
@@ -292,7 +292,7 @@ def _merge(
             _sift(rows, heads, heap, state[0], 0)
             run = heap[0]
         row, used = rows[run, heads[run]], state[1]
-        if used > 0 and compared(row, out[used - 1]) == 0:
+        if used > 0 and compare_rows(row, out[used - 1]) == 0:
             for c in range(counts.shape[2]):
                 out_counts[used - 1, c] += counts[run, heads[run], c]
         elif used == out.shape[0]:

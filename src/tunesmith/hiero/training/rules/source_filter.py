@@ -102,7 +102,7 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
         size, rarest = 0, -1
         while size < side.shape[0] and side[size] != PAD:
             word = side[size]
-            if word >= 0 and (rarest < 0 or _found(sentences, word) < _found(sentences, rarest)):
+            if word >= 0 and (rarest < 0 or _lookup(sentences, word) < _lookup(sentences, rarest)):
                 rarest = word
             size += 1
         flags[rule] = False
@@ -115,7 +115,7 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
 
 
 @kernel
-def _found(sentences: SentenceArrays, word: int) -> Number:
+def _lookup(sentences: SentenceArrays, word: int) -> Number:
     return sentences.found_start[word + 1] - sentences.found_start[word]
 
 

@@ -32,7 +32,7 @@ from tunesmith.hiero.training.rules.lexical_weights import (
     lexical_weights,
     word_table,
 )
-from tunesmith.hiero.training.rules.sorted_sums import SortedSums, compared, written_to
+from tunesmith.hiero.training.rules.sorted_sums import SortedSums, compare_rows, written_to
 from tunesmith.hiero.training.rules.source_filter import SentenceArrays, applicable
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
@@ -105,8 +105,8 @@ class RuleTable:
     ) -> RuleArrays:
         shape = self.extraction.shape
         memory = min(budget(), SORTING)
-        occurrences = _extracted(pairs, self.extraction, folder, memory)
-        writer = _Kept(folder, shape)
+        occurrences = _extract(pairs, self.extraction, folder, memory)
+        writer = _RuleWriter(folder, shape)
         targets = SortedSums(shape.target + 2, 1, folder, "targets")
         done = 0
         for rows, counts in occurrences.merged(shape.source, memory // 4):
@@ -128,7 +128,7 @@ class RuleTable:
         rows: Ids,
         counts: Ints,
         sentences: SentenceArrays | None,
-        writer: _Kept,
+        writer: _RuleWriter,
         targets: SortedSums,
     ) -> None:
         """Take all rules of some source sides: count them, and keep those that shall be kept."""
@@ -149,7 +149,7 @@ class RuleTable:
         writer.add(rows[flags], np.column_stack([counts, totals])[flags])
 
 
-class _Kept:
+class _RuleWriter:
     """The rules that are kept, in the order of their source sides, on disk.
 
     With each are its count, how many times it was extracted, and the count of its source side.
@@ -189,7 +189,7 @@ class _Kept:
         return arrays
 
 
-def _extracted(pairs: PairArrays, extraction: Extraction, folder: Path, memory: int) -> SortedSums:
+def _extract(pairs: PairArrays, extraction: Extraction, folder: Path, memory: int) -> SortedSums:
     """Extract all rules of all pairs, on all cores, into sorted runs."""
     shape = extraction.shape
     occurrences = SortedSums(shape.width, 2, folder, "occurrences")
@@ -258,7 +258,7 @@ def _without_links(rows: Ids, counts: Ints, shape: Shape) -> tuple[Ids, Ints]:
 def _join(rows: Ids, counts: Ints, sides: int, out: Ids, sums: Ints) -> int:
     used, most = 0, 0
     for k in range(rows.shape[0]):
-        if k == 0 or compared(rows[k, :sides], rows[k - 1, :sides]) != 0:
+        if k == 0 or compare_rows(rows[k, :sides], rows[k - 1, :sides]) != 0:
             used += 1
             most = 0
         if counts[k, 1] > most:  # the first of equals
@@ -277,7 +277,9 @@ def _rank(
     first = 0
     while first < rows.shape[0]:
         last = first + 1
-        while last < rows.shape[0] and compared(rows[first, :columns], rows[last, :columns]) == 0:
+        while (
+            last < rows.shape[0] and compare_rows(rows[first, :columns], rows[last, :columns]) == 0
+        ):
             last += 1
         totals[first:last] = counts[first:last, 0].sum()
         marked = first + np.flatnonzero(flags[first:last])
@@ -323,7 +325,9 @@ def _total(keys: Ids, counts: Ints, columns: int, totals: Ints) -> None:
     first = 0
     while first < keys.shape[0]:
         last, total = first, 0
-        while last < keys.shape[0] and compared(keys[first, :columns], keys[last, :columns]) == 0:
+        while (
+            last < keys.shape[0] and compare_rows(keys[first, :columns], keys[last, :columns]) == 0
+        ):
             total += counts[last, 0]
             last += 1
         for k in range(first, last):

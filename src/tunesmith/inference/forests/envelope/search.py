@@ -168,14 +168,14 @@ def envelope_of(
         at_end(
             arrays, forest, scores, slopes, ROUNDING * size[1], gaps, end, pairs, wide, now, choice
         )
-        edges, used = _noted(gaps, end, edges, used, unfold(arrays, forest, choice))
+        edges, used = _append_derivation(gaps, end, edges, used, unfold(arrays, forest, choice))
     left, right = gaps.value[0, goal], gaps.value[1, goal]
     rows, spans = np.empty((8, 3)), np.empty((8, 2), np.int64)
     if right[1] - left[1] <= rounding(size[1], left[1], right[1]):
         better = 1 if right[0] > left[0] else 0
-        rows, spans = _added(rows, spans, 0, gaps.value[better, goal], gaps.span[better])
+        rows, spans = _append_line(rows, spans, 0, gaps.value[better, goal], gaps.span[better])
         return _written(rows[:1], spans[:1], edges)
-    rows, spans = _added(rows, spans, 0, left, gaps.span[0])
+    rows, spans = _append_line(rows, spans, 0, left, gaps.span[0])
     lines = 1
     # Places of what was found: first the last line that is known to win, then those to the
     # right of it that wait, the nearest last, then those that are free.
@@ -191,7 +191,9 @@ def envelope_of(
             gaps.gamma[new] = gamma
             between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
             if left[1] < middle[1] < right[1] and _is_above(middle, left, gamma, size):
-                edges, used = _noted(gaps, new, edges, used, unfold(arrays, forest, choice))
+                edges, used = _append_derivation(
+                    gaps, new, edges, used, unfold(arrays, forest, choice)
+                )
                 waiting += 1
                 continue
             is_left, is_right = True, True
@@ -202,7 +204,7 @@ def envelope_of(
         lines -= not is_left
         if is_right:
             lines = _still_above(rows, lines, right, size)
-            rows, spans = _added(rows, spans, lines, right, gaps.span[b])
+            rows, spans = _append_line(rows, spans, lines, right, gaps.span[b])
             lines += 1
         place[0], place[waiting] = b, a
         waiting -= 1
@@ -210,7 +212,9 @@ def envelope_of(
 
 
 @kernel
-def _noted(gaps: Gaps, place: int, edges: Ids, used: int, derivation: Ids) -> tuple[Ids, int]:
+def _append_derivation(
+    gaps: Gaps, place: int, edges: Ids, used: int, derivation: Ids
+) -> tuple[Ids, int]:
     """Write a derivation after those that were found."""
     after = used + derivation.shape[0]
     edges = grown(edges, after)
@@ -247,7 +251,9 @@ def _still_above(rows: Floats, lines: int, new: Floats, size: tuple[float, float
 
 
 @kernel
-def _added(rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints) -> tuple[Floats, Ints]:
+def _append_line(
+    rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints
+) -> tuple[Floats, Ints]:
     """Add a line on the right, and where its derivation stands."""
     if lines == rows.shape[0]:
         more_rows, more_spans = np.empty((2 * lines, 3)), np.empty((2 * lines, 2), np.int64)

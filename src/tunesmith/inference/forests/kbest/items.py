@@ -55,7 +55,7 @@ def _before(items: Items, item: int, other: int) -> bool:
 
 
 @kernel
-def melded(items: Items, heap: int, other: int) -> int:
+def meld(items: Items, heap: int, other: int) -> int:
     """Make one pairing heap of two (Fredman et al. 1986); return its top."""
     if heap == NONE:
         return other
@@ -79,7 +79,7 @@ def without_top(items: Items, top: int) -> int:
         link[child, SIBLING] = NONE
         if other != NONE:
             link[other, SIBLING] = NONE
-        pair = melded(items, child, other)
+        pair = meld(items, child, other)
         link[pair, SIBLING] = pairs
         pairs = pair
         child = rest
@@ -87,7 +87,7 @@ def without_top(items: Items, top: int) -> int:
     while pairs != NONE:
         rest = link[pairs, SIBLING]
         link[pairs, SIBLING] = NONE
-        left = melded(items, left, pairs)
+        left = meld(items, left, pairs)
         pairs = rest
     link[top, CHILD] = NONE
     return left

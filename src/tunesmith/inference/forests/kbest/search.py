@@ -40,7 +40,7 @@ from tunesmith.inference.forests.kbest.items import (
     SIBLING,
     Items,
     is_new_text,
-    melded,
+    meld,
     with_room_for,
     with_room_for_text,
     without_top,
@@ -281,7 +281,7 @@ def _add(
     link[NEXT] = link[CHILD] = link[SIBLING] = NONE
     if len(model.texts) > 0:
         _hash(model, items, new)
-    nodes[node, TOP] = melded(items, nodes[node, TOP], new)
+    nodes[node, TOP] = meld(items, nodes[node, TOP], new)
     return items
 
 

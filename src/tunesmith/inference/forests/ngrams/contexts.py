@@ -157,7 +157,7 @@ def _spell(sequences: Ids, which: int, laid: Ids, at: int) -> Number:
 
 
 @kernel
-def _added(trie: Trie, node: int, word: int) -> Number:
+def _add_sequence(trie: Trie, node: int, word: int) -> Number:
     """Return a sequence with a word more, which is not there yet; -1 if there is no room."""
     new = trie.state[0]
     if new == trie.sequences.shape[0]:
@@ -184,7 +184,7 @@ def _beginning(trie: Trie, laid: Ids, count: int, width: int) -> Number:
         if child_node < 0:
             if trie.state[1] == 0:
                 break
-            child_node = _added(trie, node, laid[i])
+            child_node = _add_sequence(trie, node, laid[i])
             if child_node < 0:
                 return child_node
         node = child_node
@@ -203,7 +203,7 @@ def _end(trie: Trie, laid: Ids, count: int, width: int) -> Number:
         for i in range(first, count):
             child_node = longer(keys, child, node, laid[i])
             if child_node < 0 and trie.state[1] == 1:
-                child_node = _added(trie, node, laid[i])
+                child_node = _add_sequence(trie, node, laid[i])
                 if child_node < 0:
                     return child_node
             node = child_node

@@ -65,13 +65,13 @@ def can_count(metric: Metric) -> TypeGuard[BLEU]:
 
 def counted_once(forests: Forests, metric: BLEU) -> Forests:
     """Return forests with counts; they are kept for the next who asks."""
-    make = functools.partial(_counted, forests, metric, USUAL_LIMIT)
+    make = functools.partial(_count_with_widths, forests, metric, USUAL_LIMIT)
     whole, widths = cached(forests, "counts", counting(metric), make)
     warn_of_fewer(widths, metric)
     return whole
 
 
-def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
+def forests_with_counts(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
     """Split nodes, and count for each hyperedge what BLEU counts.
 
     What is on disk stays there: the forests with counts go to a temporary file. So they do where
@@ -85,12 +85,12 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
         A forest may grow to so many times its hyperedges; see
         :mod:`tunesmith.inference.forests.ngrams.split`.
     """
-    whole, widths = _counted(forests, metric, limit)
+    whole, widths = _count_with_widths(forests, metric, limit)
     warn_of_fewer(widths, metric)
     return whole
 
 
-def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids]:
+def _count_with_widths(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids]:
     """Count, and say how many words the contexts have by which each forest was split."""
     counter = BlockCounter(forests, metric, limit)
     widths: list[Ids] = []
@@ -131,7 +131,7 @@ class BlockCounter:
     forests
         What the blocks are of: their vocabulary and references.
     metric, limit
-        See :func:`counted`.
+        See :func:`forests_with_counts`.
     """
 
     def __init__(self, forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> None:

@@ -22,7 +22,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngrams.counts import REFERENCE_LENGTHS
 from tunesmith.metrics.ngrams.tables import NgramTables, count_text
-from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replaced
+from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replace_tokens
 from tunesmith.parallel.local import map_pieces, pieces_of
 
 
@@ -117,14 +117,14 @@ class _TextCounter:
         row = np.empty(2 + 2 * self._order, self._kind)
         if self._parts is not None:
             text = Texts(np.array([0, len(words)]), np.asarray(words, np.int32))
-            words = replaced(text, self._parts).ids
+            words = replace_tokens(text, self._parts).ids
         count_text(self._tables, group, words, self._order, self._mode, self._scratch(), row)
         return row
 
     def of_texts(self, groups: Ints, texts: Texts) -> Stats:
         rows = np.empty((len(texts), 2 + 2 * self._order), self._kind)
         if self._parts is not None:
-            texts = replaced(texts, self._parts)
+            texts = replace_tokens(texts, self._parts)
         group_ids = np.asarray(groups, np.int64)
 
         def count(piece: slice) -> None:
@@ -158,7 +158,7 @@ def prepared_references(forests: Forests, metric: BLEU) -> tuple[Texts | None, R
         return None, references
     words = metric.preparation.words
     parts = numbered([words(word) for word in forests.vocabulary], {})
-    return parts, References(references.group_start, replaced(references.texts, parts))
+    return parts, References(references.group_start, replace_tokens(references.texts, parts))
 
 
 @kernel

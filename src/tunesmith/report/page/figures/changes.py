@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tunesmith.report.page.figures.words import shown
+from tunesmith.report.page.figures.words import displayed
 from tunesmith.report.page.view import PairRound, Sentences
 from tunesmith.report.surface.panels import COLOURS
 
@@ -22,7 +22,7 @@ BETTER, WORSE, SAME = COLOURS[0], COLOURS[1], "#cccccc"
 MOST_NAMES = 14
 
 
-def noted(rounds: Sequence[PairRound]) -> list[str]:
+def noted_columns(rounds: Sequence[PairRound]) -> list[str]:
     """Return what is known of positives and negatives; nothing where there was no pair."""
     sides = [side for round_ in rounds for side in (round_.positive, round_.negative)]
     return [key for key in ("length", "score") if any(s.get(key) is not None for s in sides)]
@@ -30,7 +30,7 @@ def noted(rounds: Sequence[PairRound]) -> list[str]:
 
 def pairs(figure: Figure, rounds: Sequence[PairRound]) -> None:
     """Draw lengths and scores of positives and negatives by round."""
-    columns = noted(rounds)
+    columns = noted_columns(rounds)
     panels = figure.subplots(1, len(columns), squeeze=False)[0]
     called = {"length": "words, on average", "score": "score of a sentence, on average"}
     for axes, key in zip(panels, columns, strict=True):
@@ -43,7 +43,7 @@ def pairs(figure: Figure, rounds: Sequence[PairRound]) -> None:
         axes.set_ylabel(called[key])
         step = -(-len(rounds) // MOST_NAMES)
         places = list(range(0, len(rounds), step))
-        axes.set_xticks(places, [shown(rounds[k].name, 12) for k in places])
+        axes.set_xticks(places, [displayed(rounds[k].name, 12) for k in places])
         axes.set_xlim(-0.6, len(rounds) - 0.4)
         axes.set_xlabel("round")
         axes.grid(alpha=0.25)
@@ -90,7 +90,7 @@ def _counts(axes: Axes, sentence_set: Sentences) -> None:
     drawn = axes.barh(list(bars), values, color=[colour for _, colour in bars.values()])
     axes.bar_label(drawn, [f" {value:,}" for value in values], fontsize=9)
     plural = "" if sentence_set.sentences == 1 else "s"
-    title = f"{shown(sentence_set.which)}: {sentence_set.sentences:,} sentence{plural}"
+    title = f"{displayed(sentence_set.which)}: {sentence_set.sentences:,} sentence{plural}"
     axes.set_title(title, loc="left", fontsize=12)
     axes.invert_yaxis()
     axes.margins(x=0.2)
@@ -105,7 +105,7 @@ def _influences(axes: Axes, sentence_set: Sentences, metric: str) -> None:
     several = f"what the {len(worth):,} greatest changes were worth"
     title = {0: "nothing changed", 1: "what the change was worth"}.get(len(worth), several)
     axes.set_title(title, loc="left", fontsize=12)
-    axes.set_ylabel(f"{shown(metric)} of the set")
+    axes.set_ylabel(f"{displayed(metric)} of the set")
     axes.set_xlabel("sentences, from the best change to the worst")
     axes.set_xticks([])
     axes.grid(alpha=0.25, axis="y")

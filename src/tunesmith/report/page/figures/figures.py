@@ -102,7 +102,7 @@ def pictures_of(view: View) -> Iterator[Picture]:
         draw = partial(figures_surfaces.pixels, drawn_map=drawn_map, metric=metric, higher=higher)
         name = f"map-{n + 1:02d}-{safe(drawn_map.x)}-{safe(drawn_map.y)}"
         yield Picture(name, figures_surfaces.MAP_SIZE, draw)
-    if figures_changes.noted(view.pairs):
+    if figures_changes.noted_columns(view.pairs):
         yield Picture(
             "pairs", figures_changes.PAIRS_SIZE, partial(figures_changes.pairs, rounds=view.pairs)
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.report.page.figures.words import axis_of, label, shown
+from tunesmith.report.page.figures.words import axis_of, displayed, label
 from tunesmith.report.page.view import RoundsView, WeightTable
 from tunesmith.report.surface.panels import COLOURS
 
@@ -44,7 +44,7 @@ def scores(figure: Figure, rounds: RoundsView, metric: str, higher: bool) -> Non
     axes = figure.subplots()
     _series(axes, rounds, rounds.series)
     axes.set_ylabel(axis_of(metric, higher))
-    axes.set_title(f"{shown(metric)} by {rounds.unit}", loc="left", fontsize=12)
+    axes.set_title(f"{displayed(metric)} by {rounds.unit}", loc="left", fontsize=12)
     _legend(figure)
 
 
@@ -88,7 +88,7 @@ def _name_rows(axes: Axes, rounds: RoundsView) -> None:
     longest = max((min(len(name), LONGEST) for name in rounds.names), default=1)
     step = -(-count // MOST_NAMES)
     places = list(range(0, count, step))
-    axes.set_xticks(places, [shown(rounds.names[k], LONGEST) for k in places])
+    axes.set_xticks(places, [displayed(rounds.names[k], LONGEST) for k in places])
     if longest * len(places) > 90:
         axes.tick_params(axis="x", labelrotation=35)
         for text in axes.get_xticklabels():
@@ -121,7 +121,7 @@ def weights(figure: Figure, table: WeightTable) -> None:
     axes.plot(start, places, color="#666666", label="start, scaled alike", **before)
     axes.plot(tuned, places, "o", color=COLOURS[0], label="tuned")
     axes.axvline(0.0, color="#444444", linewidth=0.8)
-    axes.set_yticks(places, [shown(row.feature) for row in rows])
+    axes.set_yticks(places, [displayed(row.feature) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("weight")
     _scale(axes.set_xscale, np.concatenate([start, tuned]))

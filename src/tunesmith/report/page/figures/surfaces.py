@@ -12,7 +12,7 @@ from tunesmith.report.map.static import COLOURS as MAP_COLOURS
 from tunesmith.report.map.static import CURRENT_STYLE as RING_STYLE
 from tunesmith.report.map.static import STAR_STYLE as BEST_PIXEL_STYLE
 from tunesmith.report.map.words import WORST
-from tunesmith.report.page.figures.words import axis_of, label, shown
+from tunesmith.report.page.figures.words import axis_of, displayed, label
 from tunesmith.report.page.maps import scores_of
 from tunesmith.report.page.view import Map, Range, SurfaceCurve
 from tunesmith.report.surface.panels import COLOURS, interval, number, plateau_text
@@ -39,7 +39,7 @@ Window = tuple[float, float]
 def curve(figure: Figure, curve: SurfaceCurve, metric: str, higher: bool) -> None:
     """Draw the metric along a weight: the whole, and a close-up."""
     whole, close = figure.subplots(1, 2)
-    name = shown(curve.feature)
+    name = displayed(curve.feature)
     low, high = _span(curve.best)
     best = f"best {curve.best_score:.4f}, {interval(low, high)}"
     if math.isinf(low) and math.isinf(high):
@@ -147,10 +147,10 @@ def pixels(figure: Figure, drawn_map: Map, metric: str, higher: bool) -> None:
     star = axes.plot([drawn_map.best[0]], [drawn_map.best[1]], **BEST_PIXEL_STYLE)
     axes.set_xlim(*drawn_map.x_range)
     axes.set_ylim(*drawn_map.y_range)
-    axes.set_xlabel(f"weight of {shown(drawn_map.x)}")
-    axes.set_ylabel(f"weight of {shown(drawn_map.y)}")
+    axes.set_xlabel(f"weight of {displayed(drawn_map.x)}")
+    axes.set_ylabel(f"weight of {displayed(drawn_map.y)}")
     axes.ticklabel_format(useOffset=False)
-    axes.set_title(f"{shown(metric)} over two weights", loc="left", fontsize=12)
+    axes.set_title(f"{displayed(metric)} over two weights", loc="left", fontsize=12)
     names = [label(f"the weights: {score:.4f}"), f"best pixel: {drawn_map.best[2]:.4f} on average"]
     figure.legend([*ring, *star], names, loc="outside lower center", ncols=2, frameon=False)
 

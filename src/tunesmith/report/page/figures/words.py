@@ -10,7 +10,7 @@ LONGEST = 40
 UNKNOWN = "\ufffd"
 
 
-def shown(text: str, longest: int = LONGEST) -> str:
+def displayed(text: str, longest: int = LONGEST) -> str:
     """Return a text in one line that every kind of picture can hold.
 
     Control characters, halves of pairs and what is no character at all have no place in an SVG.
@@ -21,13 +21,13 @@ def shown(text: str, longest: int = LONGEST) -> str:
 
 def label(text: str, longest: int = LONGEST) -> str:
     """Return the same for a legend, which leaves out what begins with an underscore."""
-    visible = shown(text, longest)
+    visible = displayed(text, longest)
     return f" {visible}" if visible.startswith("_") else visible
 
 
 def axis_of(metric: str, higher: bool) -> str:
     """Return what an axis of scores is called."""
-    return f"{shown(metric)} ({'higher' if higher else 'lower'} is better)"
+    return f"{displayed(metric)} ({'higher' if higher else 'lower'} is better)"
 
 
 def _is_odd(character: str) -> bool:

@@ -69,7 +69,7 @@ class SetFiles:
 
 
 @dataclass(frozen=True)
-class Given:
+class UserFiles:
     """What a user gives where a run's own files are not found, or are not named.
 
     Attributes
@@ -114,7 +114,7 @@ class FileReader:
     metrics: Sequence[Metric]
     start: Weights
     weights: Weights
-    given: Given
+    given: UserFiles
 
     def sets(self) -> tuple[dict[Which, RunSet], list[str]]:
         """Return the sets that can be read, and why others cannot."""

@@ -27,7 +27,7 @@ from tunesmith.loop.records import (
 from tunesmith.loop.rounds import LoopRound, best_round, history_of_rounds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored_forests import ForestOptions
-from tunesmith.report.page.run.files import CALLED, Given, doubts, forest_lists
+from tunesmith.report.page.run.files import CALLED, UserFiles, doubts, forest_lists
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.run.result import read_result
 from tunesmith.tuners.fitting.result import SCHEMA as RESULT_SCHEMA
@@ -36,12 +36,12 @@ from tunesmith.tuners.fitting.result import SCHEMA as RESULT_SCHEMA
 MakeMetric = Callable[[str, str, bool], Metric]
 
 
-def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
+def read_folder(folder: Path, given: UserFiles, make: MakeMetric) -> RunRecord:
     """Read a work directory; nothing is written, and no lock is taken."""
     run = _Folder.of(folder, given, make)
     rounds = list(run.rounds())
     result, is_ended = run.result(rounds)
-    held = is_held(folder)
+    held = is_locked(folder)
     is_running = held is True or (not is_ended and held is None)
     if not is_ended and held is False:
         run.missing.append(
@@ -67,7 +67,7 @@ def read_folder(folder: Path, given: Given, make: MakeMetric) -> RunRecord:
     )
 
 
-def is_held(folder: Path) -> bool | None:
+def is_locked(folder: Path) -> bool | None:
     """Tell whether a run holds the folder, as far as the system says it without being asked twice.
 
     To try and take the lock would be in the way of a run that begins at that moment.
@@ -89,11 +89,11 @@ class _Folder:
     configuration: Mapping[str, Any]
     about: Mapping[str, Any]
     metric: Metric
-    given: Given
+    given: UserFiles
     missing: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, path: Path, given: Given, make: MakeMetric) -> _Folder:
+    def of(cls, path: Path, given: UserFiles, make: MakeMetric) -> _Folder:
         """Read what a run is about; raise an error if the folder is no run's."""
         if not (path / CONFIGURATION).is_file():
             raise UsageError(

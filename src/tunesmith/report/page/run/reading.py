@@ -13,15 +13,15 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.weights.json import JsonWeights
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.registry import IN_FILE
-from tunesmith.report.page.run.files import FileReader, Given, SetFiles, places
+from tunesmith.report.page.run.files import FileReader, SetFiles, UserFiles, places
 from tunesmith.report.page.run.folder import read_folder
 from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.run.result import read_result
 
-__all__ = ["Given", "SetFiles", "read_run"]
+__all__ = ["SetFiles", "UserFiles", "read_run"]
 
 
-def read_run(path: str | os.PathLike[str], given: Given | None = None) -> RunRecord:
+def read_run(path: str | os.PathLike[str], given: UserFiles | None = None) -> RunRecord:
     """Read a run: what it came to, and the candidates that it chose from.
 
     Nothing is written, and no lock is taken: a run that goes on is not disturbed.
@@ -38,10 +38,10 @@ def read_run(path: str | os.PathLike[str], given: Given | None = None) -> RunRec
     RunRecord
         What could not be read is missing from it, with the reason.
     """
-    given = given or Given()
+    given = given or UserFiles()
     place = Path(path)
     if place.is_dir():
-        return read_folder(place, given, made_metric)
+        return read_folder(place, given, metric_for)
     result = read_result(place)
     inputs = result.get("inputs") or {}
     metric, *others = _metrics(place, result, given)
@@ -75,19 +75,19 @@ def _weights(path: Path, result: Mapping[str, Any]) -> tuple[Weights, Weights]:
     return start, weights
 
 
-def _metrics(path: Path, result: Mapping[str, Any], given: Given) -> list[Metric]:
+def _metrics(path: Path, result: Mapping[str, Any], given: UserFiles) -> list[Metric]:
     """Return what was tuned for, and what was reported beside it as far as that is known."""
     specs = (result.get("inputs") or {}).get("metrics") or [result["metric"]]
-    first = made_metric(given.metric or str(specs[0]), os.fspath(path), given.metric is not None)
+    first = metric_for(given.metric or str(specs[0]), os.fspath(path), given.metric is not None)
     if first.name != result["metric"]:
         raise UsageError(
             f"{path}: it was tuned for {result['metric']}, not {first.name}; give that"
         )
     others = [spec for spec in specs[1:] if isinstance(spec, str) and not IN_FILE.match(spec)]
-    return [first, *(made_metric(spec, os.fspath(path), False) for spec in others)]
+    return [first, *(metric_for(spec, os.fspath(path), False) for spec in others)]
 
 
-def made_metric(spec: str, path: str, is_given: bool) -> Metric:
+def metric_for(spec: str, path: str, is_given: bool) -> Metric:
     """Make a metric; a file that a result names is not run, one that the user names is."""
     if not is_given and IN_FILE.match(spec):
         raise UsageError(
@@ -102,7 +102,7 @@ def made_metric(spec: str, path: str, is_given: bool) -> Metric:
         raise UsageError(f"{path}: {str(error).partition(';')[0]}; give --metric") from None
 
 
-def _of_loop(path: Path, result: Mapping[str, Any], given: Given) -> RunRecord | None:
+def _of_loop(path: Path, result: Mapping[str, Any], given: UserFiles) -> RunRecord | None:
     """Return the record of the work directory of a loop's result, if it is there."""
     where = (result.get("inputs") or {}).get("work_dir")
     for place in places(path.parent, where) if isinstance(where, str) else ():
@@ -116,5 +116,5 @@ def _of_loop(path: Path, result: Mapping[str, Any], given: Given) -> RunRecord |
             folder_result["signature"] == result["signature"]
             and folder_result["weights"] == result["weights"]
         ):
-            return read_folder(place, given, made_metric)
+            return read_folder(place, given, metric_for)
     return None
