@@ -22,9 +22,9 @@ from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.registry import Options, Registry, options_of
 
-#: Sentences that are decoded at once: so many, or some for each worker, and at most the last.
+#: Sentences that are decoded at once; for each worker; and at most.
 BLOCK, PER_WORKER, LARGEST_BLOCK = 64, 16, 1024
-#: A feature that fires in such a share of so many sentences is not sparse.
+#: A feature that fires in this share of at least this many sentences is not sparse.
 COMMON, MANY = 0.9, 20
 
 

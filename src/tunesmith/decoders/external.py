@@ -32,7 +32,7 @@ from tunesmith.io.streams import Source
 from tunesmith.progress import progress
 from tunesmith.registry import option
 
-#: Standard output that is not the n-best list is kept up to so many bytes.
+#: How many bytes of standard output are kept where it is not the n-best list.
 KEPT = 1 << 20
 #: With fewer bytes left a disk is full.
 SPACE = 1 << 16
@@ -285,7 +285,7 @@ class _Decoding:
 
     def _again(self, processes: Processes, part: int, fault: str) -> None:
         """Start a part again after a fault, or raise an error if that was done often enough."""
-        message = self._told(part, fault)
+        message = self._described(part, fault)
         if self.attempts[part] > self.decoder.retries:
             remedy = "fix it, and the same command goes on from there"
             is_kept = self.decoder.folder is not None
@@ -293,7 +293,7 @@ class _Decoding:
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
-    def _told(self, part: int, fault: str) -> str:
+    def _described(self, part: int, fault: str) -> str:
         """Return what happened, in which command, its last words, and where all of it is."""
         shard = self.shards[part]
         parts = [f"the decoder {fault}"]
@@ -303,7 +303,7 @@ class _Decoding:
             command = shlex.join(self.commands[part])
             command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
             parts = [f"the decoder {fault} (command: {command})"]
-        parts.append(self._said([shard]))
+        parts.append(self._last_words([shard]))
         if remark := self.decoder.remark():
             parts.append(remark)
         if _is_full(self.folder):
@@ -316,10 +316,10 @@ class _Decoding:
         """Return what all parts said last, and where it is."""
         is_kept = self.decoder.folder is not None
         return one_line(
-            self._said(self.shards.values()) + (f"; see {self.folder}" if is_kept else "")
+            self._last_words(self.shards.values()) + (f"; see {self.folder}" if is_kept else "")
         )
 
-    def _said(self, shards: Iterable[Shard]) -> str:
+    def _last_words(self, shards: Iterable[Shard]) -> str:
         """Return the last words of some processes: on standard error, or on standard output."""
         room = (2, 300) if self.decoder.folder is not None else (6, 1200)
         for shard in shards:
@@ -349,7 +349,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def contiguous(sentences: Sequence[Sentence], jobs: int) -> list[tuple[Sentence, ...]]:
-    """Return the sentences in so many parts, one after the other, about equally long."""
+    """Return the sentences in ``jobs`` parts, one after the other, about equally long."""
     parts = min(jobs, len(sentences))
     ends = [k * len(sentences) // parts for k in range(parts + 1)]
     return [tuple(sentences[lo:hi]) for lo, hi in itertools.pairwise(ends)]

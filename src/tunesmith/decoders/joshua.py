@@ -106,13 +106,13 @@ class JoshuaDecoder(ExternalDecoder):
 
     def start(self) -> Weights | None:
         """Return the weights of the weights file, and above them those of joshua.config."""
-        weights = self._held()
+        weights = self._loaded_weights()
         return Weights.from_dict(weights) if weights else None
 
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return joshua.config with other weights, or the weights file if it has them all."""
         config, file = JoshuaConfiguration.read(self.config), self._weights_file()
-        weights = with_all_names(weights, self._held())
+        weights = with_all_names(weights, self._loaded_weights())
         if config.inline:
             return config.rewritten(weights)
         return None if file is None else file.rewritten(weights)
@@ -123,7 +123,7 @@ class JoshuaDecoder(ExternalDecoder):
         paths = [self.config, *([path] if path else [])]
         return {**super().configuration(), "files": {path: digest_of(path) for path in paths}}
 
-    def _held(self) -> dict[str, float]:
+    def _loaded_weights(self) -> dict[str, float]:
         file = self._weights_file()
         return {**(file.weights if file else {}), **JoshuaConfiguration.read(self.config).inline}
 

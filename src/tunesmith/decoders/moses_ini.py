@@ -61,7 +61,7 @@ class Function:
     tuneable: bool
 
     def places(self, width: int) -> dict[str, int]:
-        """Return which of its values, of so many, each name of a weight is, from 0.
+        """Return which of its ``width`` values each name of a weight is, from 0.
 
         The lists pass over values that are not tuned, and number the others from 1. Those of
         a function that is not tuned at all are numbered as they are.

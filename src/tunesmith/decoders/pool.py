@@ -33,18 +33,18 @@ class PoolDecoder(Decoder):
     candidates: tuple[str, ...] = option((), "file with all candidates", "FILE", convert=texts)
     format: str | None = option(None, "its format [default: recognised from the content]", "NAME")
     nbest_size: int = option(100, "candidates of a sentence", least=1)
-    _given: CandidateSet | None = field(default=None, compare=False, repr=False)
+    _candidates: CandidateSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, candidates: CandidateSet, nbest_size: int = 100) -> PoolDecoder:
         """Make a decoder of candidates that are there already."""
-        return cls(nbest_size=nbest_size, _given=candidates)
+        return cls(nbest_size=nbest_size, _candidates=candidates)
 
     @cached_property
     def pool(self) -> CandidateSet:
         """All candidates."""
-        if self._given is not None:
-            return self._given
+        if self._candidates is not None:
+            return self._candidates
         if not self.candidates:
             raise UsageError("the decoder 'pool' needs candidates; give --decoder-candidates FILE")
         return read(self.candidates, format=self.format)

@@ -84,8 +84,8 @@ class ThotDecoder(Decoder):
     )
     w: float | None = option(
         None,
-        "which options of a source phrase are tried: below 1 those that are at least so many "
-        "times as probable as the best, otherwise so many of them",
+        "which options of a source phrase are tried: below 1 those whose probability is at least "
+        "this share of the best one's, otherwise this many",
     )
     a: int | None = option(None, "words of a source phrase at most")
     s: int | None = option(None, "hypotheses in a stack at most")

@@ -71,11 +71,11 @@ class HieroDecoder(Decoder):
     glue: bool = option(True, "join spans by glue rules, where no file has them")
     lexical: int = option(
         0,
-        "add lexical features of the most frequent words of each side, so many of them; all "
-        "others are as one word",
+        "add lexical features of this many words of each side, the most frequent ones; all "
+        "others count as one word",
     )
 
-    #: Whole forests can be asked for; whoever works has a copy of the model.
+    #: It gives whole forests, and workers can have a copy of the model.
     gives_forests = is_portable = shares_out = True
 
     def __post_init__(self) -> None:

@@ -161,7 +161,7 @@ class HieroEngine:
             )
         number = {name: k for k, name in enumerate(self.names)}
         self._renamed = frozen(np.array([number[name] for name in grammar.names], np.int32))
-        self._own = OwnFeatures(
+        self._own_features = OwnFeatures(
             np.array([number[name] for name in settings.unknown_names], np.int32),
             number.get(settings.word_name, -1),
             settings.word_unit,
@@ -177,7 +177,7 @@ class HieroEngine:
         self._nodes = self._with_ends(
             models.lookup_all(grammar.vocabulary), grammar.vocabulary.ids_of([BEGIN, END])
         )
-        self._kept: OrderedDict[str, Prepared] = OrderedDict()
+        self._cache: OrderedDict[str, Prepared] = OrderedDict()
         self._kept_bytes = 0
         self._lock = threading.Lock()
 
@@ -200,17 +200,17 @@ class HieroEngine:
             return None
         key = " ".join(words)
         with self._lock:
-            cached = self._kept.get(key)
+            cached = self._cache.get(key)
             if cached is not None:
-                self._kept.move_to_end(key)
+                self._cache.move_to_end(key)
                 return cached
         prepared = self._prepared(words)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = prepared
+            if key not in self._cache:
+                self._cache[key] = prepared
                 self._kept_bytes += prepared.bytes
-            while self._kept_bytes > SHARE * budget() and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
+            while self._kept_bytes > SHARE * budget() and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
                 self._kept_bytes -= dropped.bytes
         return prepared
 
@@ -222,7 +222,7 @@ class HieroEngine:
     def forget(self) -> None:
         """Let go of parses: the sentences do not come again."""
         with self._lock:
-            self._kept.clear()
+            self._cache.clear()
             self._kept_bytes = 0
 
     def _prepared(self, words: Sequence[str]) -> Prepared:
@@ -252,7 +252,7 @@ class HieroEngine:
             copies,
             drops,
             self.models.arrays,
-            self._own,
+            self._own_features,
         )
         return Prepared(parse, rules, grammar.vocabulary, strange, np.unique(ids[is_end]))
 

@@ -155,7 +155,7 @@ class HieroModel:
 
 
 def _load_part(load: Callable[[Path], T], path: Path) -> T:
-    """Load a part of a model: whoever has a damaged one has not made it by hand."""
+    """Load a part of a model; a damaged one is to be trained again, not fixed by hand."""
     try:
         return load(path)
     except FormatError as error:
@@ -309,7 +309,7 @@ def writing_model(folder: _Path) -> Iterator[Path]:
 def _put_in_place(draft: Path, target: Path) -> None:
     """Give a folder its name; the model that has it is deleted when that is done.
 
-    There is a moment in which neither has the name. Whoever ends us just then finds the old model
+    There is a moment in which neither has the name. A process killed just then leaves the old model
     beside, in a folder that begins with its name and ``.old-``.
     """
     if not target.exists():

@@ -40,28 +40,28 @@ class Counter:
     """Shows how many sentences are done; a copy in another process shows nothing."""
 
     def __init__(self, total: int, show: Show | None = None) -> None:
-        self._show, self._done, self._total = show, 0, total
+        self._show, self._count, self._total = show, 0, total
 
     def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
         return Counter, (self._total,)
 
     def count(self) -> None:
         """Show that one more is done."""
-        self._done += 1
+        self._count += 1
         if self._show is not None:
-            self._show("decoding", self._done, self._total, "")
+            self._show("decoding", self._count, self._total, "")
 
     def finish(self) -> None:
-        """Show that all are done, whoever did them."""
-        if self._done < self._total:
-            self._done = self._total - 1
+        """Show that all are done."""
+        if self._count < self._total:
+            self._count = self._total - 1
             self.count()
 
 
 def search_sentences(
     parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_alone: bool
 ) -> list[WordForest]:
-    """Have sentences searched by whoever works; a single one is searched here.
+    """Search sentences with the engine in force; a single one in this process.
 
     Parameters
     ----------

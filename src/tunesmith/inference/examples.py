@@ -77,7 +77,7 @@ class Example(Protocol):
         ...
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return the derivation that is worth most, among the so many with the highest w·h.
+        """Return the derivation with the highest gain, of the ``among`` with the highest w·h.
 
         Among equals the one with the highest w·h. Max-BLEU and local updating (section 4).
         """

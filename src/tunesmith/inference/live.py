@@ -42,12 +42,12 @@ class LiveExample:
 
     def __init__(self, decode: Callable[[Floats], Example]) -> None:
         self._decode = decode
-        self._found: Example | None = None
+        self._forest_example: Example | None = None
 
     def _at(self, weights: Floats) -> Example:
-        if self._found is None:
-            self._found = self._decode(weights)
-        return self._found
+        if self._forest_example is None:
+            self._forest_example = self._decode(weights)
+        return self._forest_example
 
     def best(self, weights: Floats) -> Derivation:
         """Return the derivation with the highest w·h."""
@@ -58,7 +58,7 @@ class LiveExample:
         return self._at(weights).augmented(weights, factor)
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return the derivation that is worth most, among the so many best or all that is found."""
+        """Return the derivation with the highest gain, of the ``among`` best or of all."""
         return self._at(weights).oracle(weights, among)
 
     def reference(self, weights: Floats) -> Derivation | None:

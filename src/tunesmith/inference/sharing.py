@@ -16,7 +16,7 @@ from tunesmith.parallel.threads import ThreadEngine
 
 R = TypeVar("R")
 
-#: Lines of a batch go to a worker in so many runs.
+#: Runs of lines into which the batch of a worker is split.
 RUNS = 16
 
 
@@ -35,7 +35,7 @@ def share_out(
     *common: Any,
     results: MutableMapping[int, R] | None = None,
 ) -> list[R]:
-    """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by whoever works.
+    """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by the engine in force.
 
     ``results`` is given each result as it comes, by the number of its piece.
     """

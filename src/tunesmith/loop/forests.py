@@ -68,15 +68,15 @@ class ForestCollector:
 
     def __init__(self) -> None:
         self._parts: list[ForestArrays] = []
-        self._held = 0
+        self._pending = 0
         self._on_disk: TemporaryForests | None = None
 
     def add(self, arrays: ForestArrays) -> None:
         """Add some forests."""
-        self._held += arrays.bytes
+        self._pending += arrays.bytes
         self._parts.append(arrays)
         # While they are laid together they take twice as much.
-        if self._on_disk is None and 2 * self._held <= SHARE * memory.budget():
+        if self._on_disk is None and 2 * self._pending <= SHARE * memory.budget():
             return
         if self._on_disk is None:
             self._on_disk = TemporaryForests()

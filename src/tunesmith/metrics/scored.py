@@ -121,7 +121,7 @@ class ScoredCandidates(Scored):
 
     @property
     def dense(self) -> Flags:
-        """Which features most candidates have: the first so many of all."""
+        """Which features most candidates have: the first ones, which are stored densely."""
         flags: Flags = np.arange(len(self.names)) < len(self.candidates.features.dense_names)
         return flags
 

@@ -20,7 +20,7 @@ from tunesmith.parallel.local import map_pieces
 
 SEARCHES = ("rerank", "linear", "kbest")
 LISTS = ("kbest", "samples")
-#: Of so many features all are taken for dense; of more, those that half of the forests have.
+#: Up to this many features all count as dense; of more, those that half of the forests have.
 MOST_DENSE = 200
 
 

@@ -18,7 +18,7 @@ PRO, unclipped                            unclipped=true
 PRO, unclipped, scaled                    unclipped=true,reference-length-scale=X
 ========================================  ==========================================
 
-There X is the ratio of lengths after the iteration before, which whoever iterates sets.
+There X is the ratio of lengths after the iteration before, which the caller sets.
 """
 
 from __future__ import annotations

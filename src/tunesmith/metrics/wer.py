@@ -27,7 +27,7 @@ from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
 
-#: So many tokens are held as Python strings at a time.
+#: Tokens that are in memory as Python strings at a time.
 BATCH = 1 << 20
 #: The greatest number that a character of a string can have.
 LAST_CHARACTER = 0x10FFFF
@@ -175,7 +175,7 @@ def _fill(start: Ints, texts: Texts, references: References, stats: Stats) -> No
     stats[:, 0] = np.iinfo(np.int32).max
     stats[:, 2] = texts.lengths
     for k in range(int(references.counts.max())):
-        # The k-th reference of every group that has so many.
+        # The k-th reference of every group that has that many.
         has = np.repeat(references.counts > k, sizes)
         which = np.repeat(references.group_start[:-1] + k, sizes)[has]
         errors = process.cpdist(

@@ -41,14 +41,14 @@ class _Share:
     """The threads that runs of pieces share: more for each as fewer runs are left."""
 
     def __init__(self, total: int, runs: int, above: _Share | None) -> None:
-        self._total, self._left, self._above = total, runs, above
+        self._total, self._free, self._above = total, runs, above
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
     def done(self) -> None:
         """Return the threads of a run."""
         with self._lock:
-            self._left -= 1
+            self._free -= 1
 
     def stop(self) -> None:
         """Have pieces, and nested pieces, end as soon as they can: nobody waits for them."""
@@ -60,7 +60,7 @@ class _Share:
 
     @property
     def per_run(self) -> int:
-        return max(1, self._total // max(1, self._left))
+        return max(1, self._total // max(1, self._free))
 
 
 class _Cancelled(BaseException):

@@ -58,7 +58,7 @@ class CubeItem(NamedTuple):
 
 @kernel
 def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
-    """Return room for entries of some arity, and for so many models with such contexts."""
+    """Return an empty queue of entries of an arity, and an item with ``count`` contexts."""
     size = 256
     return (
         Queue(np.empty((size, RANKS + arity), np.int32), np.empty(size), np.empty(size, np.int32)),
@@ -73,7 +73,7 @@ def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
 
 @kernel
 def with_entries(queue: Queue, room: int) -> Queue:
-    """Return the queue with room for so many entries."""
+    """Return the queue with room for ``room`` entries."""
     if room <= queue.rows.shape[0]:
         return queue
     rows = np.empty((2 * room, queue.rows.shape[1]), np.int32)
@@ -83,7 +83,7 @@ def with_entries(queue: Queue, room: int) -> Queue:
 
 @kernel
 def with_rows(evaluated: CubeItem, room: int) -> CubeItem:
-    """Return evaluations with room for so many."""
+    """Return evaluations with room for ``room`` of them."""
     before = evaluated.values.shape[0]
     if room <= before:
         return evaluated
@@ -106,7 +106,7 @@ def _goes_before(cube: Number, other: Number, priorities: Number) -> Number:
 
 @kernel
 def push(queue: Queue, size: int, entry: int) -> int:
-    """Let an entry wait with so many others; return how many there are then."""
+    """Add an entry to a heap of ``size``; return the new size."""
     heap, priorities = queue.heap, queue.priorities
     at = size
     while at > 0:

@@ -482,7 +482,7 @@ def _no_edges(count: int) -> Edges:
 
 @kernel
 def _more_edges(edges: Edges, room: int, tails: int) -> Edges:
-    """Return hyperedges with room for so many, and for so many tails, at least."""
+    """Return hyperedges with room for at least ``room``, and for ``tails`` tails."""
     before = edges.probabilities.shape[0]
     probabilities = np.empty((max(room, before), edges.probabilities.shape[1]))
     copy_rows(probabilities, 0, edges.probabilities)
@@ -526,7 +526,7 @@ def _with_nodes(ints: Ids, first_node: int, end: int, size: int) -> Ids:
 
 @kernel
 def _with_seen(rows: Ids, count: int, room: int) -> Ids:
-    """Return a larger table of what was met, with room for so many."""
+    """Return a larger hash table of entries in the queue, with room for ``room``."""
     size = 512
     while size < 4 * room:
         size *= 2

@@ -10,7 +10,7 @@ from tunesmith.arrays import Ids, Ints, Number
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.kernels import kernel
 
-#: A rule has so many nonterminals at most.
+#: The most nonterminals of a rule.
 MOST_NONTERMINALS = 255
 
 # What can be wrong: of the trie, which no text can cause, and of rules.

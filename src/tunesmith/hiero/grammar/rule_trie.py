@@ -18,7 +18,7 @@ from tunesmith.kernels.sorting import argsort
 #: A place of the hash table where nothing is; no node has so high a number.
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _32 = np.uint64(32)
-#: Up to so many features are sorted by insertion.
+#: Up to this many features are sorted by insertion.
 FEW = 50
 
 

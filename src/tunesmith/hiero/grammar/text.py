@@ -63,7 +63,7 @@ _NAME, _VALUE = r"""[^\s="'<>]+""", r"""(?:"[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _ATTRIBUTE = re.compile(rf"({_NAME})\s*=\s*({_VALUE})")
 _SEGMENT = re.compile(rf"\s*<seg((?:\s+{_NAME}\s*=\s*{_VALUE})*)\s*>(.*)</seg>\s*", re.DOTALL)
 #: What is meant to be a segment.
-_BEGUN = re.compile(r"\s*<seg[\s>]")
+_SEGMENT_START = re.compile(r"\s*<seg[\s>]")
 
 #: Problem and remedy of what the kernel stumbles over; {} is the token.
 _FAULTS = {
@@ -174,7 +174,7 @@ def segment(line: str) -> tuple[dict[str, str], str]:
     """
     match = _SEGMENT.fullmatch(line)
     if match is None or "</seg>" in match.group(2):
-        if _BEGUN.match(line):
+        if _SEGMENT_START.match(line):
             raise DecoderError(
                 '<seg> is not as it should be; write <seg id="0">words</seg>, and nothing after it'
             )
@@ -287,7 +287,7 @@ class _GrammarReader:
 
 
 def _room(size: int, slow: int) -> RuleBuffers:
-    """Return room for the rules of so many bytes: a symbol has two, a rule or a link more."""
+    """Return room for the rules in ``size`` bytes: a symbol has two, a rule or a link more."""
     most = size // 2 + 2
 
     def start() -> Ints:

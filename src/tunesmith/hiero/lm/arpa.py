@@ -159,7 +159,7 @@ class ArpaReader:
         """Take a line of the header."""
         match = _COUNT.fullmatch(line)
         if not match:
-            raise self._wrong(f"'{line}' is no count", "write 'ngram 1=100', a line a length")
+            raise self._wrong(f"'{line}' is no count", "write 'ngram 1=100', one line per length")
         order, count = int(match[1][:9]), int(match[2][:18])
         if order != len(self._counts) + 1:
             problem = f"the count of {order}-grams follows that of {len(self._counts)}-grams"

@@ -15,7 +15,7 @@ from tunesmith.hiero.lm.kernels import add_ngrams, copy_children, mark_contexts,
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import EMPTY, ENTRY, FIRST, TABLE, ModelArrays
 
-#: Of the places of a table at most so many are taken.
+#: The greatest share of a table's places that is in use.
 LOAD = 0.6
 #: The log10 probability of unknown words where a model has none, as in KenLM.
 NO_UNKNOWN = -100.0
@@ -50,7 +50,7 @@ def build(reader: ArpaReader) -> tuple[ModelArrays, list[str]]:
 
 
 def size_for(count: int, name: str) -> int:
-    """Return the size of a table for so many children."""
+    """Return the size of a table for ``count`` children."""
     size: int = 1 << max(2, int(np.ceil(count / LOAD)).bit_length())
     if size > LARGEST:
         raise TunesmithError(f"{name}: there are too many n-grams; give a smaller model")

@@ -20,7 +20,7 @@ from tunesmith.kernels.copying import copy_to
 from tunesmith.kernels.sorting import sorted_copy
 from tunesmith.parallel.engine import map_over
 
-#: A derivation has at most so many hyperedges, a text so many words. Real ones have hundreds; a
+#: The most hyperedges of a derivation, and words of a text. Real ones have hundreds; a
 #: forest that uses a node twice may have derivations that grow with the power of its depth.
 LONGEST = 1 << 20
 
@@ -317,7 +317,7 @@ def add_features(
 
 @kernel
 def grown(array: Ids, room: int) -> Ids:
-    """Return an array with room for so many, twice as large where it has to grow."""
+    """Return an array with at least that room, twice as large where it has to grow."""
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]), np.int32)
@@ -327,7 +327,7 @@ def grown(array: Ids, room: int) -> Ids:
 
 @kernel
 def grown_floats(array: Floats, room: int) -> Floats:
-    """Return an array with room for so many."""
+    """Return an array with at least that room; see :func:`grown`."""
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]))
@@ -337,7 +337,7 @@ def grown_floats(array: Floats, room: int) -> Floats:
 
 @kernel
 def grown_offsets(array: Ints, room: int) -> Ints:
-    """Return an array with room for so many."""
+    """Return an array with at least that room; see :func:`grown`."""
     if room <= array.shape[0]:
         return array
     larger = np.empty(max(room, 2 * array.shape[0]), np.int64)

@@ -163,7 +163,8 @@ class _AtWeights:
     def best(self) -> Derivation:
         """The 1-best."""
         block = self._example.block
-        return self._example.told(block, viterbi(block.arrays, block.first, self.scores)[1])
+        _, choice = viterbi(block.arrays, block.first, self.scores)
+        return self._example.derivation_of(block, choice)
 
     @cached_property
     def nearly_nothing(self) -> float:
@@ -172,7 +173,7 @@ class _AtWeights:
         return NEARLY_NOTHING / largest if largest > 0.0 else 1.0
 
     def listed(self, size: int) -> KBest:
-        """Return the so many best."""
+        """Return the ``size`` best."""
         if size not in self._listed:
             self._listed[size] = self._example.list_of(self.scores, size)
         return self._listed[size]
@@ -207,7 +208,7 @@ class ForestExample(ABC):
         """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best texts, or of all that is found."""
+        """Return what is worth most, among the best texts, or of all that is found."""
         if among is None:
             return self._oracle(weights)
         listed = self.at(weights).listed(among)
@@ -263,7 +264,7 @@ class ForestExample(ABC):
         usual = np.full((1, 2), self.examples.reference_lengths[self.group])
         return self.scorer.factor(usual)
 
-    def told(self, block: Block, choice: Ids) -> Derivation:
+    def derivation_of(self, block: Block, choice: Ids) -> Derivation:
         """Return the derivation that has the chosen hyperedge at each node."""
         return self.derivation(block, unfold(block.arrays, block.first, choice))
 
@@ -391,12 +392,12 @@ class WholeForest(ForestExample):
         arrays, forest, _ = self.searched
         if self.examples.tuning.options.search == "linear":
             values = edge_gains(arrays, forest, factor * self._slope)
-            return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
+            return self.derivation_of(self.searched, viterbi(arrays, forest, scores + values)[1])
         choice = rerank_choice(
             *(arrays, forest, scores, self.scorer.document, self.factor * abs(factor)),
             *(*self._metric.scoring, float(np.sign(factor))),
         )
-        return self.told(self.searched, choice)
+        return self.derivation_of(self.searched, choice)
 
     @cached_property
     def _slope(self) -> Floats:

@@ -31,7 +31,7 @@ from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import sorted_copy
 from tunesmith.parallel.engine import current_engine, map_over
 
-#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on who works.
+#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on the engine.
 PIECE = 1 << 15
 
 

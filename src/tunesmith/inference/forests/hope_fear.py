@@ -19,7 +19,7 @@ from tunesmith.metrics.bleu import ADD_K, score_rows
 
 #: The derivation of a longer reference is not looked for.
 LONGEST_REFERENCE = 1 << 12
-#: Products of so many matches are numbers still, however large the document is.
+#: The product of this many matches is still a finite number, however large the document is.
 FEW = 4
 
 

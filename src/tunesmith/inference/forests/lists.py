@@ -70,7 +70,7 @@ def _features(names: tuple[str, ...], vectors: Vectors) -> Features:
 
 
 def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = True) -> CandidateSet:
-    """Return the so many derivations of each forest with the highest w·h, the best first.
+    """Return the ``size`` derivations of each forest with the highest w·h, the best first.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def sampled_lists(
 ) -> CandidateSet:
     """Return samples of the distribution exp(sharpness · w·h) over the derivations of each forest.
 
-    So many are drawn; of those that are equal in words and features the first is kept.
+    ``size`` are drawn; of those that are equal in words and features the first stays.
     """
     derivations = sampled_derivations(forests, weights, sharpness, size, seed)
     return without_duplicates(candidates_of(forests, derivations))[0]

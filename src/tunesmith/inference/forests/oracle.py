@@ -30,7 +30,7 @@ from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.scored_forests import ScoredForests
 from tunesmith.parallel.engine import map_over
 
-#: Each forest in turn takes a better derivation, so many times at most.
+#: How often at most each forest in turn takes a better derivation.
 ROUNDS = 10
 
 

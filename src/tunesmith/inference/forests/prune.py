@@ -64,7 +64,7 @@ def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
 
 
 def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
-    """Keep the best hyperedges, so many for each word of the best derivation's text, at most.
+    """Keep the best hyperedges, at most ``density`` per word of the best derivation's text.
 
     They are the best by their best derivations; of equals that are too many all go. The best
     derivation stays, even where it has more.

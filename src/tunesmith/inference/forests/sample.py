@@ -73,7 +73,7 @@ def _drawn(
 
 @inlined
 def _uniform(state: Number, count: int) -> Number:
-    """Return the random number in [0, 1) that comes after so many others."""
+    """Return random number ``count`` (from 0) of a state, in [0, 1)."""
     return (spread_bits(state + STEP * np.uint64(count + 1)) >> BEYOND) * 2.0**-53
 
 

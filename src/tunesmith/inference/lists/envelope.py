@@ -178,7 +178,7 @@ def hull_between(
         Where the group is. ``least`` and ``greatest`` are the best candidates of least and
         of greatest slope, ``top`` is the best of all; they may be the same.
     marks, above, stack
-        Room for so many candidates: see :func:`envelope`.
+        Room for as many candidates: see :func:`envelope`.
     hull
         Filled with the corners, from the least slope to the greatest.
     """

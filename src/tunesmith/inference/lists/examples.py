@@ -122,7 +122,7 @@ class ListExample:
         return self._derivation(int(np.argmax(self._scores(weights) + factor * self.values)))
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best."""
+        """Return the candidate with the highest gain, of the ``among`` best."""
         scores = self._scores(weights)
         order = np.argsort(-scores, kind="stable")[:among]
         return self._derivation(int(order[np.argmax(self.values[order])]))
@@ -175,7 +175,7 @@ def _dense_sum(dense: Floats, coefficients: Floats, first: int) -> Floats:
 def _equal_texts(candidates: CandidateSet) -> Flags:
     """Compare all candidates with the references of their group."""
     references = candidates.references
-    assert references is not None  # whoever calls has looked
+    assert references is not None  # callers have checked
     equal = np.zeros(len(candidates), np.bool_)
     for group in range(candidates.groups):
         lo, hi = references.group_start[group : group + 2]

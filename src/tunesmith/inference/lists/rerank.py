@@ -56,7 +56,7 @@ def ranking(candidates: CandidateSet, values: Floats) -> tuple[Ints, Floats]:
 def nbest(
     candidates: CandidateSet, values: Floats, count: int, groups: Ints | None = None
 ) -> tuple[Ints, Ints]:
-    """Return the best so many candidates of each group, the best first.
+    """Return the ``size`` best candidates of each group, the best first.
 
     Among equals the first in the order read comes first, and is the one that is kept.
 

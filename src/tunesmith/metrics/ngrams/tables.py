@@ -67,7 +67,7 @@ class NgramTables(NamedTuple):
 
 
 def table_size(nodes: int) -> int:
-    """Return the size of a hash table that has room for so many nodes, and more."""
+    """Return the size of a hash table with room for ``nodes`` nodes, and more."""
     return 1 << max(4, (3 * nodes - 1).bit_length())
 
 

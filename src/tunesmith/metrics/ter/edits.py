@@ -4,7 +4,7 @@ A shift moves a block of words that the reference has elsewhere, and costs one e
 are taken greedily, the one first that lowers the edit distance most, until none lowers it.
 sacrebleu's limits and its order among equals are part of the result and kept to the letter.
 
-Words that the reference lacks are all alike, so many candidates of a group are, too; each
+Words that the reference lacks are all alike, and so are many candidates of a group; each
 kind is computed once.
 """
 
@@ -26,7 +26,7 @@ from tunesmith.metrics.ter.distance import (
 #: Words of the longest block that is shifted, and how far apart its two places may be.
 SHIFT_SIZE = 10
 SHIFT_DISTANCE = 50
-#: A hypothesis is shifted no further once so many shifts were tried.
+#: A hypothesis is shifted no further once this many shifts were tried.
 SHIFTS_TRIED = 1000
 
 

@@ -1,8 +1,8 @@
 """Values as one block of bytes that another process can map.
 
-The arrays of a value lie behind its pickle, aligned, as they are in memory: whoever has the block
-has the arrays without a copy. What could be written to still can: a kernel that is given a
-read-only array would be compiled once more. A file is therefore mapped privately, so that its
+The arrays of a value lie behind its pickle, aligned, as they are in memory: a process with
+the block has the arrays without a copy. What could be written to still can: a kernel that is given
+a read-only array would be compiled once more. A file is therefore mapped privately, so that its
 pages are shared until somebody writes, and what is written stays with the writer.
 """
 

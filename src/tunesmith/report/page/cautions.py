@@ -28,7 +28,7 @@ SHORT, LONG = 0.97, 1.03
 #: gained. Nobody knows a weight better than to a per cent: rounding in a configuration file, or
 #: another sample of sentences, changes it by more.
 STEP, LOSS = 0.01, 0.2
-#: So many fragile weights are named.
+#: How many fragile weights are named.
 NAMED = 3
 
 #: What the warnings of a run are about.

@@ -70,7 +70,7 @@ class Follower:
         self.path = path
         self.interval = interval
         self._say = say
-        self._said = ""
+        self._last_message = ""
         self._making = making
         self._lock = threading.Lock()
         self._view: View | None = None
@@ -86,7 +86,7 @@ class Follower:
         return f"{self.path} is not there yet; the page waits for it"
 
     def say(self, words: str) -> None:
-        """Tell whoever has started it."""
+        """Pass a message on, if somebody wants it."""
         if self._say is not None:
             self._say(words)
 
@@ -98,7 +98,7 @@ class Follower:
     def page(self) -> bytes:
         """Return the page itself."""
         with self._lock:
-            data = self._given
+            data = self._data
         title = f"tunesmith: {self.path}"
         return live_page(data, title, self.interval).encode()
 
@@ -159,14 +159,14 @@ class Follower:
             problem = f"{type(error).__name__}: {error}"
             self._tell(f"the run cannot be read now ({one_line(problem)})")
         else:
-            self._said = ""
+            self._last_message = ""
 
     def _tell(self, words: str) -> None:
         """Say why there is nothing new, on the page and beside it."""
         self._publish(self._view, words, True)
-        if words != self._said:
+        if words != self._last_message:
             self.say(words)
-        self._said = words
+        self._last_message = words
 
     def _publish(self, view: View | None, words: str, is_running: bool) -> None:
         data: dict[str, Any] = {
@@ -177,7 +177,7 @@ class Follower:
         body = embedded(data).encode()
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         with self._lock:
-            self._view, self._given, self._body, self._tag = view, data, body, tag
+            self._view, self._data, self._body, self._tag = view, data, body, tag
 
 
 def state_of(path: Path) -> object:

@@ -1,7 +1,7 @@
 """What a page shows, as plain values: the page's script and the figures see nothing else.
 
 Every class is a part of one JSON object. Numbers are finite or None, texts are as they were in
-the data: whoever shows them treats them as text.
+the data: pages and pictures treat them as text.
 """
 
 from __future__ import annotations

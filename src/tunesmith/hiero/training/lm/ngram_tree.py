@@ -156,7 +156,7 @@ def grow(
                 children[current[j]] = 0
                 if j + 1 < order:
                     children[current[j]] = sizes[j + 1] + free[j + 1] - first[j + 1]
-            if current[j] >= 0:  # a unigram may have begun in an earlier range
+            if current[j] >= 0:  # a unigram may start in an earlier range
                 occurrences[current[j]] += counts[row]
             if word == BEGIN:
                 break
@@ -214,7 +214,7 @@ def contexts_of(levels: Sequence[Level], n: int, parent_contexts: Ids) -> Ids:
 
 
 def frequent(level: Level, threshold: int) -> Flags:
-    """Return which n-grams occur more than so many times."""
+    """Return which n-grams occur more often than a threshold."""
     flags: Flags = own_pages((len(level.words),), np.bool_)
     np.greater(level.occurrences, threshold, out=flags)
     return flags

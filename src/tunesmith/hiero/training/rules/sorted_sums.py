@@ -102,7 +102,7 @@ class _Merging:
     """Runs that are read a piece at a time, and the heap of their first rows."""
 
     def __init__(self, sums: SortedSums, runs: list[tuple[int, int]], room: int) -> None:
-        self.held = sums
+        self.sums = sums
         self.next = [first for first, _ in runs]
         self.last = [last for _, last in runs]
         self.rows = np.empty((len(runs), room, sums.width), np.int32)
@@ -119,7 +119,7 @@ class _Merging:
         first = self.next[run]
         last = min(self.last[run], first + self.rows.shape[1])
         if last > first:
-            self.held.read(first, last, self.rows[run], self.counts[run])
+            self.sums.read(first, last, self.rows[run], self.counts[run])
         self.next[run], self.heads[run], self.sizes[run] = last, 0, last - first
 
     def filled(self, rows: Ids, counts: Ints, used: int) -> tuple[int, bool]:

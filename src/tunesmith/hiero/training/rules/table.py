@@ -57,7 +57,7 @@ class RuleTable:
     extraction
         Which are extracted.
     keep_best
-        So many target sides of a source side, those that are the most probable given it.
+        How many target sides a source side keeps: those that are the most probable given it.
     min_count
         How many times a rule must have been extracted.
     span_limit
@@ -219,7 +219,7 @@ class _Buffer:
     def __init__(
         self, pairs: PairArrays, extraction: Extraction, occurrences: SortedSums, room: int
     ) -> None:
-        self.pairs, self.found = pairs, occurrences
+        self.pairs, self.occurrences = pairs, occurrences
         self.limits, self.shape = extraction.limits, extraction.shape
         self.rows = np.empty((room, self.shape.width), np.int32)
         self.counts = np.empty((room, 2), np.int64)
@@ -243,7 +243,7 @@ class _Buffer:
     def flush(self) -> None:
         """Sort and write what there is."""
         if self.used:
-            self.found.add(self.rows[: self.used], self.counts[: self.used])
+            self.occurrences.add(self.rows[: self.used], self.counts[: self.used])
             self.used = 0
 
 

@@ -240,7 +240,7 @@ def _least(
 
 @kernel
 def room_for_places(places: int, nodes: int, edges: int) -> Gaps:
-    """Return room for so many places."""
+    """Return room for ``places`` places."""
     return Gaps(
         np.empty(places),
         np.zeros((places, 2), np.int64),

@@ -133,7 +133,7 @@ def with_room_for_text(items: Items, used: Ints) -> Items:
 
 @kernel
 def with_room_for(items: Items, count: int, parts: int) -> Items:
-    """Return the same with room for so many items and parts."""
+    """Return the same with room for ``count`` items and ``parts`` parts."""
     score, link, part, text = items.score, items.link, grown(items.part, parts), items.text
     if count > score.shape[0]:
         score = grown_floats(score, count)

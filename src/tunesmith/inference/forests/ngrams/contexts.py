@@ -54,7 +54,7 @@ def trie_of(tables: NgramTables, group: int) -> Trie:
 
 
 def empty_trie(room: int) -> Trie:
-    """Return a trie that grows, to so many sequences."""
+    """Return an empty trie with room for ``room`` sequences."""
     size = table_size(room)
     return Trie(
         np.full(size, -1, np.int64),

@@ -34,7 +34,7 @@ from tunesmith.metrics.ngrams.tables import NgramTables, longer
 from tunesmith.metrics.preparation import WORD_BY_WORD
 from tunesmith.parallel.engine import current_engine, map_over
 
-#: Forests with counts take so many times the memory, with what splitting needs at a time.
+#: How many times the memory forests with counts take, with what splitting needs at a time.
 GROWTH = 7.0
 
 
@@ -82,7 +82,7 @@ def forests_with_counts(forests: Forests, metric: BLEU, limit: float = USUAL_LIM
     metric
         Its statistics are the columns of ``counts``.
     limit
-        A forest may grow to so many times its hyperedges; see
+        How many times its hyperedges a forest may grow to; see
         :mod:`tunesmith.inference.forests.ngrams.split`.
     """
     whole, widths = _count_with_widths(forests, metric, limit)

@@ -102,7 +102,7 @@ class _TextCounter:
         self._tables = NgramTables.of(references, 0, forests.groups, self._order)
         self._most = int(np.diff(self._tables.node_start).max(initial=1))
         # Threads that count at the same time must not share what they count in.
-        self._own = threading.local()
+        self._local = threading.local()
 
     @classmethod
     def of(cls, forests: Forests, metric: Metric) -> _TextCounter | None:
@@ -136,9 +136,9 @@ class _TextCounter:
         return rows
 
     def _scratch(self) -> Ids:
-        counts: Ids | None = getattr(self._own, "count", None)
+        counts: Ids | None = getattr(self._local, "count", None)
         if counts is None:
-            counts = self._own.count = np.zeros(self._most, np.int32)
+            counts = self._local.count = np.zeros(self._most, np.int32)
         return counts
 
 

@@ -36,7 +36,7 @@ from tunesmith.inference.forests.ngrams.contexts import (
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_rows
 
-#: A forest may grow to so many times its hyperedges.
+#: How many times its hyperedges a forest may grow to.
 USUAL_LIMIT = 20.0
 FINE, TOO_LARGE, NO_ROOM = range(3)
 
@@ -150,7 +150,7 @@ def _split(
     longest: int,
     allowed: int,
 ) -> tuple[int, SplitForest]:
-    """Split the nodes of a forest by contexts of so many words; -1 splits nothing.
+    """Split the nodes of a forest by contexts of ``width`` words; -1 splits nothing.
 
     Hyperedges come in the order of those that they were, and then of their tails, the last of
     which changes fastest. New nodes come in the order in which they are met.
@@ -176,9 +176,9 @@ def _split(
     for n in range(size):
         combinations = used = 0
         for e in range(edge_start[n], edge_start[n + 1]):
-            own = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
-            arity = own.shape[0]
-            ways = _ways(own, first)
+            edge_tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
+            arity = edge_tails.shape[0]
+            ways = _ways(edge_tails, first)
             if width >= 0 and nodes_made + combinations + ways > allowed:
                 return TOO_LARGE, failed
             met = _grown_rows(met, combinations + int(ways))
@@ -186,7 +186,7 @@ def _split(
             side = words[word_start[e] : word_start[e + 1]]
             for way in range(int(ways)):
                 pick = met_tails[used : used + arity]
-                _pick(pick, met_tails[max(0, used - arity) : used], own, first, way)
+                _pick(pick, met_tails[max(0, used - arity) : used], edge_tails, first, way)
                 left, right, length = 0, 0, longest
                 if width >= 0 and (before[n] or after[n]):
                     sides = (before[n], after[n])

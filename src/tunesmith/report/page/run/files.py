@@ -104,7 +104,7 @@ class FileReader:
         What was tuned for, and all that was reported.
     start, weights
         Before and after.
-    given
+    user_files
         What a user gives.
     """
 
@@ -114,7 +114,7 @@ class FileReader:
     metrics: Sequence[Metric]
     start: Weights
     weights: Weights
-    given: UserFiles
+    user_files: UserFiles
 
     def sets(self) -> tuple[dict[Which, RunSet], list[str]]:
         """Return the sets that can be read, and why others cannot."""
@@ -123,7 +123,7 @@ class FileReader:
         inputs = self.result.get("inputs") or {}
         for which, called in CALLED.items():
             named = inputs.get(which) or {}
-            files = self.given.of(which).over(named)
+            files = self.user_files.of(which).over(named)
             is_there = which == "tune" or self.result.get(which) is not None
             if not is_there and not any(files.paths):
                 continue
@@ -140,14 +140,14 @@ class FileReader:
             raise TunesmithError(
                 f"the result does not say what it was read from; give --{option}candidates"
             )
-        is_given = bool(self.given.of(which).candidates or self.given.of(which).forests)
-        files = self._found(files, f"--{option}")
+        is_given = bool(self.user_files.of(which).candidates or self.user_files.of(which).forests)
+        files = self._located(files, f"--{option}")
         tuning = self._read(which, files)
         if not is_given:
             self._check_unchanged(tuning.files, f"--{option}candidates")
         return run_set(tuning, self.start, self.weights)
 
-    def _found(self, files: SetFiles, option: str) -> SetFiles:
+    def _located(self, files: SetFiles, option: str) -> SetFiles:
         """Return the files with the paths at which they are."""
 
         def at(path: str, ending: str) -> str:

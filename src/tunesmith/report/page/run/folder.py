@@ -36,14 +36,14 @@ from tunesmith.tuners.fitting.result import SCHEMA as RESULT_SCHEMA
 MakeMetric = Callable[[str, str, bool], Metric]
 
 
-def read_folder(folder: Path, given: UserFiles, make: MakeMetric) -> RunRecord:
+def read_folder(folder: Path, user_files: UserFiles, make: MakeMetric) -> RunRecord:
     """Read a work directory; nothing is written, and no lock is taken."""
-    run = _Folder.of(folder, given, make)
+    run = _Folder.of(folder, user_files, make)
     rounds = list(run.rounds())
     result, is_ended = run.result(rounds)
-    held = is_locked(folder)
-    is_running = held is True or (not is_ended and held is None)
-    if not is_ended and held is False:
+    locked = is_locked(folder)
+    is_running = locked is True or (not is_ended and locked is None)
+    if not is_ended and locked is False:
         run.missing.append(
             "The run ended before its last round, and nobody seems to work on it: the same command "
             "goes on from there."
@@ -52,7 +52,7 @@ def read_folder(folder: Path, given: UserFiles, make: MakeMetric) -> RunRecord:
         start, weights = (Weights.from_dict(result[key]) for key in ("start", "weights"))
     except TunesmithError as error:
         raise TunesmithError(f"{folder / 'result.json'}: {error}") from None
-    chosen = next((k for k, one in enumerate(result["rounds"]) if one.get("chosen")), None)
+    chosen = next((k for k, entry in enumerate(result["rounds"]) if entry.get("chosen")), None)
     sets = {} if chosen is None else run.sets(result["rounds"], chosen, start, weights)
     return RunRecord(
         os.fspath(folder),
@@ -87,13 +87,13 @@ class _Folder:
 
     path: Path
     configuration: Mapping[str, Any]
-    about: Mapping[str, Any]
+    about_run: Mapping[str, Any]
     metric: Metric
-    given: UserFiles
+    user_files: UserFiles
     missing: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, path: Path, given: UserFiles, make: MakeMetric) -> _Folder:
+    def of(cls, path: Path, user_files: UserFiles, make: MakeMetric) -> _Folder:
         """Read what a run is about; raise an error if the folder is no run's."""
         if not (path / CONFIGURATION).is_file():
             raise UsageError(
@@ -126,14 +126,14 @@ class _Folder:
             ) from None
         metrics = about_run.get("metrics")
         spec = metrics[0] if isinstance(metrics, list) and metrics else None
-        spec = given.metric or spec or about_run.get("metric") or signature.partition("|")[0]
-        metric = make(str(spec), os.fspath(path), given.metric is not None)
+        spec = user_files.metric or spec or about_run.get("metric") or signature.partition("|")[0]
+        metric = make(str(spec), os.fspath(path), user_files.metric is not None)
         if metric.signature() != signature:
             raise UsageError(
                 f"{path}: it was tuned for {signature}, not {metric.signature()}; give --metric "
                 "with the same options"
             )
-        return cls(path, configuration, about_run, metric, given)
+        return cls(path, configuration, about_run, metric, user_files)
 
     @property
     def tuned_on(self) -> str:
@@ -185,9 +185,9 @@ class _Folder:
         tuned = [round_.tuned for round_ in rounds if round_.tuned is not None]
         record: dict[str, Any] = {
             "schema": RESULT_SCHEMA,
-            "tuner": self.about.get("tuner", ""),
+            "tuner": self.about_run.get("tuner", ""),
             "metric": self.metric.name,
-            "signature": self.about.get("signature", ""),
+            "signature": self.about_run.get("signature", ""),
             "seed": self.configuration["tuning"].get("seed"),
             "start": start,
             "weights": start if chosen is None else dict(chosen.weights),
@@ -201,7 +201,7 @@ class _Folder:
             "others": [],
             "dev": None,
             "test": None,
-            "data": self.about.get("data", []),
+            "data": self.about_run.get("data", []),
             "seconds": sum(round_.decode_seconds for round_ in rounds)
             + sum(round_["loop_seconds"] for round_ in tuned),
         }
@@ -214,7 +214,7 @@ class _Folder:
 
     def _best(self, rounds: Sequence[LoopRound]) -> LoopRound:
         """Return the round that would be chosen if there were no more."""
-        final = self.about.get("final", "auto")
+        final = self.about_run.get("final", "auto")
         if final in {"last", "average"}:
             return rounds[-1]
         has_dev = "dev" in rounds[0].outputs
@@ -255,7 +255,7 @@ class _Folder:
     def _inputs(self, which: Which, texts: Mapping[str, Any]) -> Inputs:
         """Return sentences and references: those that the run has stored, or that a user gives."""
         expected = self.configuration["decoding"]["sets"][which].get("sha256")
-        set_files = self.given.of(which)
+        set_files = self.user_files.of(which)
         recorded = texts.get(which)
         if isinstance(recorded, dict) and not set_files.references and not set_files.source:
             try:

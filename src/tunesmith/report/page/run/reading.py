@@ -21,7 +21,7 @@ from tunesmith.report.page.run.result import read_result
 __all__ = ["SetFiles", "UserFiles", "read_run"]
 
 
-def read_run(path: str | os.PathLike[str], given: UserFiles | None = None) -> RunRecord:
+def read_run(path: str | os.PathLike[str], user_files: UserFiles | None = None) -> RunRecord:
     """Read a run: what it came to, and the candidates that it chose from.
 
     Nothing is written, and no lock is taken: a run that goes on is not disturbed.
@@ -30,7 +30,7 @@ def read_run(path: str | os.PathLike[str], given: UserFiles | None = None) -> Ru
     ----------
     path
         A work directory, or a result file as ``tunesmith tune --out`` writes it.
-    given
+    user_files
         What to read where the run's own files are not found.
 
     Returns
@@ -38,19 +38,19 @@ def read_run(path: str | os.PathLike[str], given: UserFiles | None = None) -> Ru
     RunRecord
         What could not be read is missing from it, with the reason.
     """
-    given = given or UserFiles()
+    user_files = user_files or UserFiles()
     place = Path(path)
     if place.is_dir():
-        return read_folder(place, given, metric_for)
+        return read_folder(place, user_files, metric_for)
     result = read_result(place)
     inputs = result.get("inputs") or {}
-    metric, *others = _metrics(place, result, given)
+    metric, *others = _metrics(place, result, user_files)
     start, weights = _weights(place, result)
     arguments = os.fspath(path), False, result, metric, start, weights
     is_whole = not result.get("interrupted")
     missing: list[str] = []
     if result.get("rounds"):
-        record = _of_loop(place, result, given)
+        record = _of_loop(place, result, user_files)
         if record is not None:
             return record
         where = inputs.get("work_dir")
@@ -61,7 +61,7 @@ def read_run(path: str | os.PathLike[str], given: UserFiles | None = None) -> Ru
             f"What the decoder gave is not shown: {reason}; make the report of the work directory."
         )
         return RunRecord(*arguments, {}, tuple(missing), is_whole)
-    reader = FileReader(result, place.parent, metric, [metric, *others], start, weights, given)
+    reader = FileReader(result, place.parent, metric, [metric, *others], start, weights, user_files)
     sets, missing = reader.sets()
     return RunRecord(*arguments, sets, tuple(missing), is_whole)
 
@@ -75,10 +75,11 @@ def _weights(path: Path, result: Mapping[str, Any]) -> tuple[Weights, Weights]:
     return start, weights
 
 
-def _metrics(path: Path, result: Mapping[str, Any], given: UserFiles) -> list[Metric]:
+def _metrics(path: Path, result: Mapping[str, Any], user_files: UserFiles) -> list[Metric]:
     """Return what was tuned for, and what was reported beside it as far as that is known."""
     specs = (result.get("inputs") or {}).get("metrics") or [result["metric"]]
-    first = metric_for(given.metric or str(specs[0]), os.fspath(path), given.metric is not None)
+    spec = user_files.metric or str(specs[0])
+    first = metric_for(spec, os.fspath(path), user_files.metric is not None)
     if first.name != result["metric"]:
         raise UsageError(
             f"{path}: it was tuned for {result['metric']}, not {first.name}; give that"
@@ -102,7 +103,7 @@ def metric_for(spec: str, path: str, is_given: bool) -> Metric:
         raise UsageError(f"{path}: {str(error).partition(';')[0]}; give --metric") from None
 
 
-def _of_loop(path: Path, result: Mapping[str, Any], given: UserFiles) -> RunRecord | None:
+def _of_loop(path: Path, result: Mapping[str, Any], user_files: UserFiles) -> RunRecord | None:
     """Return the record of the work directory of a loop's result, if it is there."""
     where = (result.get("inputs") or {}).get("work_dir")
     for place in places(path.parent, where) if isinstance(where, str) else ():
@@ -116,5 +117,5 @@ def _of_loop(path: Path, result: Mapping[str, Any], given: UserFiles) -> RunReco
             folder_result["signature"] == result["signature"]
             and folder_result["weights"] == result["weights"]
         ):
-            return read_folder(place, given, metric_for)
+            return read_folder(place, user_files, metric_for)
     return None
