@@ -1,25 +1,32 @@
-"""The hierarchical decoder: sentences in, lists or forests out."""
+"""The hierarchical decoder: sentences in, lists or forests out.
+
+Sentences are shared out among threads, or processes with a copy of the model each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.hiero.assembly import Input, Parts, parts_of
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.hiero.assembly import Input, Parts, WordForest, parts_of, spell_out, together
 from tunesmith.hiero.engine import HieroEngine
-from tunesmith.hiero.sharing import search_sentences
 from tunesmith.inference.forests.lists import kbest_lists, outputs
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.threads import ThreadEngine
+from tunesmith.progress import Show, shown
 from tunesmith.registry import option
 
 #: No limit is greater.
@@ -239,3 +246,99 @@ def _finite(weights: Weights, names: tuple[str, ...]) -> Floats:
         wrong = names[int(np.argmax(~np.isfinite(vector)))]
         raise DecoderError(f"the weight of '{wrong}' is not finite; give other weights")
     return vector
+
+
+class Some(NamedTuple):
+    """Sentences that are searched one after the other.
+
+    Attributes
+    ----------
+    ids, inputs
+        Their names, and what they are.
+    added
+        The features that grammars of single sentences have added, where one of these has such.
+    """
+
+    ids: tuple[GroupId, ...]
+    inputs: tuple[Input, ...]
+    added: tuple[str, ...] = ()
+
+
+class Counter:
+    """Shows how many sentences are done; a copy in another process shows nothing."""
+
+    def __init__(self, total: int, show: Show | None = None) -> None:
+        self._show, self._count, self._total = show, 0, total
+
+    def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
+        return Counter, (self._total,)
+
+    def count(self) -> None:
+        """Show that one more is done."""
+        self._count += 1
+        if self._show is not None:
+            self._show("decoding", self._count, self._total, "")
+
+    def finish(self) -> None:
+        """Show that all are done."""
+        if self._count < self._total:
+            self._count = self._total - 1
+            self.count()
+
+
+def search_sentences(
+    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_alone: bool
+) -> list[WordForest]:
+    """Search sentences with the engine in force; a single one in this process.
+
+    Parameters
+    ----------
+    parts
+        The model; it knows the features of the sentences' own grammars.
+    ids, inputs
+        The sentences.
+    weights : float64[D]
+        In the order of the features.
+    best_alone
+        Whether the best derivation is enough.
+    """
+    engine, counter = current_engine(), Counter(len(inputs), shown())
+    if len(inputs) == 1:
+        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_alone, counter)]
+    lengths = np.array([1 + len(sentence.words) for sentence in inputs])
+    pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
+    some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
+    if not isinstance(engine, ThreadEngine):
+        some = [_portable(parts, sentence) for sentence in some]
+    results = engine.map(search, parts, some, weights, best_alone, counter)
+    counter.finish()
+    return results
+
+
+def _portable(parts: Parts, some: Some) -> Some:
+    """Add what a copy of the model cannot know: features met since, and where files are."""
+    if not any(sentence.grammar for sentence in some.inputs):
+        return some
+    inputs = tuple(
+        dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
+        if sentence.grammar
+        else sentence
+        for sentence in some.inputs
+    )
+    return Some(some.ids, inputs, parts.added)
+
+
+def search(
+    parts: Parts, some: Some, weights: Floats, best_alone: bool, counter: Counter
+) -> WordForest:
+    """Search some sentences; an error says which it is of."""
+    parts.take(some.added)
+    results = []
+    for name, sentence in zip(some.ids, some.inputs, strict=True):
+        try:
+            chart = parts.engine_of(sentence).search(sentence.words, weights)
+        except TunesmithError as error:
+            raise DecoderError(f"sentence {name}: {error}") from None
+        results.append(spell_out(chart, best_alone, parts.conventions))
+        counter.count()
+    return together(results)

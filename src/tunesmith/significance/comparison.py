@@ -156,7 +156,7 @@ class Comparison:
 
     def to_latex(self) -> str:
         """Return a table for a paper, with the rules of the package booktabs."""
-        from tunesmith.significance.latex import latex_table
+        from tunesmith.significance.tables import latex_table
 
         return latex_table(self)
 

@@ -14,9 +14,8 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.report.page.looked_into import MOST, MOST_FEATURES, contributions
 from tunesmith.report.page.run.record import RunRecord, RunSet
-from tunesmith.report.page.sentences import sentences_of
+from tunesmith.report.page.sentences import MOST, MOST_FEATURES, contributions, sentences_of
 from tunesmith.tasks.lists import TuningSet
 
 WORDS = ["a", "b", "c", "d", "e"]

@@ -22,12 +22,12 @@ from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.inference.forests.derivations import (
     LONGEST,
     check_length,
+    describe,
     edge_scores,
     spell_all,
     unfold,
     viterbi,
 )
-from tunesmith.inference.forests.description import describe
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forests.expectation import combine_edges, edge_gains, expected_gain
 from tunesmith.inference.forests.hope_fear import reference_derivation, rerank_choice

@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
-from tunesmith.inference.lists.distribution import Distribution, covariance
 from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.lists.expectation import (
+    Distribution,
+    covariance,
     deviation,
     deviations,
     expected_total,

@@ -13,8 +13,7 @@ from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.progress import progress
 from tunesmith.report.page.cautions import cautions_of
 from tunesmith.report.page.maps import maps_of
-from tunesmith.report.page.pair_rounds import pairs_of
-from tunesmith.report.page.rounds import number, replicates_of, rounds_of
+from tunesmith.report.page.rounds import number, pairs_of, replicates_of, rounds_of
 from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.sentences import sentences_of
 from tunesmith.report.page.surfaces import surfaces_of
