@@ -140,7 +140,7 @@ with Processes() as processes:
 
 
 def test_a_program_that_cannot_be_started_is_an_error_of_the_system(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "tied", lambda: ())
+    monkeypatch.setattr(module, "parent_death_prefix", lambda: ())
     with Processes() as processes:
         with pytest.raises(FileNotFoundError):
             start(processes, 0, ["no-such-program"], tmp_path)

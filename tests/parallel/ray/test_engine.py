@@ -131,7 +131,7 @@ def test_a_cluster_that_cannot_be_joined_is_told_of_in_time(listening, monkeypat
 
 @pytest.mark.usefixtures("alone")
 def test_other_versions_are_told_of(monkeypatch):
-    monkeypatch.setattr(ray_cluster, "_tried", lambda address: None)
+    monkeypatch.setattr(ray_cluster, "_probe", lambda address: None)
     with pytest.raises(TunesmithError) as caught:
         engine_of("ray", 1, "head:6379")
     assert str(caught.value) == (
