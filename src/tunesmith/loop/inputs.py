@@ -23,6 +23,7 @@ from tunesmith.data.candidates import (
     pack_texts,
 )
 from tunesmith.data.forests import Forests
+from tunesmith.data.rows import offsets
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
@@ -155,9 +156,7 @@ class Inputs:
             np.array([words.setdefault(word, len(words)) for word in text.split()], np.int32)
             for text in itertools.chain.from_iterable(self.references)
         ]
-        start = np.concatenate(
-            [[0], np.cumsum([len(texts_of_sentence) for texts_of_sentence in self.references])]
-        )
+        start = offsets([len(texts_of_sentence) for texts_of_sentence in self.references])
         return list(words), start.astype(np.int64), pack_texts(texts)
 
     @overload

@@ -16,6 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.data.rows import offsets
 from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -107,7 +108,7 @@ class Preparation:
 def numbered(texts: Sequence[Sequence[str]], known: dict[str, int]) -> Texts:
     """Turn words into ids; new words are added to those known."""
     ids = [known.setdefault(word, len(known)) for words in texts for word in words]
-    start = np.concatenate([[0], np.cumsum([len(words) for words in texts])])
+    start = offsets([len(words) for words in texts])
     return Texts(start.astype(np.int64), np.array(ids, np.int32))
 
 
@@ -116,7 +117,7 @@ def characters_of(vocabulary: Sequence[str]) -> tuple[Texts, int]:
     text = "".join(vocabulary)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     distinct, ids = np.unique(points, return_inverse=True)
-    start = np.concatenate([[0], np.cumsum([len(word) for word in vocabulary])])
+    start = offsets([len(word) for word in vocabulary])
     return Texts(start.astype(np.int64), ids.astype(np.int32)), len(distinct)
 
 

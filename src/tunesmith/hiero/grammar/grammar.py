@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
 from tunesmith.hiero.grammar.rule_checks import (
     FAULTS,
@@ -363,4 +364,4 @@ def _renumbered(arrays: GrammarArrays, words: Ids, categories: Ids, names: Ids) 
 def _offsets(parts: Sequence[GrammarArrays], name: str) -> NDArray[np.int64]:
     """Return the offsets of rows of all parts, one after the other."""
     sizes = [np.diff(getattr(part, name)) for part in parts]
-    return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+    return offsets(np.concatenate(sizes))

@@ -8,7 +8,6 @@ are UNK. A word with several links fires lex(f,e) for each; a feature that fires
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Sequence
 
@@ -20,9 +19,6 @@ from tunesmith.hiero.grammar.grammar import Grammar
 from tunesmith.hiero.grammar.rule_trie import with_features
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import GrammarArrays
-from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
-from tunesmith.io.utf8 import check_utf8
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_to
 from tunesmith.kernels.sorting import sorted_copy
@@ -95,33 +91,6 @@ def _escaped(word: str) -> str:
     return _SPECIAL.sub(
         lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), word
     )
-
-
-def frequent_words(
-    paths: Sequence[str | os.PathLike[str]], most: int | None = None, at_least: int = 1
-) -> tuple[str, ...]:
-    """Return the most frequent words of some files, the most frequent first.
-
-    Parameters
-    ----------
-    paths
-        Tokenised text, plain or compressed.
-    most
-        How many; all if None.
-    at_least
-        How often a word occurs. The paper has 10,000.
-    """
-    words = Interner()
-    counts = np.zeros(0, np.int64)
-    for path in paths:
-        source = Source(path)
-        line = 1
-        for block in source.blocks():
-            check_utf8(block, source.name, line)
-            occurrences = np.bincount(tokenize(block, words).ids, minlength=len(words))
-            counts = np.pad(counts, (0, len(occurrences) - len(counts))) + occurrences
-            line += block.count(b"\n")
-    return most_frequent(words.words(), counts, most, at_least)
 
 
 def frequent_in_rules(

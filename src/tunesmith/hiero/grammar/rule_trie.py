@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number, Words
+from tunesmith.data.rows import offsets
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.kernels import inlined, kernel
@@ -63,7 +64,7 @@ def build_trie(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
         **children(parents, symbols),
         parents=parents,
         symbols=symbols,
-        rule_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        rule_start=offsets(counts),
         heads=rows.heads[order],
         target_start=target_start,
         targets=targets,
@@ -104,7 +105,7 @@ def children(parents: Ids, symbols: Ids) -> dict[str, NDArray[Any]]:
     nodes = inner[np.argsort(keys, kind="stable")]
     counts = np.bincount(parents[nodes], minlength=len(parents))
     return {
-        "child_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "child_start": offsets(counts),
         "child_symbols": symbols[nodes],
         "child_nodes": nodes.astype(np.int32),
     }
@@ -199,15 +200,15 @@ def _chosen(
     """Return some rows, in the order given, without the values that are not kept."""
     if values.ndim == 2:
         twice = None if flags is None else np.repeat(flags, 2)
-        offsets, flat = _chosen(2 * start, values.reshape(-1), twice, order)
-        return offsets // 2, flat.reshape(-1, 2)
+        row_start, flat = _chosen(2 * start, values.reshape(-1), twice, order)
+        return row_start // 2, flat.reshape(-1, 2)
     if flags is not None and not flags.all():
-        before = np.concatenate([[0], np.cumsum(flags)])
+        before = offsets(flags)
         start, values = before[start], values[flags]
-    offsets = np.concatenate([[0], np.cumsum(np.diff(start)[order])]).astype(np.int64)
-    out = np.empty(offsets[-1], values.dtype)
-    _gather(start, values, order, offsets, out)
-    return offsets, out
+    row_start = offsets(np.diff(start)[order])
+    out = np.empty(row_start[-1], values.dtype)
+    _gather(start, values, order, row_start, out)
+    return row_start, out
 
 
 @kernel
@@ -242,7 +243,7 @@ def sort_features(start: Ints, ids: Ids, values: Floats) -> None:
 def with_features(arrays: GrammarArrays, start: Ints, ids: Ids, values: Floats) -> GrammarArrays:
     """Put further features, with higher ids, after those of each rule."""
     size = np.diff(arrays.feature_start) + np.diff(start)
-    new_start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    new_start = offsets(size)
     new_ids, new_values = np.empty(new_start[-1], np.int32), np.empty(new_start[-1], np.float64)
     _lay(
         arrays.feature_start,

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import FileDigest, Texts
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, MissingExtraError, UnknownNameError, UsageError
 from tunesmith.hiero.training.links import Links
 from tunesmith.hiero.training.parallel_text import ParallelText
@@ -144,7 +145,7 @@ def read_alignment(path: str | os.PathLike[str], text: ParallelText) -> tuple[Li
     if number != text.total:
         problem = f"it has {number} lines and the text has {text.total}"
         raise FormatError(source.name, None, problem, "give an alignment line for each pair")
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start = offsets(counts)
     return Links(start, np.concatenate(places)), source.digest("alignment")
 
 

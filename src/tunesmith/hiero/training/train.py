@@ -15,6 +15,7 @@ import numpy as np
 from tunesmith._version import __version__
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import UsageError
 from tunesmith.hiero.grammar.grammar import Grammar, glue, joined
 from tunesmith.hiero.lm.arpa import MAX_ORDER
@@ -291,7 +292,7 @@ def _links(text: ParallelText, recipe: Recipe) -> Links:
 
 def _by_nonterminals(rules: Grammar) -> tuple[int, ...]:
     """Count rules by how many nonterminals they have."""
-    before = np.concatenate([[0], np.cumsum(rules.arrays.targets < 0)])
+    before = offsets(rules.arrays.targets < 0)
     arities = np.diff(before[rules.arrays.target_start])
     return tuple(np.bincount(arities, minlength=3).tolist())
 

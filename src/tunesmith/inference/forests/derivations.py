@@ -14,6 +14,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays, Forests
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.kernels.bits import STEP, spread_bits
@@ -62,7 +63,7 @@ def joined_derivations(forest: Ints, parts: list[tuple[Ints, Ids]]) -> Derivatio
     """Lay derivations, as offsets and hyperedges, one after the other."""
     sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(start) for start, _ in parts)])
     edges = np.concatenate([np.zeros(0, np.int32), *(piece_edges for _, piece_edges in parts)])
-    return Derivations(forest, np.concatenate([[0], np.cumsum(sizes)]), edges)
+    return Derivations(forest, offsets(sizes), edges)
 
 
 def check_length(start: Ints, forests: Forests, forest: Ints) -> None:
@@ -127,7 +128,7 @@ def features_of(forests: Forests, derivations: Derivations) -> Vectors:
         *((np.diff(part.start), part.features, part.values) for part in [none, *parts]),
         strict=True,
     )
-    start = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    start = offsets(np.concatenate(sizes))
     return Vectors(start, np.concatenate(features), np.concatenate(values))
 
 

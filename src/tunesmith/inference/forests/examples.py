@@ -17,6 +17,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, Forests
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.inference.forests.derivations import (
@@ -98,7 +99,7 @@ class ForestExamples:
         references = self.tuning.forests.references
         if references is None:
             return np.zeros(self.groups)
-        ends = np.concatenate([[0], np.cumsum(references.texts.lengths)])
+        ends = offsets(references.texts.lengths)
         sums = np.diff(ends[references.group_start])
         means: Floats = sums / np.maximum(references.counts, 1)
         return means

@@ -1,12 +1,12 @@
-"""Sums over all derivations of a forest: inside, outside, and how often a hyperedge is used.
+"""Sums over all derivations of a forest, and how often a hyperedge is used.
 
 Under P(d) ∝ exp(score of d), appendix A.4 of Chiang (2012). All kernels work on one forest, with
 one score for each of its hyperedges; what they return is numbered within the forest.
 
-Two ways lead to the posteriors. The sums inside and outside are logarithms, so that no score is
-too large. The shares that hyperedges have in the sum of their node are plain numbers between 0
-and 1; products of them down from the goal give the same posteriors with no further exponential,
-and where a distribution is sharp they are 0 and 1 to the last bit.
+The sums are logarithms, so that no score is too large. The shares that hyperedges have in the sum
+of their node are plain numbers between 0 and 1. Products of them down from the goal are the
+posteriors, with no further exponential, and where a distribution is sharp they are 0 and 1 to the
+last bit.
 
 A derivation may use a node twice. Then posteriors, here, are expected numbers of uses, which is
 what expectations need; they may be above 1.
@@ -79,62 +79,6 @@ def shares(arrays: ForestArrays, forest: int, scores: Floats) -> tuple[Floats, F
             shares_of_node[i] /= whole
         sums[n] = top + np.log(whole)
     return sums, share
-
-
-@kernel
-def outside(arrays: ForestArrays, forest: int, scores: Floats, inside: Floats) -> Floats:
-    """Return the logarithm of the sum of exp(score) of all that may stand around each node.
-
-    With the sum inside it is the logarithm of the sum over all derivations, each as often as it
-    uses the node.
-    """
-    node0 = arrays.node_start[forest]
-    nodes = arrays.node_start[forest + 1] - node0
-    edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
-    edge0 = edge_start[0]
-    tail_start, tails = arrays.tail_start, arrays.tails
-    # The greatest term so far, and the sum of exp(term − greatest): no term is seen twice.
-    top = np.full(nodes, -np.inf)
-    sums = np.zeros(nodes)
-    around = np.zeros(nodes)
-    for n in range(nodes - 1, -1, -1):
-        if n < nodes - 1:
-            around[n] = top[n] + np.log(sums[n])
-        for e in range(edge_start[n], edge_start[n + 1]):
-            whole = around[n] + scores[e - edge0]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                whole += inside[tails[k]]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                t = tails[k]
-                term = whole - inside[t]
-                if term > top[t]:
-                    sums[t] = sums[t] * np.exp(top[t] - term) + 1.0
-                    top[t] = term
-                else:
-                    sums[t] += np.exp(term - top[t])
-    return around
-
-
-@kernel
-def posteriors(
-    arrays: ForestArrays, forest: int, scores: Floats, inside: Floats, outside: Floats
-) -> Floats:
-    """Return how often a derivation is expected to use each hyperedge."""
-    node0 = arrays.node_start[forest]
-    nodes = arrays.node_start[forest + 1] - node0
-    edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
-    edge0 = edge_start[0]
-    tail_start, tails = arrays.tail_start, arrays.tails
-    result = np.empty(scores.shape[0])
-    for n in range(nodes):
-        # The sum around first: it and the goal's are about the same size.
-        around = outside[n] - inside[nodes - 1]
-        for e in range(edge_start[n], edge_start[n + 1]):
-            total = scores[e - edge0]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                total += inside[tails[k]]
-            result[e - edge0] = np.exp(around + total)
-    return result
 
 
 @kernel

@@ -13,6 +13,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Forests
+from tunesmith.data.rows import offsets
 from tunesmith.inference.forests.derivations import (
     Derivations,
     Vectors,
@@ -49,7 +50,7 @@ def candidates_of(forests: Forests, derivations: Derivations) -> CandidateSet:
         sources = tuple(sources[g] for g in groups)
     return CandidateSet(
         tuple(forests.ids[g] for g in groups),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets(sizes),
         _features(forests.names, features_of(forests, derivations)),
         texts_of(forests, derivations),
         forests.vocabulary,

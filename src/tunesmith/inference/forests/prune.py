@@ -18,7 +18,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import Block, ForestArrays, Forests
-from tunesmith.data.rows import gather_rows
+from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.derivations import edge_scores, viterbi
 from tunesmith.inference.forests.inside import check_sum, expected_uses, shares, sharpened
@@ -142,7 +142,7 @@ def with_edges(block: Block, keep: Flags) -> ForestArrays:
     old = a.tails[tails] + (node_start - node_start[0])[forest]
     return ForestArrays(
         new_start,
-        np.concatenate([[0], np.cumsum(np.bincount(number[heads], minlength=len(nodes)))]),
+        offsets(np.bincount(number[heads], minlength=len(nodes))),
         tail_start,
         (number[old] - new_start[forest]).astype(np.int32),
         feature_start,

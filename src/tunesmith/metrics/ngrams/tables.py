@@ -12,6 +12,7 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Ints, Number, Stats
 from tunesmith.data.candidates import References
+from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.metrics.ngrams.counts import reference_length_of
 
@@ -49,8 +50,8 @@ class NgramTables(NamedTuple):
         text_start = references.texts.start
         words = np.diff(text_start[group_start])
         sizes = np.array([table_size(int(count) * order + 1) for count in words], np.int64)
-        slot_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        node_start = np.concatenate([[0], np.cumsum(words * order + 1)]).astype(np.int64)
+        slot_start = offsets(sizes)
+        node_start = offsets(words * order + 1)
         tables = cls(
             slot_start,
             np.full(slot_start[-1], -1, np.int64),

@@ -20,17 +20,8 @@ SCRIPTS = ("dom.js", "plots.js", "sections.js", "weights.js", "sentences.js", "p
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def page_of(view: View, live: bool = False) -> str:
-    """Return the page of a view.
-
-    Parameters
-    ----------
-    live
-        Whether the page is served, and asks its server how the run goes on.
-    """
-    if live:
-        data = {"view": view.to_dict(), "is_running": view.summary.is_running, "words": ""}
-        return live_page(data, view.summary.title)
+def page_of(view: View) -> str:
+    """Return the page of a view."""
     return _page(view.to_dict(), view.summary.title, 0.0)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
+from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
 from tunesmith.parallel.local import map_pieces
@@ -107,9 +108,7 @@ def divide(points: Floats, start: Ints, sizes: Floats, half: Floats, tolerance: 
     # Walks begin a little before an arc and end a little after it.
     reach = np.tan(rows[:, 9]) + 4.0 * tolerance
     middle, along, normal = (np.ascontiguousarray(rows[:, k : k + 3]) for k in (0, 3, 6))
-    return Division(
-        Arcs(middle, along, normal, reach), corners, np.concatenate([[0], np.cumsum(counts)])
-    )
+    return Division(Arcs(middle, along, normal, reach), corners, offsets(counts))
 
 
 def _divide_group(

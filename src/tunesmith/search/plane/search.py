@@ -20,6 +20,7 @@ from functools import partial
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
+from tunesmith.data.rows import offsets
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -265,7 +266,7 @@ def _survey(hypotheses: ListHypotheses, where: Slice, tolerance: float) -> tuple
     corner_stats = stats[division.corners].astype(wide)
     ground = Ground(
         np.ascontiguousarray(points[division.corners[several]].T),
-        np.concatenate([[0], np.cumsum(counts[counts > 1])]),
+        offsets(counts[counts > 1]),
         corner_stats[several],
         corner_stats[~several].sum(axis=0),
     )

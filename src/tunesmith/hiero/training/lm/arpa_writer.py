@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tunesmith.arrays import Bytes, Ids, Ints, Number
+from tunesmith.data.rows import offsets
 from tunesmith.hiero.tables import Singles
 from tunesmith.hiero.training.lm.ngram_tree import words_of_ngrams
 from tunesmith.io.streams import writing
@@ -29,7 +30,7 @@ _NUMBERS = 64
 def write_arpa(model: EstimatedModel, path: str | os.PathLike[str]) -> None:
     """Write a model: probabilities, n-grams and, below the highest order, back-offs."""
     encoded = [word.encode() for word in model.words]
-    start = np.concatenate([[0], np.cumsum([len(word) for word in encoded])]).astype(np.int64)
+    start = offsets([len(word) for word in encoded])
     letters = np.frombuffer(b"".join(encoded), np.uint8)
     sizes = model.sizes
     done = 0

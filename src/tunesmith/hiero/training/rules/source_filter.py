@@ -10,6 +10,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.grammar.text import segment
 from tunesmith.hiero.training.rules.extract import PAD
@@ -73,12 +74,12 @@ def _without_markup(block: bytes, name: str, line: int) -> bytes:
 
 def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArrays:
     """Make the index of sentences, given one after the other."""
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    start = offsets(lengths)
     sentences = np.repeat(np.arange(len(lengths)), lengths)
     known = words >= 0
     keys = np.unique((words[known].astype(np.int64) << 32) | sentences[known])
     counts = np.bincount(keys >> 32, minlength=vocabulary)
-    found_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    found_start = offsets(counts)
     return SentenceArrays(
         start, words.astype(np.int32), found_start, (keys & 0xFFFFFFFF).astype(np.int32)
     )

@@ -21,7 +21,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays
-from tunesmith.data.rows import gather_rows
+from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.inference.forests.derivations import grown, grown_offsets
 from tunesmith.inference.forests.ngrams.contexts import (
     LEFT,
@@ -108,7 +108,7 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
     return ForestArrays(
         np.array([0, len(split.nodes)]),
         split.edge_start,
-        np.concatenate([[0], np.cumsum(sizes)]),
+        offsets(sizes),
         split.tails,
         feature_start,
         arrays.feature_ids[features],
