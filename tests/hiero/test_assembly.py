@@ -139,8 +139,8 @@ def test_words_are_numbered_as_they_come(files) -> None:
     engine = made.engine
     vector = HELD.aligned(made.names)
     chart = engine.search(("yy", "das", "zz", "yy"), vector)
-    arrays = chart.forest(best_alone=True)
-    found = spell_out(chart, best_alone=True, rules=CDEC)
+    arrays = chart.forest(best_only=True)
+    found = spell_out(chart, best_only=True, rules=CDEC)
     side = found.arrays.words[found.arrays.words >= 0]
     first = list(dict.fromkeys(side.tolist()))
     assert first == list(range(len(found.words)))

@@ -29,7 +29,7 @@ COMMON, MANY = 0.9, 20
 
 
 class DecoderError(TunesmithError):
-    """A decoder has failed, or its output is not what it should be."""
+    """A decoder has failed, or its output is wrong."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Decoder(Options, ABC):
         raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
     def parted(self) -> tuple[Callable[[Any], Decoder], Any]:
-        """Return what makes a copy elsewhere, and what is large, of which it makes it.
+        """Return a function that makes a copy in a worker, and the large part that it needs.
 
         What is large is what an engine is given to decode with: workers have it once.
         """
@@ -138,10 +138,10 @@ class Decoder(Options, ABC):
     last_words = last_output
 
     def accepted(self) -> None:
-        """Let go of what it kept for such an error: what it returned last was right."""
+        """Delete what it kept for such an error: the last output was right."""
 
     def files(self) -> dict[str, str]:
-        """Return files that it is made of, with digests: it is told if one has changed.
+        """Return its files with digests; a change of one is reported.
 
         As a script, which may have been fixed. Files that make another decoder of it, as a
         model, belong to :meth:`configuration`.

@@ -24,7 +24,7 @@ from tunesmith.registry import option
 
 #: The placeholders of a command, and whether one must occur.
 PLACEHOLDERS = {"weights": True, "input": False, "nbest_size": False, "output": False}
-#: It is told when a file that a command names and that is smaller has changed.
+#: Changes are reported of files that a command names and that are smaller than this.
 SMALL = 1 << 20
 
 
@@ -54,7 +54,7 @@ class CommandDecoder(ExternalDecoder):
         super().__post_init__()
         if not self.command.strip():
             raise UsageError("the decoder 'command' needs a command; give --decoder-command")
-        _ = self._template, self.weights_name  # whatever is wrong with them is told now
+        _ = self._template, self.weights_name  # so that errors in them are raised now
         if self._file is not None and self._format != self._file.format:
             raise UsageError(
                 f"{self.weights_template} is in the format {self._file.format} and not "

@@ -93,7 +93,7 @@ class ExternalDecoder(Decoder):
     format: str | None = option(
         None, "format of the n-best list, one of 'tunesmith list formats'; default: recognised"
     )
-    #: Where it leaves what it leaves behind; None is a temporary folder.
+    #: Where its files stay; None is a temporary folder.
     folder: Path | None = field(default=None, compare=False, repr=False)
     #: The last decoding, if there was one.
     _last: list[_Decoding] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -120,7 +120,7 @@ class ExternalDecoder(Decoder):
         """Return the weights file."""
 
     def beside_weights(self, weights: Weights) -> dict[str, bytes]:
-        """Return further files that stand beside the weights file, by name."""
+        """Return further files next to the weights file, by name."""
         return {}
 
     def input_bytes(self, sentences: Sequence[Sentence]) -> bytes:
@@ -219,7 +219,7 @@ class _Decoding:
         self.attempts = [0] * len(self.parts)
 
     def run(self) -> CandidateSet:
-        """Run all parts and return what they found, in the sentences' order."""
+        """Run all parts and return their candidates, in the sentences' order."""
         with Processes(self.decoder.time_limit) as processes:
             for part in range(len(self.parts)):
                 self._start(processes, part)
@@ -294,7 +294,7 @@ class _Decoding:
         self._start(processes, part)
 
     def _described(self, part: int, fault: str) -> str:
-        """Return what happened, in which command, its last words, and where all of it is."""
+        """Return an error text: what happened, the command, its last output and the log folder."""
         shard = self.shards[part]
         parts = [f"the decoder {fault}"]
         if self.decoder.folder is None:  # gone before anyone could look
@@ -320,7 +320,7 @@ class _Decoding:
         )
 
     def _last_words(self, shards: Iterable[Shard]) -> str:
-        """Return the last words of some processes: on standard error, or on standard output."""
+        """Return the last output of some processes: of standard error, or of standard output."""
         room = (2, 300) if self.decoder.folder is not None else (6, 1200)
         for shard in shards:
             words = log_tail(shard.stderr, *room)
@@ -332,7 +332,7 @@ class _Decoding:
 
     def tidy(self) -> None:
         """Remove what is large of all attempts, those of an earlier run too."""
-        with contextlib.suppress(OSError):  # nothing of it is worth an error
+        with contextlib.suppress(OSError):  # leftovers are no reason for an error
             for folder in self.folder.glob("part-*"):
                 for name in ("input", "output"):
                     (folder / name).unlink(missing_ok=True)
@@ -377,6 +377,6 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def write_plain(path: Path, data: bytes) -> None:
-    """Write a file that nobody reads before it is whole."""
+    """Write a file whole or not at all."""
     with writing_to(path):
         path.write_bytes(data)

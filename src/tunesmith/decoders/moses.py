@@ -258,7 +258,7 @@ class MosesModel:
 
 @lru_cache(maxsize=8)
 def show_functions(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
-    """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
+    """Return the functions that Moses shows for a moses.ini; its text is the key of the cache."""
     check_program(command)
     quoted = f"'{shlex.join(command)}'"
     with writing_to(tempfile.gettempdir()):

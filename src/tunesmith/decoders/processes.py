@@ -58,7 +58,7 @@ class Running:
             os.killpg(self.process.pid, number)
 
     def finish(self) -> int:
-        """End what it has left behind, and return its code."""
+        """End its remaining child processes, and return its exit code."""
         self.send(signal.SIGKILL)
         code = self.process.wait()
         if self.descriptor is not None:

@@ -145,7 +145,7 @@ class Parts:
                 self._met.add(file)
 
     def engine_of(self, sentence: Input) -> HieroEngine:
-        """Return what searches a sentence; its features are those of ``names``, or the first."""
+        """Return the engine for a sentence; its features are those of ``names``, or the first."""
         if not sentence.grammar:
             return self.engine
         with self._lock:
@@ -190,9 +190,9 @@ class Parts:
         return {file.path: file.sha256 for file in self.files}
 
 
-def spell_out(translation: Translation, best_alone: bool, rules: Conventions) -> WordForest:
+def spell_out(translation: Translation, best_only: bool, rules: Conventions) -> WordForest:
     """Write out the words of a forest: ids depend on the grammar, and on the sentence."""
-    arrays = translation.forest(best_alone)
+    arrays = translation.forest(best_only)
     side = arrays.words
     used, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -117,12 +117,12 @@ class HieroDecoder(Decoder):
 
     @property
     def engine(self) -> HieroEngine:
-        """What searches; made when it is first asked for."""
+        """What searches; built at first use."""
         return self._parts.engine
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All features; those of a sentence's own grammar when it has been met."""
+        """All features; those of a sentence's own grammar once it has been read."""
         return self._parts.names
 
     def start(self) -> Weights | None:
@@ -146,14 +146,14 @@ class HieroDecoder(Decoder):
     ) -> CandidateSet:
         """Translate: the best derivation of each sentence alone."""
         weights = Weights.from_dict(weights)
-        forests = self._forests(weights, sentences, best_alone=True)
+        forests = self._forests(weights, sentences, best_only=True)
         return outputs(forests, weights.aligned(forests.names))
 
     def forests(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
     ) -> ForestSet:
         """Translate: all derivations of each sentence that the search has met."""
-        return self._forests(Weights.from_dict(weights), sentences, best_alone=False)
+        return self._forests(Weights.from_dict(weights), sentences, best_only=False)
 
     def translate(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
@@ -183,7 +183,7 @@ class HieroDecoder(Decoder):
         return inputs
 
     def _forests(
-        self, weights: Weights, unnumbered: Sequence[Sentence | str], best_alone: bool
+        self, weights: Weights, unnumbered: Sequence[Sentence | str], best_only: bool
     ) -> ForestSet:
         parts = self._parts
         sentences = _numbered(unnumbered)
@@ -193,7 +193,7 @@ class HieroDecoder(Decoder):
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
         ids, texts = [s.id for s in sentences], [sentence_input.text for sentence_input in inputs]
-        forests = search_sentences(parts, ids, inputs, vector, best_alone)
+        forests = search_sentences(parts, ids, inputs, vector, best_only)
         return parts.forest_set(forests, ids, texts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -287,7 +287,7 @@ class Counter:
 
 
 def search_sentences(
-    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_alone: bool
+    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_only: bool
 ) -> list[WordForest]:
     """Search sentences with the engine in force; a single one in this process.
 
@@ -299,18 +299,18 @@ def search_sentences(
         The sentences.
     weights : float64[D]
         In the order of the features.
-    best_alone
+    best_only
         Whether the best derivation is enough.
     """
     engine, counter = current_engine(), Counter(len(inputs), shown())
     if len(inputs) == 1:
-        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_alone, counter)]
+        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_only, counter)]
     lengths = np.array([1 + len(sentence.words) for sentence in inputs])
     pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
     some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
     if not isinstance(engine, ThreadEngine):
         some = [_portable(parts, sentence) for sentence in some]
-    results = engine.map(search, parts, some, weights, best_alone, counter)
+    results = engine.map(search, parts, some, weights, best_only, counter)
     counter.finish()
     return results
 
@@ -329,7 +329,7 @@ def _portable(parts: Parts, some: Some) -> Some:
 
 
 def search(
-    parts: Parts, some: Some, weights: Floats, best_alone: bool, counter: Counter
+    parts: Parts, some: Some, weights: Floats, best_only: bool, counter: Counter
 ) -> WordForest:
     """Search some sentences; an error says which it is of."""
     parts.take(some.added)
@@ -339,6 +339,6 @@ def search(
             chart = parts.engine_of(sentence).search(sentence.words, weights)
         except TunesmithError as error:
             raise DecoderError(f"sentence {name}: {error}") from None
-        results.append(spell_out(chart, best_alone, parts.conventions))
+        results.append(spell_out(chart, best_only, parts.conventions))
         counter.count()
     return together(results)

@@ -36,7 +36,7 @@ SHARE = 0.25
 
 @dataclass(frozen=True)
 class Settings:
-    """What a sentence is searched with, beside grammar and language models.
+    """Settings for searching a sentence, besides grammar and language models.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Settings:
 
 
 class Prepared(NamedTuple):
-    """What is known of a sentence before there are weights.
+    """What depends on a sentence but not on weights: its parse, its rules.
 
     Attributes
     ----------
@@ -120,10 +120,10 @@ class Translation(NamedTuple):
     chart: Chart
     prepared: Prepared
 
-    def forest(self, best_alone: bool = False) -> ForestArrays:
+    def forest(self, best_only: bool = False) -> ForestArrays:
         """Return all derivations, packed, or the best alone."""
         prepared = self.prepared
-        return chart_forest(self.chart, prepared.parse, prepared.rules, best_alone, prepared.hidden)
+        return chart_forest(self.chart, prepared.parse, prepared.rules, best_only, prepared.hidden)
 
 
 class HieroEngine:
@@ -178,7 +178,7 @@ class HieroEngine:
             models.lookup_all(grammar.vocabulary), grammar.vocabulary.ids_of([BEGIN, END])
         )
         self._cache: OrderedDict[str, Prepared] = OrderedDict()
-        self._kept_bytes = 0
+        self._cached_bytes = 0
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[HieroEngine], tuple[Grammar, LanguageModels, Settings]]:
@@ -208,22 +208,22 @@ class HieroEngine:
         with self._lock:
             if key not in self._cache:
                 self._cache[key] = prepared
-                self._kept_bytes += prepared.bytes
-            while self._kept_bytes > SHARE * budget() and len(self._cache) > 1:
+                self._cached_bytes += prepared.bytes
+            while self._cached_bytes > SHARE * budget() and len(self._cache) > 1:
                 _, dropped = self._cache.popitem(last=False)
-                self._kept_bytes -= dropped.bytes
+                self._cached_bytes -= dropped.bytes
         return prepared
 
     @property
     def bytes(self) -> int:
         """What it takes in memory: the grammar, its words in the models, and parses."""
-        return self.grammar.bytes + self._nodes.nbytes + self._kept_bytes
+        return self.grammar.bytes + self._nodes.nbytes + self._cached_bytes
 
     def forget(self) -> None:
         """Let go of parses: the sentences do not come again."""
         with self._lock:
             self._cache.clear()
-            self._kept_bytes = 0
+            self._cached_bytes = 0
 
     def _prepared(self, words: Sequence[str]) -> Prepared:
         settings, grammar = self.settings, self.grammar

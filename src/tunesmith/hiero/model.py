@@ -55,7 +55,7 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How a model is searched unless a decoder is told otherwise.
+    """Default settings for searching with a model.
 
     Attributes
     ----------
@@ -351,7 +351,7 @@ def write_header(
 
 
 def _contents(folder: Path) -> dict[str, Any]:
-    """Return what tells the arrays of a model from others: a digest, and the size of each file."""
+    """Return what identifies the arrays of a model: digests, and the size of each file."""
     contents: list[Any] = []
     sizes: dict[str, int] = {}
     for part in (GRAMMAR, LM, WORDS):

@@ -63,7 +63,7 @@ class Risk:
 
 
 class Example(Protocol):
-    """One sentence, with what its derivations are worth at this moment."""
+    """One sentence, with the gains of its derivations under the current scorer."""
 
     def best(self, weights: Floats) -> Derivation:
         """Return the derivation with the highest w·h: the 1-best."""

@@ -1,4 +1,4 @@
-"""Sentences that are decoded when a learner comes to them.
+"""Sentences that are decoded when a learner reaches them.
 
 Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
 Algorithm 1 decodes a sentence under the weights of the moment; the 1-best, hope and fear are of the
@@ -38,7 +38,7 @@ class LiveExamples:
 
 
 class LiveExample:
-    """One sentence: its forest is that of the weights of the first question."""
+    """One sentence, decoded under the weights of the first question."""
 
     def __init__(self, decode: Callable[[Floats], Example]) -> None:
         self._decode = decode

@@ -93,7 +93,7 @@ class ForestRun(Run):
 
 
 class LiveRun(ForestRun):
-    """Each round is an epoch of an online tuner, which decodes every sentence when it comes to it.
+    """Each round is an epoch of an online tuner, which decodes each sentence when it reaches it.
 
     All sets are then decoded with the weights that would be returned after the epoch, by default
     their average (Chiang 2012, section 7). The learner's state after an epoch is stored with the
@@ -145,7 +145,7 @@ class LiveRun(ForestRun):
                 "side by side, to the same result",
                 is_detail=False,
             )
-        # What is usual is known now; the forests that told it may go.
+        # The usual sizes are known now; the forests behind them may go.
         for task in (tuning, setup.tuning, setup.whole):
             cast(LiveTuning, task).forget()
         return training

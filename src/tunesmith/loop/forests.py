@@ -116,7 +116,7 @@ def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sent
 def _decode_in_workers(
     decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]
 ) -> list[_Made]:
-    """Have forests made: by copies of the decoder, where there are workers that can have one."""
+    """Decode forests, in copies of the decoder where workers can have one."""
     engine = current_engine()
     is_here = isinstance(engine, ThreadEngine) or len(sentences) == 1
     if is_here or decoder.shares_out or not decoder.is_portable:
@@ -188,7 +188,7 @@ def _sentences_of(make: Callable[[Any], Decoder], inputs: Inputs, large: Any) ->
 
 
 class ForestsSoFar:
-    """The forests of all rounds: of each sentence one, whose derivations are those of all of them.
+    """The forests of all rounds, merged: one per sentence, with all derivations.
 
     A forest that was there already, to the last bit, is not added again. Others may share
     derivations, which then are there twice. That changes neither winners nor envelopes; in

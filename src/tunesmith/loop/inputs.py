@@ -123,7 +123,7 @@ class Inputs:
         return [pair for pair in pairs if any(pair)]
 
     def digest(self) -> dict[str, Any]:
-        """Return what tells the set from another."""
+        """Return what identifies the set."""
         sentences = [[sentence.id, sentence.text] for sentence in self.sentences]
         text = json.dumps([sentences, self.references], ensure_ascii=True)
         return {
@@ -193,7 +193,7 @@ def _lines(path: Path) -> tuple[list[str], FileDigest]:
 
 
 def _check_lines(lines: list[str], known: list[Sentence], path: str, source: Path | None) -> None:
-    """Raise an error if references are not those of the sentences."""
+    """Raise an error if references do not belong to the sentences."""
     if source is not None and len(lines) != len(known):
         problem = f"it has {len(lines)} lines and {os.fspath(source)} has {len(known)}"
         raise FormatError(path, None, problem, "give one reference line per sentence")

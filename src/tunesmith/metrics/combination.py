@@ -49,7 +49,7 @@ class Combination(Metric):
             raise UsageError(f"the weights of {type(self).name} are {weights}; give numbers")
         self.parts = tuple(metrics)
         self.weights = tuple(map(float, weights))
-        # What a simple metric knows as a class, this one knows of its parts.
+        # Simple metrics have these on the class; here they follow from the parts.
         self.name = self._shown([part.name for part in metrics])
         self.scale = 100.0 if all(part.scale == 100.0 for part in metrics) else 1.0
         self.needs_references = any(part.needs_references for part in metrics)

@@ -63,7 +63,7 @@ class Scored(ABC):
         self.with_metric(metric)
 
     def gain_range(self) -> float | None:
-        """Return how far the gains of single candidates are apart; None if nobody listed them."""
+        """Return how far apart the gains of single candidates are; None without a list."""
         return None
 
     def best_gain(self) -> float:
@@ -76,7 +76,7 @@ class Scored(ABC):
 
 
 def reference_signature(counts: Sequence[int]) -> str:
-    """Return the part of a signature that tells how many references the inputs have."""
+    """Return the part of a signature with the number of references per input."""
     least, most = min(counts), max(counts)
     return f"nrefs:{least}" if least == most else f"nrefs:{least}-{most}"
 
@@ -185,9 +185,9 @@ class ScoredCandidates(Scored):
         return self.of(self.candidates.with_groups(groups), stats)
 
     def of(self, candidates: CandidateSet, stats: Stats) -> Self:
-        """Return other candidates with statistics that came about as these did."""
+        """Return other candidates with statistics of the same metric and origin."""
         other = type(self)(candidates, self.metric, stats)
-        vars(other)["given"] = self.given  # nobody has seen it yet
+        vars(other)["given"] = self.given  # it is new and not shared yet
         return other
 
     def signature(self) -> str:

@@ -26,7 +26,7 @@ MOST_DENSE = 200
 
 @dataclass(frozen=True)
 class ForestOptions:
-    """How derivations are looked for that are worth much, or little.
+    """How derivations with a high or a low gain are searched for.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a metric is asked for: the text that makes it again."""
+"""Specifications of metrics: the text that creates an equal one."""
 
 from __future__ import annotations
 

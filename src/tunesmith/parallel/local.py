@@ -51,7 +51,7 @@ class _Share:
             self._free -= 1
 
     def stop(self) -> None:
-        """Have pieces, and nested pieces, end as soon as they can: nobody waits for them."""
+        """Cancel pieces and nested pieces, whose results are not needed any more."""
         self._stop.set()
 
     @property
@@ -64,7 +64,7 @@ class _Share:
 
 
 class _Cancelled(BaseException):
-    """Ends a piece of work that nobody waits for."""
+    """Raised in a piece of work that has been cancelled."""
 
 
 _threads: ContextVar[int | _Share | None] = ContextVar("threads", default=None)

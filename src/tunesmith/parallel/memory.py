@@ -1,4 +1,4 @@
-"""How much memory large arrays may take, in this process and in workers beside it."""
+"""How much memory large arrays may take, in this process and in workers."""
 
 from __future__ import annotations
 

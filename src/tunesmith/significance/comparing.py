@@ -156,7 +156,7 @@ def compare_systems(
 
 @dataclass(frozen=True)
 class _Measurement:
-    """Statistics [S, R, K] of each system by a metric, and how they came about."""
+    """Statistics [S, R, K] of each system by a metric, and how they were counted."""
 
     metric: Metric
     signature: str

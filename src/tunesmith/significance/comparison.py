@@ -1,4 +1,4 @@
-"""What a comparison comes to: prints itself, and is a JSON object."""
+"""The result of a comparison: prints itself, and is a JSON object."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _jsonl(rankings: Sequence[Ranking]) -> Iterator[str]:
 
 
 def _tsv(rankings: Sequence[Ranking]) -> Iterator[str]:
-    """Give a row for each sentence; several references stand in one cell, with ||| between."""
+    """Yield one row per sentence; several references share a cell, with ||| between."""
     heads = ("metric", "a", "b", "sentence", "score_a", "score_b", "difference")
     yield "\t".join([*heads, "references", "text_a", "text_b"])
     for ranking in rankings:

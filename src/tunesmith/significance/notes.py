@@ -1,4 +1,4 @@
-"""What has to be said beside the numbers of a comparison."""
+"""Remarks on the numbers of a comparison."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def _of_systems(systems: Sequence[System]) -> Iterator[str]:
 
 
 def _are_same(first_run: SystemRun, second_run: SystemRun) -> bool:
-    """Tell whether two runs put out the same texts, with the same scores beside them."""
+    """Return whether two runs have the same outputs, with the same external scores."""
     first, second = first_run.outputs, second_run.outputs
     if (first.texts.lengths != second.texts.lengths).any():
         return False
-    # Candidates without texts are told apart only by their scores.
+    # Candidates without texts differ only in their scores.
     names = {*first.columns} & {*second.columns}
     if not all(np.array_equal(first.columns[name], second.columns[name]) for name in names):
         return False

@@ -12,7 +12,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.sentence_level import scores_alone
+from tunesmith.metrics.sentence_level import scores_by_sentence
 from tunesmith.significance.systems import System
 
 
@@ -98,7 +98,7 @@ def rank_sentences(
 
 
 def _scores(metric: Metric, stats: Stats) -> Floats:
-    scores = scores_alone(metric, stats)
+    scores = scores_by_sentence(metric, stats)
     if not np.isfinite(scores).all():
         raise TunesmithError(
             f"{metric.name} of a single sentence is not finite; do not ask for sentences"

@@ -62,7 +62,7 @@ def system_table(comparison: MetricComparison) -> Table:
 
 
 def test_table(comparison: MetricComparison) -> Table:
-    """Lay out the tests; several have corrected p-values beside the others."""
+    """Lay out the tests; several have corrected p-values too."""
     digits = digits_of(*(system.mean for system in comparison.systems))
     table = Table(pad_edge=digits <= WIDE)
     table.add_column("difference", min_width=10, overflow="fold")

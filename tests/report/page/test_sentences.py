@@ -116,7 +116,7 @@ def test_candidates_have_their_ranks_and_contributions(data):
             }
             named = dict(zip(found.features, view.contributions, strict=True))
             assert {k: v for k, v in named.items() if v} == {k: v for k, v in shares.items() if v}
-        best_alone = max(
+        best_only = max(
             held.lists.metric.score(
                 held.lists.stats[row]
                 + TuningSet(held.after, record.metric).stats.sum(axis=0)
@@ -125,7 +125,7 @@ def test_candidates_have_their_ranks_and_contributions(data):
             for row in rows
         )
         shown = [r for r in rows if candidates.text(r) in texts]
-        assert best_alone == max(
+        assert best_only == max(
             held.lists.metric.score(
                 held.lists.stats[row]
                 + TuningSet(held.after, record.metric).stats.sum(axis=0)

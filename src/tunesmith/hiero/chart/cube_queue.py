@@ -13,7 +13,7 @@ from tunesmith.kernels import inlined, kernel
 from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.kernels.copying import copy_rows
 
-# Columns of what waits: its bundle, the rank of its rule among those of its option, where its
+# Columns of a waiting entry: its bundle, the rank of its rule among those of its option, where its
 # evaluation is (-1 before it has one); then a rank for each tail.
 BUNDLE, RULE, PLACE, RANKS = range(4)
 NONE = -1
@@ -58,7 +58,7 @@ class CubeItem(NamedTuple):
 
 @kernel
 def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
-    """Return an empty queue of entries of an arity, and an item with ``count`` contexts."""
+    """Return room for entries of an arity, and for the states of ``count`` language models."""
     size = 256
     return (
         Queue(np.empty((size, RANKS + arity), np.int32), np.empty(size), np.empty(size, np.int32)),

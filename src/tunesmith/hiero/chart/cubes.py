@@ -78,7 +78,7 @@ class Chart(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes under way: as in a chart, with their states, and those of each vertex best first.
+    """Nodes of an unfinished chart, with their states; those of each vertex best first.
 
     Attributes
     ----------
@@ -258,7 +258,7 @@ def _evaluate(
     evaluated: CubeItem,
     used: Ints,
 ) -> None:
-    """Ask the language models about an entry, and let it wait with what it is worth.
+    """Score an entry with the language models, and put it into the queue of evaluated ones.
 
     ``side`` is the target side of its rule for each model, ``value`` the score of the rule.
     """

@@ -16,7 +16,7 @@ from tunesmith.kernels import kernel
 
 @kernel
 def chart_forest(
-    chart: Chart, parse: Parse, rules: SentenceRules, best_alone: bool, hidden: Ids
+    chart: Chart, parse: Parse, rules: SentenceRules, best_only: bool, hidden: Ids
 ) -> ForestArrays:
     """Return the forest of one sentence: what the goal is made of, or its best derivation alone.
 
@@ -24,7 +24,7 @@ def chart_forest(
     then those of its rule. ``hidden`` words are not in it.
     """
     nodes = chart.vertices.shape[0]
-    start, by_head = _by_head(chart, best_alone)
+    start, by_head = _by_head(chart, best_only)
     number = np.full(nodes, -1, np.int32)
     number[nodes - 1] = 0
     kept_edges = 0
@@ -84,11 +84,11 @@ def chart_forest(
 
 
 @kernel
-def _by_head(chart: Chart, best_alone: bool) -> tuple[Ints, Ints]:
+def _by_head(chart: Chart, best_only: bool) -> tuple[Ints, Ints]:
     """Return where the hyperedges of each node begin, and all of them, by node, as found."""
     nodes, edges = chart.vertices.shape[0], chart.heads.shape[0]
     start = np.zeros(nodes + 1, np.int64)
-    if best_alone:
+    if best_only:
         return np.arange(nodes + 1), chart.best.astype(np.int64)
     for head in chart.heads:
         start[head + 1] += 1

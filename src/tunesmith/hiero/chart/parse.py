@@ -340,7 +340,7 @@ def _complete(
     present: Flags,
     used: Ints,
 ) -> tuple[Ids, ParseOptions, Ids]:
-    """Find the rules that are complete, and begin others with what they make of this very span.
+    """Find the rules that are complete, and start others with what they cover of this span.
 
     A category that rules of one nonterminal make comes later in the order than what they make it
     of, so that one pass over the order is enough.

@@ -1,4 +1,4 @@
-"""Rules as they come, one after the other, and the trie over their source sides."""
+"""Rules in any order, and the trie over their source sides."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def read_grammar(
     may_be_empty: bool = False,
     whole: str | None = None,
 ) -> Grammar:
-    """Read a grammar, of one file or of several.
+    """Read a grammar from one file or several.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def segment(line: str) -> tuple[dict[str, str], str]:
 
 
 class _GrammarReader:
-    """Runs the kernel over the blocks of files and keeps what it found."""
+    """Runs the kernel over the blocks of files and collects the rules."""
 
     def __init__(self, conventions: Conventions) -> None:
         self.conventions = conventions

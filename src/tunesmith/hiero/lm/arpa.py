@@ -91,7 +91,7 @@ class Ngrams:
 
 @dataclass
 class ArpaReader:
-    """Reads one file; afterwards ``words`` and ``lengths`` have what it holds.
+    """Reads one file into ``words`` and ``lengths``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Language models with back-off: what they say of words, in memory or on disk.
+"""Back-off language models: scores of words, in memory or on disk.
 
 Katz, "Estimation of probabilities from sparse data for the language model component of a speech
 recognizer" (1987): p(w | h) is that of the n-gram h w if it is there; otherwise the back-off of h
@@ -201,7 +201,7 @@ def _perplexity(log10: float, words: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LanguageModels(Portable):
-    """Several models that are asked together.
+    """Several models that score together.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Kernels: what a language model must know of a phrase, and phrases put together.
+"""Kernels: the state of a language model for a phrase, and for phrases put together.
 
 Heafield, "KenLM: faster and smaller language model queries" (WMT 2011), section 4.1, and Li and
 Khudanpur, "A scalable decoder for parsing-based machine translation with equivalent language model
@@ -137,7 +137,7 @@ def add_phrase(
     stored_length = np.int64(ints[RIGHT])
     used: Number = stored_length  # words of the context that still matter
     change = 0.0
-    if stored_length == 0 and ints[COMPLETE] == 0:  # nothing is said yet
+    if stored_length == 0 and ints[COMPLETE] == 0:  # no words yet
         copy_to(ints, 0, other_ints)
         copy_to(floats, 0, other_floats)
         return change

@@ -47,8 +47,8 @@ from tunesmith.hiero.training.symmetrise import check_way, symmetrised
 from tunesmith.hiero.training.text_form import write_grammar_text
 from tunesmith.progress import tell
 
-#: Weights to begin with. All probabilities count alike, and those of a rule share one between
-#: them; a word more is worth about what the language model takes for it.
+#: Initial weights. All probabilities have the same weight, and those of a rule share one; the
+#: word penalty about makes up for what the language model takes for a word.
 START = {
     "LanguageModel": 1.0,
     "LanguageModel_OOV": -1.0,
@@ -304,7 +304,7 @@ def _language_model(
     lm_texts: Sequence[str | os.PathLike[str]],
     lm: str | os.PathLike[str] | None,
 ) -> tuple[int, tuple[int, ...], tuple[FileDigest, ...]]:
-    """Write the language model; return its order, its n-grams, and what it was made of."""
+    """Write the language model; return its order, its n-grams and its source files."""
     if lm is not None:
         lm_read = LanguageModel.read(lm)
         lm_read.save(folder / LM)

@@ -397,5 +397,5 @@ def key_of(words: Ids, features: Ids, values: Floats) -> Number:
 
 @inlined
 def mix(key: Number, more: Number) -> Number:
-    """Stir a number into a hash, as splitmix64 goes on."""
+    """Mix a number into a hash, with the step of splitmix64."""
     return spread_bits((key ^ more) + STEP)

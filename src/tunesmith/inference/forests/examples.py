@@ -41,7 +41,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer
 from tunesmith.metrics.scored_forests import ScoredForests
 
-#: Where worth alone counts, scores are made so small beside it that they decide among equals.
+#: Where only the gain counts, scores are scaled so far down that they only break ties.
 NEARLY_NOTHING = 1e-9
 #: Scores over a temperature stay below it: sums of them are finite.
 SHARPEST = 1e100
@@ -106,7 +106,7 @@ class ForestExamples:
 
 
 class BlockCache:
-    """Forests, of which the last one that was asked for stays in memory."""
+    """Forests, of which the one read last stays in memory."""
 
     def __init__(self, forests: Forests) -> None:
         self.forests = forests
@@ -169,7 +169,7 @@ class _AtWeights:
 
     @cached_property
     def nearly_nothing(self) -> float:
-        """What scores are multiplied by to be far less than 1, where only worth counts."""
+        """The factor that makes scores far less than 1, where only the gain counts."""
         largest = max(abs(self.best.score(self.weights)), float(np.abs(self.scores).max()))
         return NEARLY_NOTHING / largest if largest > 0.0 else 1.0
 
@@ -181,7 +181,7 @@ class _AtWeights:
 
 
 class ForestExample(ABC):
-    """One forest: what does not depend on how derivations of some worth are looked for.
+    """One forest: what does not depend on how derivations with a high gain are searched for.
 
     The key of a derivation is made of its words and features: what differs in neither is the
     same to learners, and a forest whose nodes were split has other hyperedges.
@@ -209,7 +209,7 @@ class ForestExample(ABC):
         """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the best texts, or of all that is found."""
+        """Return the derivation with the highest gain, of the ``among`` best texts or of all."""
         if among is None:
             return self._oracle(weights)
         listed = self.at(weights).listed(among)
@@ -217,7 +217,7 @@ class ForestExample(ABC):
 
     @abstractmethod
     def _oracle(self, weights: Floats) -> Derivation:
-        """Return what is worth most of all that is found, never less than the 1-best."""
+        """Return the derivation with the highest gain that is found, at least the 1-best's."""
 
     @abstractmethod
     def risk(self, weights: Floats, temperature: float) -> Risk:
@@ -347,7 +347,7 @@ class AmongBest(ForestExample):
 
     @cached_property
     def _in_units(self) -> Block:
-        assert self.examples.units is not None  # nobody else asks
+        assert self.examples.units is not None  # the only case in which it is called
         return self.examples.units.seen(self.block)
 
     def risk(self, weights: Floats, temperature: float) -> Risk:

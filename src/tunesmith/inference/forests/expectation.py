@@ -48,7 +48,7 @@ def sum_over_forests(forests: Forests, work: Callable[..., Floats], *common: Any
     total: Floats | None = None
     for first in range(0, len(runs), at_once):
         for part in map_over(forests, work, runs[first : first + at_once], *common):
-            with np.errstate(over="ignore"):  # told below
+            with np.errstate(over="ignore"):  # reported below
                 total = part if total is None else total + part
     if total is None:
         raise TunesmithError("there is no forest; give some")

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
-#: forests fewer will do, and what they take in memory must not grow with the set.
+#: Derivations drawn uniformly from each forest to estimate how much features vary. Fewer will
+#: do for many forests: the memory that they take must not grow with the set.
 SAMPLES, SEED = 64, 1
 MOST_SAMPLES = 1 << 17
 
@@ -57,7 +57,7 @@ class _OnForests:
 
 @dataclass(frozen=True)
 class _OnLists:
-    """A distribution over some of them, and what it is for lists."""
+    """An expectation over listed derivations, and the hypotheses of those lists."""
 
     lists: ListHypotheses
     expectation: Expectation
@@ -76,7 +76,7 @@ class _ClimbStart:
 
     @cached_property
     def lists(self) -> ListHypotheses:
-        """The best derivations under those weights; made when they are asked for."""
+        """The best derivations under those weights, computed at first use."""
         return self._hypotheses.best_lists(self._weights)
 
 
@@ -112,7 +112,7 @@ class ForestHypotheses:
         return cls(ScoredForests(forests, *rest))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have them pickled as what they are made of."""
+        """Pickle what they are made of; the other process builds them again."""
         return type(self), (self.tuning,)
 
     def point(self, weights: Floats) -> Point:
@@ -178,7 +178,7 @@ class ForestHypotheses:
 
     @cached_property
     def _counted(self) -> Forests:
-        assert can_count(self.metric)  # nobody else asks
+        assert can_count(self.metric)  # the only case in which it is called
         return counted_once(self.forests, self.metric)
 
     def best_lists(self, weights: Floats) -> ListHypotheses:

@@ -23,7 +23,7 @@ from tunesmith.kernels import kernel
 
 
 def sharpened(weights: Floats, sharpness: float) -> Floats:
-    """Return weights times a sharpness; what is too large is told with the forest's sum."""
+    """Return weights times a sharpness; overflow shows up as an infinite sum of a forest."""
     with np.errstate(over="ignore", invalid="ignore"):
         return sharpness * weights
 
@@ -45,7 +45,7 @@ def inside(arrays: ForestArrays, forest: int, scores: Floats) -> Floats:
 
 @kernel
 def shares(arrays: ForestArrays, forest: int, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the sums inside, and the share of each hyperedge in that of its node.
+    """Return the inside sums, and the share of each hyperedge in the sum of its node.
 
     A share is the probability of a hyperedge where its node is used: inside(v → **v**) /
     inside(v) in equation 12. The sum of the goal is not a finite number if one inside is not.

@@ -131,7 +131,7 @@ def _of_bleu(
 def _better_texts(
     arrays: ForestArrays, forest: int, metric: BLEU, others: Stats, sign: float
 ) -> list[Ids]:
-    """Return the words of derivations that may be better beside what the other forests have."""
+    """Return texts that may score higher, given the choices of the other forests."""
     edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
     nothing = np.zeros(edges[1] - edges[0])
     document = others.astype(np.float64)

@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 def prune_posterior(
     forests: Forests, weights: Floats, threshold: float, sharpness: float = 1.0
 ) -> Forests:
-    """Keep hyperedges that are used at least so often, and those of the best derivation.
+    """Keep hyperedges whose expected use reaches a threshold, and the best derivation.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Units(NamedTuple):
         return cls(parts, References(references.group_start, texts), lengths)
 
     def seen(self, block: Block) -> Block:
-        """Return forests with units in the place of words; hyperedges stay what they are."""
+        """Return forests with units in place of words; hyperedges stay as they are."""
         if self.parts is None:
             return block
         arrays = cut(block)  # not the words of all other forests

@@ -86,7 +86,7 @@ class ListExamples:
 
     @cached_property
     def is_reference(self) -> Flags:
-        """Whether a candidate's text is that of a reference [N]."""
+        """Whether a candidate's text equals a reference [N]."""
         candidates = self.tuning.candidates
         if candidates.references is None or not candidates.has_texts:
             raise TunesmithError(

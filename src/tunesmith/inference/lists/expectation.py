@@ -53,7 +53,7 @@ def expected_total(chances: Floats, stats: Stats, start: Ints) -> Floats:
 
 
 def linear_gains(stats: Stats, slope: Floats, start: Ints) -> Floats:
-    """Return what each candidate's statistics are worth where the metric has a slope [K]."""
+    """Return the gain of each candidate's statistics, linear in the metric's slope [K]."""
     gains = np.empty(len(stats))
     map_pieces(lambda p: _linearise(stats, slope, start, gains, *p), pieces(start))
     return gains
@@ -71,7 +71,7 @@ def deviations(chances: Floats, values: Floats, start: Ints) -> tuple[Floats, fl
 
 @kernel
 def squares_within(values: Floats, start: Ints) -> tuple[float, float]:
-    """Return the sum of squared distances from the groups' means, and that of all squares.
+    """Return the sum of squared distances from the groups' means, and the sum of squares.
 
     From one value of a group on, which lies within √M standard deviations of the mean: no more
     than a few digits cancel, and of a constant all of them.

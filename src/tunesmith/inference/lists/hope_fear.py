@@ -104,7 +104,7 @@ class HopeFearDifference(NamedTuple):
 def fixed_pass(
     order: Ints, lists: ListArrays, values: Floats, c: float, learned: PassState
 ) -> None:
-    """Go over groups in an order; candidates are worth ``values`` [N]."""
+    """Go over groups in an order; ``values`` [N] are the gains of candidates."""
     start = lists.start
     scores = np.empty(np.max(start[1:] - start[:-1]))
     away = _room(lists)
@@ -130,7 +130,7 @@ def document_pass(
     c: float,
     learned: PassState,
 ) -> Number:
-    """Go over groups, whose candidates are worth what they add to BLEU of a document.
+    """Go over groups; the gain of a candidate is what it adds to BLEU of a document.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _step(
 
 @kernel
 def _subtract(lists: ListArrays, hope: int, fear: int, away: HopeFearDifference) -> Number:
-    """Write down the features of one candidate minus those of another; return how many."""
+    """Write the features of one candidate minus those of another; return how many there are."""
     dense, ids, values = lists.dense, lists.sparse_features, lists.sparse_values
     n = dense.shape[0]
     for d in range(n):

@@ -99,7 +99,7 @@ class ListHypotheses:
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have them pickled as what they are made of; nobody asks elsewhere for texts."""
+        """Pickle what they are made of, without texts, which workers do not need."""
         candidates = self.tuning.candidates
         nothing = Texts(np.zeros(len(candidates) + 1, np.int64), np.zeros(0, np.int32))
         bare = replace(

@@ -21,7 +21,7 @@ from tunesmith.registry import option
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
-#: The longest n-grams, and the greatest weight of recall, that can be asked for.
+#: The longest n-grams, and the greatest weight of recall, that are allowed.
 LONGEST = 100
 LARGEST_BETA = 1e6
 

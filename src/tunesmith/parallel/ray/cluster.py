@@ -111,7 +111,7 @@ def join_cluster(address: str | None, cpus: int) -> Cluster:
         raise MissingExtraError("the engine ray", "ray") from None
     if address is not None:
         parse_address(address)
-    if _cluster is not None and not ray.is_initialized():  # somebody else has ended it
+    if _cluster is not None and not ray.is_initialized():  # it was shut down elsewhere
         _cluster.end()  # now, or those who leave it later would end the next
         _cluster = None
     if _cluster is None:

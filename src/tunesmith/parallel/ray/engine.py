@@ -142,7 +142,7 @@ class RayEngine(RemoteEngine):
             ) from None
 
     def _retire(self, block: Any) -> None:
-        """Do nothing: Ray frees what nobody refers to."""
+        """Do nothing: Ray frees what has no references."""
 
     def _end(self) -> None:
         if self._cluster is not None:
@@ -182,7 +182,7 @@ class RayLink(Link):
         self.owed.append(self._actor.answer.remote(blocks, for_ray(message)))
 
     def skip(self, task: int) -> None:
-        """Tell the worker, which runs this beside its work."""
+        """Tell the worker, which runs this concurrently."""
         self._actor.skip.options(concurrency_group="aside").remote(task)
 
     def taken(self) -> Any | None:

@@ -124,7 +124,7 @@ class Channel:
         self._socket.close()
 
     def send(self, kind: int, number: int, block: bytes | SharedBlock = b"") -> None:
-        """Send a block; OSError if there is nobody at the other end."""
+        """Send a block; OSError if the other end is closed."""
         if isinstance(block, SharedBlock):
             header = _HEADER.pack(kind, number, 0)
             socket.send_fds(self._socket, [header], [block.file.fileno()])

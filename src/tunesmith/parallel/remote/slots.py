@@ -84,7 +84,7 @@ class Request:
 
 @dataclass(eq=False)
 class Slot:
-    """The slot of a worker, which several may take one after the other.
+    """The slot of a worker; if one is lost another takes its place.
 
     Attributes
     ----------

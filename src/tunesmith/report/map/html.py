@@ -92,5 +92,5 @@ def build(metric_map: MetricMap) -> Figure:
 
 
 def _short(scores: Floats) -> Floats:
-    """Leave out digits that nobody sees: they are most of a page's size."""
+    """Round to visible digits: more would be most of a page's size."""
     return np.round(scores, 5)

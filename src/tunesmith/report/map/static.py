@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: Inches.
 WIDTH, HEIGHT = 8.4, 6.4
-#: Told apart by the colour-blind, and in print; bright is good.
+#: Distinct for the colour-blind too, and in print; bright is good.
 COLOURS = {True: "viridis", False: "viridis_r"}
 CURRENT_STYLE: dict[str, Any] = {
     "linestyle": "none",

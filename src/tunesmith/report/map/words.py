@@ -1,4 +1,4 @@
-"""What the static and the interactive picture of a map, and the terminal, say alike."""
+"""Texts that static and interactive pictures of a map share with the terminal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scale(metric_map: MetricMap) -> tuple[float, float]:
 
 
 def star_of(metric_map: MetricMap) -> tuple[Mark, str]:
-    """Return what the star marks, and what it is called."""
+    """Return the mark of the star, and its label."""
     if metric_map.best is not None and metric_map.holds(metric_map.best):
         return (
             metric_map.best,

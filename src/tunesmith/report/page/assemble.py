@@ -145,7 +145,7 @@ def summary_of(record: RunRecord) -> Summary:
 
 
 def _notes(record: RunRecord) -> Iterator[str]:
-    """Yield what else is to be known: why it ended, what was chosen, what nobody knows."""
+    """Yield further remarks: why the run ended, what was chosen, what is unknown."""
     result = record.result
     if result.get("interrupted"):
         reason = result.get("stopped") or "interrupted"

@@ -20,7 +20,7 @@ from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.fitting.guards import metric_bias, overlap, told_overlap
 from tunesmith.tuners.pro.gathering import has_monsters
 
-#: Lengths of outputs, relative to those of references, that are nothing to speak of: BLEU's
+#: Ratios of output to reference length that need no caution: BLEU's
 #: brevity penalty costs less than 3 % of the score, and lengths differ by as much between
 #: references.
 SHORT, LONG = 0.97, 1.03
@@ -98,7 +98,7 @@ def _overfitting(record: RunRecord) -> Iterator[Caution]:
 
 
 def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Caution]:
-    """Tell of a held-out score that falls from some round on while that of the tuning set rises."""
+    """Warn of a held-out score that falls from some round on while the tuning score rises."""
     if rounds is None or rounds.unit not in {"round", "epoch"} or rounds.chosen is None:
         return
     sign = _sign(record.metric)
@@ -210,7 +210,7 @@ def _monsters(record: RunRecord) -> Iterator[Caution]:
 
 
 def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Caution]:
-    """Tell of weights on the edge of their plateau, with a step down beside it."""
+    """Warn of weights at the edge of their plateau, with a step down next to it."""
     scores = _scores(record.result)
     if surfaces is None or scores is None:
         return

@@ -92,7 +92,7 @@ def record_of(
 
 
 def check_ending(path: str) -> None:
-    """Raise an error if it cannot be told what to write."""
+    """Raise an error if the ending does not say what to write."""
     if not path.lower().endswith(ENDINGS):
         raise UsageError(
             f"the page is to be called '{path}'; end it in .html, or .json for what it shows"

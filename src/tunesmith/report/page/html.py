@@ -1,4 +1,4 @@
-"""The page of a view: one file that asks nobody for anything."""
+"""The page of a view: one file without external resources."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tunesmith.report.page.view import PairRound, RoundsView
 SAME = 1e-9
 #: The sets, and what their scores and length ratios begin with.
 SETS = {"tune": "", "dev": "dev_", "test": "test_"}
-#: What a path says of each setting beside the setting itself.
+#: Keys of a path's entries that are not part of the setting.
 OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
     *("line_searches", "seconds", "chosen", "failed", "unfinished"),

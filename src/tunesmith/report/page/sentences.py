@@ -1,4 +1,4 @@
-"""Which sentences changed between two weights, what that was worth, and how it came about.
+"""Which sentences changed between two weights, with what influence, and why.
 
 Of some sentences candidates are shown too, with what speaks for each and against it.
 """
@@ -15,7 +15,7 @@ from tunesmith.arrays import Flags, Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.features import Features
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.sentence_level import alone, scores_alone
+from tunesmith.metrics.sentence_level import scores_by_sentence, sentence_level
 from tunesmith.report.page.differences import differences, truncated
 from tunesmith.report.page.run.record import RunRecord, RunSet
 from tunesmith.report.page.view import CandidateView, Sentences, SentenceView
@@ -90,7 +90,8 @@ def _of_set(record: RunRecord, which: str, run_set: RunSet, most: int) -> Senten
     changes = changes_of(run_set, metric)
     groups = most_changed(changes, most)
     before, after = (
-        finite(scores_alone(metric, stats[groups])) for stats in (changes.before, changes.after)
+        finite(scores_by_sentence(metric, stats[groups]))
+        for stats in (changes.before, changes.after)
     )
     looked = look_into(record, run_set, groups, changes.after)
     shown = [
@@ -104,7 +105,9 @@ def _of_set(record: RunRecord, which: str, run_set: RunSet, most: int) -> Senten
         better=int((changes.influence > 0).sum()),
         worse=int((changes.influence < 0).sum()),
         features=looked.features,
-        score_name=metric_name(metric.name) if alone(metric) is metric else "sentence BLEU+1",
+        score_name=metric_name(metric.name)
+        if sentence_level(metric) is metric
+        else "sentence BLEU+1",
         shown=tuple(shown),
     )
 
@@ -142,7 +145,7 @@ def _references(run_set: RunSet, group: int) -> list[str]:
 #: Candidates of a sentence, and how many of them are the first under either weights and the
 #: best by the metric.
 MOST, FIRST, BEST = 8, 3, 2
-#: Features that are told apart.
+#: The most features that are listed.
 MOST_FEATURES = 20
 
 
@@ -204,7 +207,7 @@ def look_into(record: RunRecord, run_set: RunSet, groups: Ints, after: Stats) ->
     rows = np.array([row for part_rows in parts for row in part_rows.rows], np.int64)
     bases = np.array([part_rows.base for part_rows in parts for _ in part_rows.rows], np.int64)
     features, shares = contributions(part.candidates.features, tuned, rows, bases)
-    sentence_scores = finite(scores_alone(record.metric, part.stats[rows]))
+    sentence_scores = finite(scores_by_sentence(record.metric, part.stats[rows]))
     views = iter(
         CandidateView(
             truncated(part.candidates.text(row)),
@@ -263,7 +266,7 @@ def contributions(
 
 
 def rounded(values: Floats) -> Floats:
-    """Leave out digits that nobody sees: they are most of a page's size."""
+    """Round to visible digits: more would be most of a page's size."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return np.zeros_like(values)

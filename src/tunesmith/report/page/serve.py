@@ -1,4 +1,4 @@
-"""The page of a run that goes on, served to this machine only; nothing is ever written."""
+"""The page of a running run, served to this machine only; nothing is ever written."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class Follower:
         return f"{self.path} is not there yet; the page waits for it"
 
     def say(self, words: str) -> None:
-        """Pass a message on, if somebody wants it."""
+        """Pass a message to the callback, if there is one."""
         if self._say is not None:
             self._say(words)
 
     def answer(self) -> tuple[bytes, str]:
-        """Return the JSON that the page is told, and its tag."""
+        """Return the JSON that the page asks for, and its tag."""
         with self._lock:
             return self._body, self._tag
 
@@ -162,7 +162,7 @@ class Follower:
             self._last_message = ""
 
     def _tell(self, words: str) -> None:
-        """Say why there is nothing new, on the page and beside it."""
+        """Report why there is nothing new, on the page and in messages."""
         self._publish(self._view, words, True)
         if words != self._last_message:
             self.say(words)
@@ -298,7 +298,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def version_string(self) -> str:
-        """Tell nobody which Python this is."""
+        """Hide the version of Python."""
         return "tunesmith"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

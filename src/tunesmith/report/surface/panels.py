@@ -1,4 +1,4 @@
-"""What the static and the interactive picture of a surface show alike: ranges, steps, words."""
+"""What static and interactive pictures of a surface share: ranges, steps, texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunesmith.arrays import Floats
 from tunesmith.report.surface.curves import Curve, Span
 from tunesmith.report.surface.surface import Line
 
-#: One colour a metric (Okabe and Ito 2008: told apart by the colour-blind).
+#: One colour per metric (Okabe and Ito 2008: distinct for the colour-blind too).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 PLATEAU = "#E69F00"
 CURRENT = "#222222"

@@ -26,7 +26,7 @@ ROUNDING = 1e-13
 SAME = 10.0
 #: Three points that lie on a line but for rounding count as such if they are so far apart.
 APART = 1e6
-#: Arcs shorter than this share of the tolerance are single points at which several tie.
+#: Arcs shorter than this share of the tolerance are single points at which candidates tie.
 SHORT = 1e-3
 #: Of more points those that are no corners are left out first.
 FEW = 24

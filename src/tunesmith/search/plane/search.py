@@ -172,7 +172,7 @@ def search_slice(
 
 
 class _Search:
-    """One search: the ground, the arcs, and what was found beside them."""
+    """One search: the winners, the arcs, and the best points next to them."""
 
     def __init__(self, hypotheses: ListHypotheses, where: Slice, tolerance: float) -> None:
         self.hypotheses = hypotheses

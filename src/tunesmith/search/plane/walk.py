@@ -1,4 +1,4 @@
-"""Walks close beside the arcs: they come through every region of the sphere.
+"""Walks close along the arcs: they pass through every region of the sphere.
 
 A region is where no winner of any group changes. Unless there is but one, an arc of some
 group is part of its boundary, and a walk beside that arc, nearer than half of the region's
@@ -104,7 +104,7 @@ def walk(
 def _best(
     lists: list[tuple[Floats, Floats, Floats]], most: int
 ) -> tuple[tuple[Floats, Floats, Floats], float]:
-    """Return the best of several lists, the widest first among equals, and what is left over."""
+    """Return the best of several lists, the widest first among equals, and the others."""
     gains, widths = (np.concatenate([stretches[k] for stretches in lists]) for k in (0, 1))
     middles = np.concatenate([stretches[2] for stretches in lists])
     if len(gains) > most:

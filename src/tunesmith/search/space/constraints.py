@@ -65,7 +65,7 @@ class Constraints:
         return bool(self.fixed or self.bounds or self.ties or self.groups)
 
     def among(self, some: Collection[str], known: Sequence[str]) -> Constraints:
-        """Return what they say of some of the known features alone."""
+        """Return the constraints on some of the known features only."""
 
         def shared_names(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
             every = (names_in(text, sign, known, where) for text in texts)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 FALLBACK = (0.5, 1.0, 1.5)
 #: What files have for the logarithm of 0.
 LOG_ZERO = -99.0
-#: Bytes that sorting may take unless told otherwise.
+#: Default limit of the bytes that sorting may take.
 MEMORY = 1 << 28
 
 

@@ -23,7 +23,7 @@ SHORT = 12
 WRITTEN = 1 << 16
 #: Rows that are yielded, and read of each run, at a time, however little memory there is.
 LEAST_OUT, LEAST_READ = 256, 64
-#: What the merging kernel returns beside the number of a run whose buffer is used up.
+#: What the merging kernel returns besides the number of a run whose buffer is used up.
 DONE, FULL = -1, -2
 
 

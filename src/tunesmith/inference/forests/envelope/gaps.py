@@ -1,4 +1,4 @@
-"""What is best in a forest at several γ of a line, each found with less work than the last."""
+"""The best derivations of a forest at several γ of a line, each with less work than the last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 2.0**-47
 
 
 class Gaps(NamedTuple):
-    """What is best at several γ, each at a place of its own, and what may be best to its left.
+    """The best derivations at several γ, and for each the hyperedges that may be best to its left.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def crossing(score: float, slope: float, other_score: float, other_slope: float)
 
 @inlined
 def rounding(size: float, left: float, right: float) -> float:
-    """Return the difference of two sums that is taken for rounding; size is that of a part."""
+    """Return up to which difference two sums count as equal; ``size`` is that of a part."""
     return ROUNDING * (size + abs(left) + abs(right))
 
 

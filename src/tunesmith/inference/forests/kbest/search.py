@@ -1,4 +1,4 @@
-"""The k best derivations of forests, or those of different words.
+"""The k best derivations of forests, or the k best with different words.
 
 Lazy enumeration (Huang and Chiang 2005, algorithm 3): a node's derivations are found one after
 the other, and only as many as others ask for. A derivation is a hyperedge with one derivation of
@@ -178,7 +178,7 @@ def _advance(
     used: Ints,
     unique: bool,
 ) -> Items:
-    """Find the next derivation of the goal; whoever waits for a tail's next one is on the stack.
+    """Find the next derivation of the goal; items that need a tail's next one wait on the stack.
 
     Tails come before heads, so no node is on the stack twice.
     """
@@ -213,7 +213,7 @@ def _advance(
         if unique:
             items = with_room_for_text(items, used)
             if not is_new_text(items, used, top):
-                # Its words are known, but not those of what comes after it.
+                # Its words are known, but not the words after it.
                 stack[depth - 1, 1], stack[depth - 1, 2] = top, items.link[top, MOVED]
                 continue
         if nodes[n, FIRST] == NONE:

@@ -1,4 +1,4 @@
-"""The context of a node of a forest: the words at the ends of what it stands for.
+"""The context of a node of a forest: the words at both ends of its span.
 
 A context is a beginning and an end, as sequences of words, and how many words there are if they
 are few.

@@ -101,7 +101,7 @@ class _TextCounter:
         self._parts, references = prepared_references(forests, metric)
         self._tables = NgramTables.of(references, 0, forests.groups, self._order)
         self._most = int(np.diff(self._tables.node_start).max(initial=1))
-        # Threads that count at the same time must not share what they count in.
+        # Threads that count at the same time need counters of their own.
         self._local = threading.local()
 
     @classmethod

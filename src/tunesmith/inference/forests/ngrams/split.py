@@ -1,4 +1,4 @@
-"""Nodes split so that the words at the ends of what they stand for are determined.
+"""Nodes split so that the words at both ends of their spans are determined.
 
 The n-grams that arise at a hyperedge, and not within one of its tails, depend on the first and the
 last words of what the tails stand for: n - 1 on either side. A node whose derivations differ in
@@ -162,7 +162,7 @@ def _split(
     before, after = _open_sides(arrays, word_start, words, forest)
     room = room_of(word_start, edge0, edge_start[size], longest)
     scratch = np.empty((2, room), np.int32)
-    # The new nodes, those of node n from first[n] on; and by a hash table.
+    # The new nodes; those of node n start at first[n], and a hash table finds them.
     nodes = np.empty((2 * size, 4), np.int32)
     first = np.zeros(size + 1, np.int32)
     table = np.full(64, -1, np.int32)

@@ -23,7 +23,7 @@ MOST_NAMES = 14
 
 
 def noted_columns(rounds: Sequence[PairRound]) -> list[str]:
-    """Return what is known of positives and negatives; nothing where there was no pair."""
+    """Return the statistics of positives and negatives that any round has."""
     sides = [side for round_ in rounds for side in (round_.positive, round_.negative)]
     return [key for key in ("length", "score") if any(s.get(key) is not None for s in sides)]
 
@@ -71,7 +71,7 @@ def sentences_size(sets: Sequence[Sentences]) -> tuple[float, float]:
 
 
 def sentences(figure: Figure, sets: Sequence[Sentences], metric: str) -> None:
-    """Draw how many sentences changed, and what the greatest changes were worth."""
+    """Draw how many sentences changed, and the influence of the greatest changes."""
     panels = figure.subplots(len(sets), 2, squeeze=False, width_ratios=(1, 2))
     for (counts, changes), sentence_set in zip(panels, sets, strict=True):
         _counts(counts, sentence_set)

@@ -28,7 +28,7 @@ LINES: dict[str, dict[str, Any]] = {
     "smoothed": {"color": COLOURS[3], "linestyle": "--"},
     "bound": {"color": "#888888", "linestyle": ":", "marker": "."},
 }
-#: Series by what they are, where the name says little.
+#: Descriptions of series whose names say little.
 CALLED = {"promised": "promised by the tuner, on its lists", "bound": "no weights do better"}
 CHOSEN = "#E69F00"
 #: Names along an axis: as many as fit, and as long.
@@ -72,7 +72,7 @@ def _series(axes: Axes, rounds: RoundsView, series: Mapping[str, Sequence[float 
         if len(values) > MOST_NAMES:
             style = {**style, "markersize": 3.0}
         known = [(k, value) for k, value in enumerate(values) if value is not None]
-        # Where nobody looked between two rows, the line between them is only a guess.
+        # Between two rows that were not searched, the line is only a guess.
         if len(known) < len(values) and name in {"tune", "dev", "test"}:
             style = {"linestyle": ":" if len(known) > 1 else "none", **style}
         axes.plot(*zip(*known, strict=True), label=label(CALLED.get(name, name)), **style)
@@ -178,7 +178,7 @@ def _of_size(values: Floats, other: Floats) -> Floats:
 
 
 def _scale(set_scale: Callable[..., None], values: Floats) -> None:
-    """Choose a scale on which small weights can be seen beside large ones."""
+    """Choose a scale on which both small and large weights can be seen."""
     sizes = np.sort(np.abs(values[values != 0.0]))
     if not len(sizes) or sizes[-1] <= WIDE * np.median(sizes):
         return

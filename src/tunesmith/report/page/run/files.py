@@ -70,7 +70,7 @@ class SetFiles:
 
 @dataclass(frozen=True)
 class UserFiles:
-    """What a user gives where a run's own files are not found, or are not named.
+    """Files that a user names where a run's own are missing or unnamed.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class FileReader:
         return TuningSet(with_columns(candidates, columns), self.metric)
 
     def _check_unchanged(self, files: Sequence[FileDigest], option: str) -> None:
-        """Raise an error if a file is not what it was when the run read it."""
+        """Raise an error if a file has changed since the run read it."""
         known: dict[str, set[str]] = {}
         for input_file in self.result.get("data") or ():
             known.setdefault(os.path.basename(str(input_file.get("path"))), set()).add(

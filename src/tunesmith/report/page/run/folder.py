@@ -1,4 +1,4 @@
-"""From the work directory of a loop to a record of the run, whether it has ended or goes on."""
+"""From the work directory of a loop to a record of the run, finished or running."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_folder(folder: Path, user_files: UserFiles, make: MakeMetric) -> RunRec
 
 
 def is_locked(folder: Path) -> bool | None:
-    """Tell whether a run holds the folder, as far as the system says it without being asked twice.
+    """Return whether a run has locked the folder; None if the system does not say.
 
     To try and take the lock would be in the way of a run that begins at that moment.
     """

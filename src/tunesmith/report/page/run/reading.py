@@ -22,7 +22,7 @@ __all__ = ["SetFiles", "UserFiles", "read_run"]
 
 
 def read_run(path: str | os.PathLike[str], user_files: UserFiles | None = None) -> RunRecord:
-    """Read a run: what it came to, and the candidates that it chose from.
+    """Read a run: its result, and the candidates that it chose from.
 
     Nothing is written, and no lock is taken: a run that goes on is not disturbed.
 
@@ -67,7 +67,7 @@ def read_run(path: str | os.PathLike[str], user_files: UserFiles | None = None) 
 
 
 def _weights(path: Path, result: Mapping[str, Any]) -> tuple[Weights, Weights]:
-    """Return the weights before and after; those of before have all names."""
+    """Return the weights before and after; the former have all names."""
     start, weights = (
         JsonWeights().read(json.dumps({"weights": result[key]}).encode(), os.fspath(path))
         for key in ("start", "weights")
@@ -76,7 +76,7 @@ def _weights(path: Path, result: Mapping[str, Any]) -> tuple[Weights, Weights]:
 
 
 def _metrics(path: Path, result: Mapping[str, Any], user_files: UserFiles) -> list[Metric]:
-    """Return what was tuned for, and what was reported beside it as far as that is known."""
+    """Return the tuned metric, and the secondary metrics that can be created here."""
     specs = (result.get("inputs") or {}).get("metrics") or [result["metric"]]
     spec = user_files.metric or str(specs[0])
     first = metric_for(spec, os.fspath(path), user_files.metric is not None)
