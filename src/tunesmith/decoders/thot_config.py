@@ -102,7 +102,7 @@ class ThotConfig:
         return sorted(path for path in paths if path.is_file())
 
     def with_weights(self, weights: Floats) -> bytes:
-        """Return the file with other weights, each as it is kept by Thot to the last bit."""
+        """Return the file with other weights, each in single precision, to the last bit."""
         option = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
         text = _text(self.path)
         mark = MARK if text.startswith(MARK) else ""

@@ -89,7 +89,7 @@ class ForestHypotheses:
     For other metrics, and where BLEU tokenises whole texts, they are over lists: the best
     derivations under the weights of the point from which others were reached by ``move``. So the
     directions of a climb are those of lists made where it began, while its line searches go over
-    all derivations. Who needs lists that keep up with the weights asks for :meth:`renewed`.
+    all derivations. Use :meth:`renewed` for lists that follow the weights.
     """
 
     is_costly: ClassVar[bool] = True
@@ -172,7 +172,7 @@ class ForestHypotheses:
         size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
         setting = self.forests, flat, 0.0, size, SEED
         drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*setting))
-        # Nobody asks for their scores.
+        # Their scores are not needed.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(ScoredCandidates(drawn, self.metric, nothing))
 
