@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import tunesmith as ts
 from tests.helpers.builders import candidate_set
 from tests.helpers.forests import drawn_forest, forest_arrays, forest_set
-from tests.helpers.inference.forest_lines import forest_envelopes
 from tests.helpers.parallel.pickling import PicklingEngine
 from tests.helpers.tiers import examples
 from tests.helpers.tuners.problems import number_problem, text_problem
@@ -25,6 +24,7 @@ from tunesmith.data import memory
 from tunesmith.data.forests import ForestSet, SelectedForests
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.derivations import best_derivations, features_of, texts_of
+from tunesmith.inference.forests.envelope.search import forest_envelopes
 from tunesmith.inference.forests.expectation import (
     covariance_with_counts,
     covariance_with_features,

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers.inference.forest_lines import forest_envelopes
 from tunesmith.data.forests import ForestSet
 from tunesmith.inference.forests.derivations import viterbi
-from tunesmith.inference.forests.envelope.search import edge_lines
+from tunesmith.inference.forests.envelope.search import edge_lines, forest_envelopes
 from tunesmith.inference.forests.kbest.search import kbest_derivations
 from tunesmith.io.forests.read import read_forests
 from tunesmith.io.weights.files import read_weights

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.helpers.forests import Edge, derivations, drawn_forest, forest_arrays, forest_set, vector
 from tests.helpers.inference.envelopes import envelope_by_hand, list_envelope
-from tests.helpers.inference.forest_lines import Lines, forest_envelopes
 from tests.helpers.tiers import examples
 from tests.inference.forests.envelope.minkowski import minkowski
 from tunesmith.data.forests import ForestArrays
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.derivations import best_derivations, features_of
+from tunesmith.inference.forests.envelope.search import Lines, forest_envelopes
 from tunesmith.parallel.local import threads
 
 whole = st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3).map(np.array)
