@@ -28,7 +28,7 @@ from tunesmith.hiero import HieroDecoder
 from tunesmith.hiero.grammar.grammar import glue, joined
 from tunesmith.hiero.grammar.text import read_grammar
 from tunesmith.hiero.lm.language_model import LanguageModel
-from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writing_model
+from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_header, writing_model
 from tunesmith.inference.forests.lists import kbest_lists
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -164,7 +164,7 @@ def start_up(folder: Path, weights: Weights, repetitions: int) -> None:
             rules = read_grammar(folder / "nc-wmt11.grammar.gz", 15)
             joined([rules, glue()]).save(made / GRAMMAR)
             LanguageModel.read(folder / "lm" / "en.4gram.arpa.gz").save(made / LM)
-            write_about(made, SearchSettings(), dict(weights), (), {})
+            write_header(made, SearchSettings(), dict(weights), (), {})
         size = sum(file.stat().st_size for file in model.rglob("*") if file.is_file())
         program = [sys.executable, "-m", "tunesmith", "decode", "--quiet", "--input", "-"]
         seconds, busy = [], []

@@ -1,4 +1,4 @@
-"""Hyperedges per second: Viterbi, inside and outside, envelopes, the k best, batch MIRA.
+"""Hyperedges per second: Viterbi, expected uses, envelopes, the k best, batch MIRA.
 
 Real forests are those of nc-wmt11-de-en: 27 directions, the axes and random ones, as cdec's
 dpmert was given (its figure is quoted from the data's README, and is of CPU time too). Each is
@@ -23,7 +23,7 @@ from tunesmith.data.forests import ForestArrays, ForestSet, joined
 from tunesmith.data.raw_forest import RawForest
 from tunesmith.inference.forests.derivations import best_derivations, edge_scores
 from tunesmith.inference.forests.envelope.search import forest_envelopes
-from tunesmith.inference.forests.inside import inside, outside
+from tunesmith.inference.forests.inside import expected_uses, shares
 from tunesmith.inference.forests.kbest.search import kbest_derivations
 from tunesmith.io.forests.read import read_forests
 from tunesmith.kernels import kernel
@@ -74,8 +74,8 @@ def real(forests: ForestSet, start: np.ndarray, repetitions: int) -> None:
 
     works: dict[str, tuple[Callable[[], object], int]] = {
         "Viterbi": (partial(best_derivations, forests, start), 1),
-        "inside and outside": (
-            partial(inside_outside, *forests.block(0, forests.groups), start),
+        "expected uses": (
+            partial(uses_of_goals, *forests.block(0, forests.groups), start),
             1,
         ),
         "envelope": (envelopes, len(directions)),
@@ -121,13 +121,12 @@ def batch_mira(folder: Path) -> None:
 
 
 @kernel
-def inside_outside(arrays: ForestArrays, first: int, last: int, weights: np.ndarray) -> float:
-    """Add up derivations below and around every node."""
+def uses_of_goals(arrays: ForestArrays, first: int, last: int, weights: np.ndarray) -> float:
+    """Add up how often the last hyperedge of each forest is used."""
     total = 0.0
     for s in range(first, last):
         scores = edge_scores(arrays, s, weights)
-        below = inside(arrays, s, scores)
-        total += outside(arrays, s, scores, below)[0]
+        total += expected_uses(arrays, s, shares(arrays, s, scores)[1])[-1]
     return total
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,7 +33,31 @@ RETIRED = {
     "shelf": "cache",
     "seat": "slot",
     "seats": "slots",
+    "crew": "workers",
+    "pupil": "learner",
+    "student": "learner",
+    "found program": "find program",
+    "kept by thot": "single precision",
+    "read about": "read header",
+    "write about": "write header",
+    "scores alone": "scores by sentence",
+    "starred": "mark",
+    "shall not": "must not",
+    "what it comes to": "the result",
+    "a colour a": "one colour per",
 }
+#: Names of variables and parameters that say nothing; name the thing.
+VAGUE = {
+    *("about", "asked", "begun", "found", "held", "kept", "made", "one", "own", "said", "told"),
+}
+#: Rooms without such names, and without the phrases below.
+ROOMS = (
+    *("decoders", "hiero", "inference", "loop", "metrics", "parallel", "report", "significance"),
+    *("search/line", "search/plane", "search/space", "search/working_set"),
+)
+#: Parameters of public functions keep their names.
+PUBLIC = {"Inputs.from_dict", "write_map"}
+PHRASES = ("so many", "whoever", "nobody asks", "told otherwise")
 
 
 def words_of(text: str) -> str:
@@ -56,3 +82,40 @@ def test_identifiers_are_split() -> None:
 def test_a_retired_word_is_gone(word: str) -> None:
     found = [str(path.relative_to(ROOT)) for path, text in TEXTS.items() if f" {word} " in text]
     assert not found, f"'{word}' is back; write {RETIRED[word]}"
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for node in tree.body:
+        methods = node.body if isinstance(node, ast.ClassDef) else [node]
+        owner = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for function in methods:
+            if isinstance(function, ast.FunctionDef):
+                yield owner + function.name, function
+
+
+def _names(function: ast.FunctionDef) -> set[str]:
+    nodes = list(ast.walk(function))
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return stored | {n.arg for n in nodes if isinstance(n, ast.arg)}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_local_names_say_what_a_thing_is(room: str) -> None:
+    vague = [
+        f"{path.relative_to(ROOT)}: {name}: {word}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for name, function in _functions(ast.parse(path.read_text()))
+        if name not in PUBLIC
+        for word in _names(function) & VAGUE
+    ]
+    assert not vague, f"name the thing: {vague}"
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_is_gone_from_these_rooms(phrase: str) -> None:
+    back = [
+        str(path.relative_to(ROOT))
+        for path, text in TEXTS.items()
+        if f" {phrase} " in text and str(path.relative_to(ROOT)).startswith(ROOMS)
+    ]
+    assert not back, f"'{phrase}' is back; say which number, or who"

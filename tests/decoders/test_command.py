@@ -25,7 +25,7 @@ from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Sentence, check_decoded
 from tunesmith.decoders.command import CommandDecoder
-from tunesmith.decoders.outputs import joined, natural
+from tunesmith.decoders.outputs import join_parts, natural
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS
@@ -129,8 +129,8 @@ def test_outputs_in_any_parts_are_one_set(found, written, data):
         return collector
 
     cuts = sorted(data.draw(st.sets(st.integers(1, len(found)), max_size=3)) | {0, len(found)})
-    whole = joined([part(0, len(found))])
-    same(whole, joined([part(a, b) for a, b in itertools.pairwise(cuts)]))
+    whole = join_parts([part(0, len(found))])
+    same(whole, join_parts([part(a, b) for a, b in itertools.pairwise(cuts)]))
     names = [*whole.features.dense_names, *whole.features.sparse_names]
     # Against the candidates themselves.
     values = np.hstack([whole.features.dense.T, whole.features.sparse.toarray()])

@@ -29,7 +29,7 @@ from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.decoders import external
 from tunesmith.decoders.base import (
     DecoderError,
-    Expected,
+    ExpectedFeatures,
     check_decoded,
 )
 from tunesmith.decoders.command import CommandDecoder
@@ -119,7 +119,9 @@ def test_a_fault_of_one_part_ends_the_others(tmp_path):
 
 
 def test_features_under_other_names_than_before_are_found():
-    expected = Expected.of(CommandDecoder(command=FILES).decode(WEIGHTS, SENTENCES), WEIGHTS)
+    expected = ExpectedFeatures.of(
+        CommandDecoder(command=FILES).decode(WEIGHTS, SENTENCES), WEIGHTS
+    )
     assert "lm" in expected.certain
     after = failing("renamed").decode(WEIGHTS, SENTENCES)
     with pytest.raises(DecoderError, match="no longer gives the feature 'lm' and has 'LM'"):

@@ -15,7 +15,7 @@ import pytest
 from tests.helpers.decoders.processes import is_there, let_time_pass, number_in, wait_until_gone
 from tests.helpers.waiting import PATIENCE
 from tunesmith.decoders import processes as module
-from tunesmith.decoders.processes import Processes, end_of, log_tail, tied
+from tunesmith.decoders.processes import Processes, end_of, log_tail, parent_death_prefix
 
 
 def shell(script: str) -> list[str]:
@@ -121,7 +121,7 @@ def test_an_interrupt_is_not_sent_to_processes_by_the_terminal(tmp_path):
         assert os.getsid(theirs) == theirs != os.getsid(0)  # a session of its own
 
 
-@pytest.mark.skipif(not tied(), reason="there is no setpriv here")
+@pytest.mark.skipif(not parent_death_prefix(), reason="there is no setpriv here")
 def test_processes_end_with_us_even_if_we_are_killed(tmp_path):
     program = f"""
 from pathlib import Path
@@ -140,7 +140,7 @@ with Processes() as processes:
 
 
 def test_a_program_that_cannot_be_started_is_an_error_of_the_system(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "tied", lambda: ())
+    monkeypatch.setattr(module, "parent_death_prefix", lambda: ())
     with Processes() as processes:
         with pytest.raises(FileNotFoundError):
             start(processes, 0, ["no-such-program"], tmp_path)
@@ -151,10 +151,10 @@ def test_a_program_that_cannot_be_started_is_an_error_of_the_system(tmp_path, mo
 
 def test_no_program_to_tie_processes_with(monkeypatch):
     monkeypatch.setattr(module.shutil, "which", lambda name: None)
-    assert tied.__wrapped__() == ()
+    assert parent_death_prefix.__wrapped__() == ()
     # Another program of that name, which does not know the option.
     monkeypatch.setattr(module.shutil, "which", lambda name: "/bin/false")
-    assert tied.__wrapped__() == ()
+    assert parent_death_prefix.__wrapped__() == ()
 
 
 def test_descriptors_are_closed(tmp_path):

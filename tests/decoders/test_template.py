@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tunesmith.decoders.template import Template
+from tunesmith.decoders.command import Template
 from tunesmith.errors import UsageError
 
 KNOWN = {"weights": True, "input": False, "nbest_size": False, "output": False}

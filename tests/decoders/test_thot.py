@@ -12,7 +12,7 @@ from tests.helpers.decoders.thot_model import DATA, WEIGHTS, train
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, check_decoded
 from tunesmith.decoders.thot import BOUNDS, PRUNING, ThotDecoder
-from tunesmith.decoders.thot_config import FEATURES, ThotConfig, kept_by_thot
+from tunesmith.decoders.thot_config import FEATURES, ThotConfig, single_precision
 from tunesmith.errors import FormatError, MissingExtraError, TunesmithError, UsageError
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
@@ -112,7 +112,7 @@ def test_the_scale_of_the_weights_does_not_matter_with_a_norm(config, decoder, t
     assert lists(decoder.decode(larger, some)) == lists(decoder.decode(SOME, some))
     assert sum(abs(decoder.used(larger)[name]) for name in PRUNING) == pytest.approx(NORM)
     plain = ThotDecoder(str(config), nbest_size=30, norm=0)
-    assert np.array_equal(plain.used(larger).vector, kept_by_thot(larger.vector))
+    assert np.array_equal(plain.used(larger).vector, single_precision(larger.vector))
     # Thot's own search is narrower with larger weights; otherwise no norm would be needed.
     wide, narrow = plain.decode(SOME, some), plain.decode(larger, some)
     assert len(narrow) < len(wide)
@@ -122,7 +122,7 @@ def test_the_scale_of_the_weights_does_not_matter_with_a_norm(config, decoder, t
 @pytest.mark.parametrize("value", [0.0, -0.0, 1e-9, -1e-9, 1e-6, 0.1, -3.3, 1e5])
 def test_weights_are_known_as_thot_keeps_them(decoder, value):
     decoder._model.weights = [value] * 8
-    assert list(decoder._model.weights) == kept_by_thot(np.full(8, value)).tolist()
+    assert list(decoder._model.weights) == single_precision(np.full(8, value)).tolist()
 
 
 def test_weights_of_a_rewritten_configuration_are_those_used(config, decoder, tune):

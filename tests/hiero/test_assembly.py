@@ -15,11 +15,11 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.hiero import HieroDecoder
-from tunesmith.hiero.assembly import KEPT, assembled, spelled
+from tunesmith.hiero.assembly import KEPT, parts_of, spell_out
 from tunesmith.hiero.conventions import CDEC
 from tunesmith.hiero.grammar.grammar import FROM_START, glue, grammar_of, joined
 from tunesmith.hiero.lm.language_model import LanguageModel
-from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_about, writing_model
+from tunesmith.hiero.model import GRAMMAR, LM, SearchSettings, write_header, writing_model
 from tunesmith.testing.decoders import check_decoder, lists_of
 
 HELD = Weights.from_dict(WEIGHTS)
@@ -40,7 +40,7 @@ def model(files) -> Path:
         joined([grammar_of(RULES, 2), glue()]).save(made / GRAMMAR)
         LanguageModel.read(files["lm"]).save(made / LM)
         settings = SearchSettings(span_limit=2, pop_limit=7)
-        write_about(made, settings, WEIGHTS, (FileDigest("s", "0", "text"),), {"pairs": 3})
+        write_header(made, settings, WEIGHTS, (FileDigest("s", "0", "text"),), {"pairs": 3})
     return folder
 
 
@@ -139,8 +139,8 @@ def test_words_are_numbered_as_they_come(files) -> None:
     engine = made.engine
     vector = HELD.aligned(made.names)
     chart = engine.search(("yy", "das", "zz", "yy"), vector)
-    arrays = chart.forest(best_alone=True)
-    found = spelled(chart, best_alone=True, rules=CDEC)
+    arrays = chart.forest(best_only=True)
+    found = spell_out(chart, best_only=True, rules=CDEC)
     side = found.arrays.words[found.arrays.words >= 0]
     first = list(dict.fromkeys(side.tolist()))
     assert first == list(range(len(found.words)))
@@ -162,7 +162,7 @@ def test_more_grammars_of_single_sentences_than_are_kept(files, tmp_path) -> Non
 
 
 def test_what_a_text_is_made_of(files) -> None:
-    parts = assembled(decoder_of(files))
+    parts = parts_of(decoder_of(files))
     one = parts.read(' <seg id="3"  grammar="g.gz" >  das   haus </seg> ')
     assert (one.text, one.words, one.grammar) == ("das   haus", ("das", "haus"), "g.gz")
     assert parts.read("das\u00a0haus <seg>").words == ("das", "haus", "<seg>")

@@ -196,7 +196,7 @@ def test_features_are_those_of_a_derivation(decoder) -> None:
             assert (found.text(i), own) in every
 
 
-def test_the_best_alone(decoder) -> None:
+def test_the_best_only(decoder) -> None:
     whole = decoder.decode(HELD, ALL)
     firsts = [whole.text(int(i)) for i in whole.start[:-1]]
     for alone in (decoder.outputs(HELD, ALL), replace(decoder, nbest_size=1).decode(HELD, ALL)):

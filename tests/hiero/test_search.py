@@ -180,7 +180,7 @@ def test_the_best_is_the_best_of_the_forest(models, data, pops):
     arrays = found.forest()
     trees = derivations(arrays)
     scores = [float(vector(arrays, tree, len(engine.names)) @ weights) for tree in trees]
-    best = found.forest(best_alone=True)
+    best = found.forest(best_only=True)
     (tree,) = derivations(best)
     own = float(vector(best, tree, len(engine.names)) @ weights)
     assert own == pytest.approx(max(scores), abs=1e-4)
@@ -313,7 +313,7 @@ def test_many_rules_and_many_bundles(models, pops):
         assert counted(found) == 9 * (len(words) + 1)
     wide = Rule("X", (Nonterminal("X"),) * 6, (6, 5, 4, 3, 2, 1))
     engine = engine_of([wide, *grammar_rules("a", ["A"])], models, 18, pop_limit=3, passes="none")
-    found = engine.search(("a",) * 18, np.ones(len(engine.names))).forest(best_alone=True)
+    found = engine.search(("a",) * 18, np.ones(len(engine.names))).forest(best_only=True)
     assert len([w for w in found.words.tolist() if w >= 0]) == 18
 
 
@@ -356,7 +356,7 @@ def test_ends_of_sentences_in_a_text_are_words(models):
     engine = engine_of(grammar_rules("a", ["A"]), models)
     weights = np.ones(len(engine.names))
     found = engine.search(("<s>", "a", "</s>"), weights)
-    arrays = found.forest(best_alone=True)
+    arrays = found.forest(best_only=True)
     (tree,) = derivations(arrays)
     assert [found.prepared.word(w) for w in tree.words] == ["<s>", "A", "</s>"]
     wanted = log10_of(BIGRAMS, ("?", "A", "?"))
@@ -367,7 +367,7 @@ def test_ends_of_sentences_in_a_text_are_words(models):
 def test_long_sentences(models):
     engine = engine_of(grammar_rules("a", ["A", "B"]), models, pop_limit=10)
     weights = np.array([1.0 if name == "LanguageModel" else 0.0 for name in engine.names])
-    found = engine.search(("a",) * 500, weights).forest(best_alone=True)
+    found = engine.search(("a",) * 500, weights).forest(best_only=True)
     words = [w for w in found.words.tolist() if w >= 0]
     assert len(words) == 500
 

@@ -12,7 +12,7 @@ from tests.helpers.hiero.model_files import SENTENCES, WEIGHTS, decoder_of, writ
 from tests.helpers.parallel.copying import CopyEngine, copied
 from tunesmith.decoders.base import DecoderError, Sentence
 from tunesmith.hiero.chart import cubes
-from tunesmith.hiero.sharing import Counter
+from tunesmith.hiero.decoder import Counter
 from tunesmith.parallel.engine import working_on
 from tunesmith.progress import show_with, shown
 
@@ -121,12 +121,12 @@ def test_a_copy_needs_no_files(files, tmp_path):
 def test_kernels_are_not_compiled_again_for_copies(files):
     decoder = made(files)
     decoder.forests(HELD, ALL)
-    before = list(cubes.searched.signatures)
+    before = list(cubes.search.signatures)
     copy = copied(decoder)
     arrays = copy.engine.grammar.arrays, copy.engine.models.arrays
     assert not any(array.flags.writeable for held in arrays for array in held if array.ndim)
     copy.forests(HELD, ALL)
-    assert cubes.searched.signatures == before
+    assert cubes.search.signatures == before
 
 
 def test_what_is_kept_of_sentences_is_not_sent(files):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunesmith.errors import FormatError, TunesmithError
-from tunesmith.hiero.store import frozen, load_array, read_about, save_arrays
+from tunesmith.hiero.store import frozen, load_array, read_header, save_arrays
 from tunesmith.hiero.vocabulary import Vocabulary
 
 
@@ -69,7 +69,7 @@ def test_equal_hashes_are_told_apart():
 def test_arrays_come_back(tmp_path):
     held = {"a": np.arange(5, dtype=np.int32), "b": np.zeros((2, 3))}
     save_arrays(tmp_path / "x", held, {"schema": "test/1", "note": "ä"})
-    assert read_about(tmp_path / "x", "test/1")["note"] == "ä"
+    assert read_header(tmp_path / "x", "test/1")["note"] == "ä"
     for name, array in held.items():
         found = load_array(tmp_path / "x", name, array.dtype)
         assert np.array_equal(found, array)
@@ -80,10 +80,10 @@ def test_arrays_come_back(tmp_path):
 
 def test_wrong_folders_are_told(tmp_path):
     with pytest.raises(FormatError, match="no such file"):
-        read_about(tmp_path / "none", "test/1")
+        read_header(tmp_path / "none", "test/1")
     save_arrays(tmp_path / "x", {"a": np.zeros(1)}, {"schema": "test/1"})
     with pytest.raises(FormatError, match="schema is not other/1"):
-        read_about(tmp_path / "x", "other/1")
+        read_header(tmp_path / "x", "other/1")
     with pytest.raises(FormatError, match="float64, not int32"):
         load_array(tmp_path / "x", "a", np.int32)
     with open(tmp_path / "archive", "wb") as file:
@@ -103,7 +103,7 @@ def test_wrong_folders_are_told(tmp_path):
     for text in ("{", "", "[" * 100_000):
         (tmp_path / "x" / "about.json").write_text(text)
         with pytest.raises(FormatError, match="no JSON"):
-            read_about(tmp_path / "x", "test/1")
+            read_header(tmp_path / "x", "test/1")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("years of work")
     with pytest.raises(TunesmithError, match="something else is there"):

@@ -21,7 +21,7 @@ from machine.translation.thot import (
 from machine.translation.trainer import TrainStats
 
 from tunesmith.decoders.thot import BOUNDS, ThotDecoder
-from tunesmith.decoders.thot_config import FEATURES, kept_by_thot
+from tunesmith.decoders.thot_config import FEATURES, single_precision
 from tunesmith.integrations.sil_machine import TunesmithParameterTuner, use_tunesmith
 from tunesmith.metrics.chrf.metric import CHRF
 from tunesmith.tuners.mert.mert import MERT
@@ -103,7 +103,7 @@ def test_the_saved_model_has_the_score_that_is_reported(config, text, monkeypatc
     # What Thot makes of the file is what it was scored with, but for the digits not written.
     (chosen,) = [k for k, one in enumerate(tuner.result.rounds) if one["chosen"]]
     assert chosen > 0
-    assert kept_by_thot(written).tolist() == pytest.approx(searched[chosen], abs=5.1e-7)
+    assert single_precision(written).tolist() == pytest.approx(searched[chosen], abs=5.1e-7)
     held = [target for _, target in text]
     with ThotSmtModel("fast_align", other) as model:
         found = [model.translate_n(20, source)[0].target_tokens for source, _ in text]

@@ -23,7 +23,7 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.hypotheses import ForestHypotheses
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.io.forests.arrow.store import StoredForests
-from tunesmith.loop.forests import ForestsSoFar, Words, decoded_forests, united
+from tunesmith.loop.forests import ForestsSoFar, Words, decoded_forests, unite
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.metrics.base import METRICS
@@ -51,9 +51,9 @@ def trees(arrays):
 @settings(max_examples=examples(60))
 @given(drawn_forest(), drawn_forest(), drawn_forest())
 def test_a_union_has_the_derivations_of_both(one, other, third):
-    both = united(one, other)
+    both = unite(one, other)
     assert trees(both) == trees(one) + trees(other)
-    assert trees(united(both, third)) == trees(one) + trees(other) + trees(third)
+    assert trees(unite(both, third)) == trees(one) + trees(other) + trees(third)
     for made, given_ in zip(both, one, strict=True):
         assert made.dtype == given_.dtype
         assert made.flags.c_contiguous
@@ -305,9 +305,9 @@ def test_derivations_that_are_there_twice_change_nothing_along_a_line(one, other
     rng = np.random.default_rng(seed)
     weights, values = rng.integers(-3, 4, (2, 3)).astype(float)
     assume(values.any())
-    once = united(one, other)
+    once = unite(one, other)
     found = []
-    for arrays in (once, united(once, one), united(once, other)):
+    for arrays in (once, unite(once, one), unite(once, other)):
         forests = forest_set([arrays], 3, 4, [[[0, 1, 2]]])
         hypotheses = ForestHypotheses(ForestTuning(forests, "bleu"))
         point = hypotheses.point(weights)

@@ -17,7 +17,7 @@ from tests.helpers.loop.toy import NAMES, Toy
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     DecoderError,
-    Expected,
+    ExpectedFeatures,
     Sentence,
     check_decoded,
     count_misranked,
@@ -285,7 +285,7 @@ class TestWhatADecoderGives:
     @pytest.mark.parametrize(("groups", "start"), [(7, {"f0": 1.0}), (21, {"x": 1.0})])
     def test_loses_a_feature(self, groups, start):
         """One that has a weight from the start, or fires in many sentences."""
-        expected = Expected.of(self.few(groups=groups), Weights.from_dict(start))
+        expected = ExpectedFeatures.of(self.few(groups=groups), Weights.from_dict(start))
         assert expected.certain == ("f0",)
         assert not expected.likely
         expected.check(self.few(("f0", "f2", "new")))
@@ -293,13 +293,13 @@ class TestWhatADecoderGives:
             expected.check(self.few(("f1", "f2", "new")))
 
     def test_loses_a_feature_that_may_be_sparse(self):
-        expected = Expected.of(self.few(groups=20), Weights.from_dict({"f1": 1.0}))
+        expected = ExpectedFeatures.of(self.few(groups=20), Weights.from_dict({"f1": 1.0}))
         assert not expected.certain
         with pytest.warns(UserWarning, match="no longer gives the feature 'f0' and has 'new'"):
             expected.check(self.few(("f1", "f2", "new")))
 
     def test_loses_all_features(self):
-        expected = Expected.of(self.few(groups=3), Weights.from_dict({"x": 1.0}))
+        expected = ExpectedFeatures.of(self.few(groups=3), Weights.from_dict({"x": 1.0}))
         with pytest.raises(DecoderError, match="no longer gives the feature 'f0' and has 'a'"):
             expected.check(self.few(("a", "b", "c")))
 

@@ -12,7 +12,7 @@ from tests.helpers.builders import candidate_set
 from tests.helpers.tiers import examples
 from tunesmith.data.candidates import Texts, pack_texts
 from tunesmith.metrics import preparation
-from tunesmith.metrics.preparation import Preparation, replaced, spelled
+from tunesmith.metrics.preparation import Preparation, characters_of, replace_tokens
 from tunesmith.parallel.local import threads
 
 TOKENIZERS = ["none", "13a", "char", "intl", "zh"]
@@ -79,7 +79,9 @@ def test_parts_stand_in_the_place_of_tokens(lists, parts, separator, skipped, co
     skipped = min(skipped, len(lists))
     window = Texts(held.start[skipped:], held.ids)
     with threads(count):
-        found = replaced(window, pack_texts([np.array(p, np.int32) for p in parts]), separator)
+        found = replace_tokens(
+            window, pack_texts([np.array(p, np.int32) for p in parts]), separator
+        )
     expected = []
     for tokens in lists[skipped:]:
         line = []
@@ -91,7 +93,7 @@ def test_parts_stand_in_the_place_of_tokens(lists, parts, separator, skipped, co
 
 
 def test_characters_of_words():
-    parts, space = spelled(["ab", "", "b\ud800😀"])
+    parts, space = characters_of(["ab", "", "b\ud800😀"])
     a, b, half, whole = (int(parts[0][0]), int(parts[0][1]), *parts[2][1:].tolist())
     assert [parts[i].tolist() for i in range(3)] == [[a, b], [], [b, half, whole]]
     assert sorted({a, b, half, whole, space}) == [0, 1, 2, 3, 4]

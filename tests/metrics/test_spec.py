@@ -10,7 +10,7 @@ from tests.helpers.tiers import examples
 from tunesmith.metrics.base import METRICS
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.combination import Sum
-from tunesmith.metrics.spec import asked_for
+from tunesmith.metrics.spec import spec_of
 
 SIMPLE = [
     "bleu",
@@ -29,7 +29,7 @@ SIMPLE = [
 @pytest.mark.parametrize("spec", SIMPLE)
 def test_a_metric_is_made_again(spec):
     metric = METRICS.create(spec)
-    again = METRICS.create(asked_for(metric))
+    again = METRICS.create(spec_of(metric))
     assert again == metric
     assert again.signature() == metric.signature()
 
@@ -41,17 +41,17 @@ def test_a_metric_is_made_again(spec):
 )
 def test_a_combination_is_made_again(kind, parts):
     made = METRICS.get(kind)([spec for _, spec in parts], [weight for weight, _ in parts])
-    assert METRICS.create(asked_for(made)) == made
+    assert METRICS.create(spec_of(made)) == made
 
 
 def test_what_no_text_makes_has_none(tmp_path):
     class Own(BLEU):
         pass
 
-    assert asked_for(Own()) is None
-    assert asked_for(Sum([Own(), "chrf"])) is None
+    assert spec_of(Own()) is None
+    assert spec_of(Sum([Own(), "chrf"])) is None
     file = tmp_path / "own.py"
     file.write_text(
         "from tunesmith.metrics.bleu import BLEU\n\nclass Mine(BLEU):\n    name = 'bleu'\n"
     )
-    assert asked_for(METRICS.create(f"{file}:Mine")) is None
+    assert spec_of(METRICS.create(f"{file}:Mine")) is None

@@ -61,7 +61,7 @@ def answers(actors, count):
 def test_results_come_in_the_order_of_the_pieces(engine, count):
     data = np.arange(5.0)
     made = {}
-    found = engine.map(engine_work.added, data, range(count), 0.5, 0.25, made=made)
+    found = engine.map(engine_work.added, data, range(count), 0.5, 0.25, results=made)
     assert found == [10.0 + k + 0.75 for k in range(count)]
     assert made == dict(enumerate(found))
 

@@ -33,7 +33,7 @@ from tunesmith.inference.forests.expectation import (
 )
 from tunesmith.inference.forests.hypotheses import ForestHypotheses
 from tunesmith.inference.forests.kbest.search import kbest_derivations
-from tunesmith.inference.forests.ngrams.counts import counted
+from tunesmith.inference.forests.ngrams.counts import forests_with_counts
 from tunesmith.inference.forests.oracle import forest_oracle
 from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
 from tunesmith.inference.forests.sample import sampled_derivations
@@ -106,7 +106,7 @@ def inference(forests, weights, direction):
     """Ask all that forests can be asked."""
     metric = BLEU()
     best = best_derivations(forests, weights)
-    whole = counted(forests, metric)
+    whole = forests_with_counts(forests, metric)
     hypotheses = ForestHypotheses(ts.ForestTuning(forests, metric))
     point = hypotheses.point(weights)
     moved = hypotheses.move(point, Direction.of(direction, "d"), 0.5)

@@ -427,9 +427,9 @@ def _write_forests(
 ) -> None:
     """Write the forests of all sentences; what memory does not hold waits on disk."""
     from tunesmith.data.forests import Forests
-    from tunesmith.loop.forests import Collected, Words
+    from tunesmith.loop.forests import ForestCollector, Words
 
-    words, collected = Words(), Collected()
+    words, collected = Words(), ForestCollector()
     ids: list[int | str] = []
     texts: list[str] = []
     for block in blocks:

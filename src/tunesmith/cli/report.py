@@ -13,7 +13,7 @@ from tunesmith.cli.tune.options import files
 from tunesmith.errors import UsageError, one_line
 
 if TYPE_CHECKING:
-    from tunesmith.report.page.run.reading import Given, SetFiles
+    from tunesmith.report.page.run.reading import SetFiles, UserFiles
     from tunesmith.report.page.view import View
 
 SCHEMA = "tunesmith.report-made/1"
@@ -88,13 +88,13 @@ def run(
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import PageOptions, check_maps, view_of
     from tunesmith.report.page.files import check_ending, content_of
-    from tunesmith.report.page.run.reading import Given, read_run
+    from tunesmith.report.page.run.reading import UserFiles, read_run
 
     if out is None and figures is None:
         raise UsageError("nothing is to be written; give --out FILE.html, or --figures FOLDER")
     if out is not None:
         check_ending(out)
-    given = Given(
+    given = UserFiles(
         _files_of(candidates, forests, references, scores, source),
         _files_of(dev_candidates, dev_forests, dev_references, dev_scores, dev_source),
         _files_of(test_candidates, test_forests, test_references, test_scores, test_source),
@@ -145,7 +145,7 @@ def parse_pair(text: str) -> tuple[str, str]:
     return first, second
 
 
-def _paths(given: Given) -> list[str]:
+def _paths(given: UserFiles) -> list[str]:
     sets = (given.tune, given.dev, given.test)
     return [path for one in sets for path in (*one.paths, one.source or "")]
 

@@ -12,7 +12,7 @@ from tunesmith.cli.options.common import Json, one_standard_input, print_json
 from tunesmith.cli.options.forests import Memory, set_memory
 
 if TYPE_CHECKING:
-    from tunesmith.hiero.training.train import Trained
+    from tunesmith.hiero.training.train import TrainingReport
 
 SCHEMA = "tunesmith.train/1"
 
@@ -152,7 +152,7 @@ def run(
         typer.echo(_lines(trained, out))
 
 
-def _object(trained: Trained, out: str, session: Session) -> dict[str, Any]:
+def _object(trained: TrainingReport, out: str, session: Session) -> dict[str, Any]:
     from tunesmith.hiero.training.train import as_json
 
     return {
@@ -164,7 +164,7 @@ def _object(trained: Trained, out: str, session: Session) -> dict[str, Any]:
     }
 
 
-def _lines(trained: Trained, out: str) -> str:
+def _lines(trained: TrainingReport, out: str) -> str:
     by_gaps = ", ".join(f"{number} with {k}" for k, number in enumerate(trained.rules))
     seconds = ", ".join(f"{step} {value:.1f} s" for step, value in trained.seconds.items())
     skipped = trained.empty + trained.long

@@ -97,10 +97,10 @@ def check_run(path: Path) -> None:
 def _making(path: str, sentences: int, metric: str | None) -> Making:
     """Return how a view is made, without costly sections and with them."""
     from tunesmith.report.page.assemble import PageOptions, view_of
-    from tunesmith.report.page.run.reading import Given, read_run
+    from tunesmith.report.page.run.reading import UserFiles, read_run
     from tunesmith.report.page.serve import Making
 
-    given = Given(metric=metric)
+    given = UserFiles(metric=metric)
     few, all_of_it = PageOptions(0, None, 0, 0), PageOptions(sentences)
     return Making(
         lambda: view_of(read_run(path, given), few),

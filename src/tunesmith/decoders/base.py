@@ -22,14 +22,14 @@ from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.registry import Options, Registry, options_of
 
-#: Sentences that are decoded at once: so many, or some for each worker, and at most the last.
+#: Sentences that are decoded at once; for each worker; and at most.
 BLOCK, PER_WORKER, LARGEST_BLOCK = 64, 16, 1024
-#: A feature that fires in such a share of so many sentences is not sparse.
+#: A feature that fires in this share of at least this many sentences is not sparse.
 COMMON, MANY = 0.9, 20
 
 
 class DecoderError(TunesmithError):
-    """A decoder has failed, or its output is not what it should be."""
+    """A decoder has failed, or its output is wrong."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Decoder(Options, ABC):
         raise UsageError(f"the decoder '{self.name}' gives no forests; tune on lists")
 
     def parted(self) -> tuple[Callable[[Any], Decoder], Any]:
-        """Return what makes a copy elsewhere, and what is large, of which it makes it.
+        """Return a function that makes a copy in a worker, and the large part that it needs.
 
         What is large is what an engine is given to decode with: workers have it once.
         """
@@ -138,10 +138,10 @@ class Decoder(Options, ABC):
     last_words = last_output
 
     def accepted(self) -> None:
-        """Let go of what it kept for such an error: what it returned last was right."""
+        """Delete what it kept for such an error: the last output was right."""
 
     def files(self) -> dict[str, str]:
-        """Return files that it is made of, with digests: it is told if one has changed.
+        """Return its files with digests; a change of one is reported.
 
         As a script, which may have been fixed. Files that make another decoder of it, as a
         model, belong to :meth:`configuration`.
@@ -170,7 +170,7 @@ def _as_it_is(decoder: Decoder) -> Decoder:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
@@ -213,26 +213,26 @@ def check_forests(decoded: Forests, sentences: Sequence[Sentence], names: tuple[
         raise DecoderError("the decoder gave a feature that is not finite; fix its model")
 
 
-def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], what: str) -> None:
+def _check_ids(ids: Sequence[GroupId], sentences: Sequence[Sentence], product: str) -> None:
     """Raise an error if something is lacking for a sentence, or stands in another place."""
     wanted = [sentence.id for sentence in sentences]
     if list(ids) == wanted:
         return
-    there = set(ids)
-    lacking = [i for i in wanted if i not in there]
+    present = set(ids)
+    lacking = [i for i in wanted if i not in present]
     if lacking:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise DecoderError(
-            f"the decoder gave no {what} for sentence {lacking[0]}{more}; look at its output"
+            f"the decoder gave no {product} for sentence {lacking[0]}{more}; look at its output"
         )
     known = set(wanted)
     strange = next((i for i in ids if i not in known), None)
     where = "in another order" if strange is None else f"of a sentence {strange} that is none"
-    raise DecoderError(f"the decoder gave {what}s {where}; look at its output")
+    raise DecoderError(f"the decoder gave {product}s {where}; look at its output")
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedFeatures:
     """The features of a first decoding, which later ones must give again.
 
     A sparse feature may come and go. One that fires in nearly all of many sentences does not,
@@ -251,7 +251,7 @@ class Expected:
     likely: tuple[str, ...]
 
     @classmethod
-    def of(cls, decoded: CandidateSet, start: Weights) -> Expected:
+    def of(cls, decoded: CandidateSet, start: Weights) -> ExpectedFeatures:
         """Learn from a decoding under the starting weights."""
         names = decoded.features.dense_names
         begins = decoded.start[:-1]
@@ -267,10 +267,10 @@ class Expected:
     def check(self, decoded: CandidateSet) -> None:
         """Raise an error, or warn, if features of the first decoding are no longer given."""
         now = decoded.features.names
-        there = set(now)
-        lost = [name for name in self.certain if name not in there]
-        unsure = [name for name in self.likely if name not in there]
-        if not there & self.names and self.names:
+        present = set(now)
+        lost = [name for name in self.certain if name not in present]
+        unsure = [name for name in self.likely if name not in present]
+        if not present & self.names and self.names:
             lost = lost or sorted(self.names)
         if not lost and not unsure:
             return

@@ -13,7 +13,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, digest_of
 from tunesmith.decoders.external import ExternalDecoder, Shard
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
+from tunesmith.decoders.shared import add_blank, check_extra, says_something, split, with_all_names
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.weights.files import WeightsFile, read_weights
@@ -122,7 +122,7 @@ class CdecDecoder(ExternalDecoder):
         file = self._file()
         if file is None:
             return None
-        weights = completed(weights, file.weights)
+        weights = with_all_names(weights, file.weights)
         lines = file.rewritten(weights).splitlines(keepends=True)
         return b"".join(_EQUALS.sub(rb"\1\t\2", line) for line in lines)
 
@@ -133,16 +133,16 @@ class CdecDecoder(ExternalDecoder):
 
     def _weights_path(self) -> str | None:
         """Return where the weights to start from are."""
-        found = None
+        path = None
         for number, key, value in settings(self.ini):
             if key in ("weights2", "weights3"):
                 # They would stay as they are, in all rounds.
                 problem = f"'{key}' gives a later pass weights of its own"
                 remedy = "take the line out: a pass without takes those of the pass before"
                 raise FormatError(self.ini, number, problem, remedy)
-            if key == "weights" and found is None:
-                found = value
-        return self.weights or found
+            if key == "weights" and path is None:
+                path = value
+        return self.weights or path
 
     def _file(self) -> WeightsFile | None:
         path = self._weights_path()
@@ -151,10 +151,10 @@ class CdecDecoder(ExternalDecoder):
 
 def marked_up(sentence: str) -> tuple[str, str]:
     """Return the attributes, but for the id, and the text of what may be ``<seg ...>``."""
-    found = _SEGMENT.fullmatch(sentence.strip())
-    if found is None:
+    match = _SEGMENT.fullmatch(sentence.strip())
+    if match is None:
         return "", sentence
-    return _ID.sub("", found.group(1)).rstrip(), found.group(2)
+    return _ID.sub("", match.group(1)).rstrip(), match.group(2)
 
 
 def settings(path: str) -> Iterator[tuple[int, str, str]]:

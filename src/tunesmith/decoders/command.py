@@ -1,8 +1,14 @@
-"""Any program that takes a weights file and sentences and writes an n-best list."""
+"""Any program that takes a weights file and sentences and writes an n-best list.
+
+Its command is a template: split into arguments once, filled in without a shell.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,16 +16,15 @@ from typing import Any
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, digest_of
 from tunesmith.decoders.external import ExternalDecoder, Shard
-from tunesmith.decoders.program import check_program, found_program, shell_syntax
-from tunesmith.decoders.template import Template
-from tunesmith.errors import UsageError
+from tunesmith.decoders.program import check_program, find_program, shell_syntax
+from tunesmith.errors import UsageError, nearest, shortened
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.io.weights.files import WeightsFile, read_weights
 from tunesmith.registry import option
 
 #: The placeholders of a command, and whether one must occur.
 PLACEHOLDERS = {"weights": True, "input": False, "nbest_size": False, "output": False}
-#: It is told when a file that a command names and that is smaller has changed.
+#: Changes are reported of files that a command names and that are smaller than this.
 SMALL = 1 << 20
 
 
@@ -49,7 +54,7 @@ class CommandDecoder(ExternalDecoder):
         super().__post_init__()
         if not self.command.strip():
             raise UsageError("the decoder 'command' needs a command; give --decoder-command")
-        _ = self._template, self.weights_name  # whatever is wrong with them is told now
+        _ = self._template, self.weights_name  # so that errors in them are raised now
         if self._file is not None and self._format != self._file.format:
             raise UsageError(
                 f"{self.weights_template} is in the format {self._file.format} and not "
@@ -120,16 +125,16 @@ class CommandDecoder(ExternalDecoder):
 
     def configuration(self) -> dict[str, Any]:
         """Return the options, and the digest of the weights template."""
-        found = {**super().configuration(), "weights_format": self._format}
+        settings = {**super().configuration(), "weights_format": self._format}
         if self.weights_template is not None:
-            found["weights_template"] = digest_of(self.weights_template)
-        return found
+            settings["weights_template"] = digest_of(self.weights_template)
+        return settings
 
     def files(self) -> dict[str, str]:
         """Return the digests of the program and of small files that the command names."""
         named = {argument: _file_of(argument) for argument in self._template.fixed}
         program = self._template.fixed[0]
-        named[program] = found_program(program)
+        named[program] = find_program(program)
         return {
             argument: digest_of(path)
             for argument, path in named.items()
@@ -143,3 +148,85 @@ def _file_of(argument: str) -> str | None:
         if path and os.path.isfile(path):
             return path
     return None
+
+
+#: A doubled brace, a placeholder, or a brace that is neither.
+_PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+BRACES = "write {{ and }} for braces"
+
+
+@dataclass(frozen=True)
+class Template:
+    """The arguments of a command, with placeholders in them.
+
+    Attributes
+    ----------
+    arguments
+        As they stand in the template.
+    placeholders
+        Those that occur.
+    """
+
+    arguments: tuple[str, ...]
+    placeholders: frozenset[str]
+
+    @classmethod
+    def parse(cls, text: str, known: Mapping[str, bool]) -> Template:
+        """Split a template as a shell would, but for its expansions.
+
+        Parameters
+        ----------
+        known
+            The placeholders that there are, and whether one must occur.
+        """
+        try:
+            arguments = tuple(shlex.split(text))
+        except ValueError as error:
+            problem = str(error).lower().rstrip(".")
+            raise UsageError(f"the command has {problem}; close its quotes") from None
+        if not arguments:
+            raise UsageError("the command is empty; name a program and its arguments")
+        names: set[str] = set()
+        for argument in arguments:
+            names.update(_placeholders(argument, known))
+        if _placeholders(arguments[0], known):
+            raise UsageError("the command begins with a placeholder; begin with a program")
+        if "\0" in text:
+            raise UsageError("the command holds a NUL character; take it out")
+        for name, needed in known.items():
+            if needed and name not in names:
+                raise UsageError(
+                    f"the command has no {{{name}}}, so the {name} would have no effect; "
+                    "say where its file goes"
+                )
+        return cls(arguments, frozenset(names))
+
+    def filled(self, values: Mapping[str, str]) -> list[str]:
+        """Return the arguments with values for the placeholders, each as it is."""
+
+        def value(part: re.Match[str]) -> str:
+            return part.group()[0] if part.group(1) is None else values[part.group(1)]
+
+        return [_PART.sub(value, argument) for argument in self.arguments]
+
+    @property
+    def fixed(self) -> list[str]:
+        """The arguments without placeholders, as the program gets them."""
+        plain = [a for a in self.arguments if not any(p.group(1) for p in _PART.finditer(a))]
+        return [_PART.sub(lambda part: part.group()[0], argument) for argument in plain]
+
+
+def _placeholders(argument: str, known: Mapping[str, bool]) -> set[str]:
+    """Return the placeholders in an argument; raise an error if one is unknown."""
+    placeholders = set()
+    for part in _PART.finditer(argument):
+        name = part.group(1)
+        if name is None and len(part.group()) == 1:
+            raise UsageError(f"'{shortened(argument)}' has a single brace; {BRACES}")
+        if name is not None and name not in known:
+            near = nearest(name, list(known), len(known))
+            names = " or ".join(f"{{{other}}}" for other in near)
+            raise UsageError(f"unknown placeholder {{{shortened(name)}}}; use {names}, or {BRACES}")
+        if name is not None:
+            placeholders.add(name)
+    return placeholders

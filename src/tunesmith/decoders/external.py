@@ -21,7 +21,7 @@ from typing import ClassVar
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder, DecoderError, Sentence, with_ids
-from tunesmith.decoders.outputs import check_ids, check_there, joined
+from tunesmith.decoders.outputs import check_ids, check_there, join_parts
 from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
@@ -32,7 +32,7 @@ from tunesmith.io.streams import Source
 from tunesmith.progress import progress
 from tunesmith.registry import option
 
-#: Standard output that is not the n-best list is kept up to so many bytes.
+#: How many bytes of standard output are kept where it is not the n-best list.
 KEPT = 1 << 20
 #: With fewer bytes left a disk is full.
 SPACE = 1 << 16
@@ -93,7 +93,7 @@ class ExternalDecoder(Decoder):
     format: str | None = option(
         None, "format of the n-best list, one of 'tunesmith list formats'; default: recognised"
     )
-    #: Where it leaves what it leaves behind; None is a temporary folder.
+    #: Where its files stay; None is a temporary folder.
     folder: Path | None = field(default=None, compare=False, repr=False)
     #: The last decoding, if there was one.
     _last: list[_Decoding] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -120,7 +120,7 @@ class ExternalDecoder(Decoder):
         """Return the weights file."""
 
     def beside_weights(self, weights: Weights) -> dict[str, bytes]:
-        """Return further files that stand beside the weights file, by name."""
+        """Return further files next to the weights file, by name."""
         return {}
 
     def input_bytes(self, sentences: Sequence[Sentence]) -> bytes:
@@ -176,8 +176,10 @@ class ExternalDecoder(Decoder):
             return
         with contextlib.ExitStack() as stack:
             with writing_to(tempfile.gettempdir()):
-                made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
-            yield Path(stack.enter_context(made))
+                temporary = tempfile.TemporaryDirectory(
+                    prefix="tunesmith-", ignore_cleanup_errors=True
+                )
+            yield Path(stack.enter_context(temporary))
 
 
 def _check_texts(sentences: Sequence[Sentence]) -> None:
@@ -217,7 +219,7 @@ class _Decoding:
         self.attempts = [0] * len(self.parts)
 
     def run(self) -> CandidateSet:
-        """Run all parts and return what they found, in the sentences' order."""
+        """Run all parts and return their candidates, in the sentences' order."""
         with Processes(self.decoder.time_limit) as processes:
             for part in range(len(self.parts)):
                 self._start(processes, part)
@@ -230,7 +232,7 @@ class _Decoding:
                     self._again(processes, part, str(fault))
         progress("decoding", len(self.found), len(self.parts))
         try:
-            whole = joined([self.found[part] for part in range(len(self.parts))])
+            whole = join_parts([self.found[part] for part in range(len(self.parts))])
         except TunesmithError as error:
             raise DecoderError(f"the decoder's outputs do not go together: {error}") from None
         return whole
@@ -254,9 +256,10 @@ class _Decoding:
         except OSError as error:
             if error.errno in FULL:
                 raise full(error, folder) from None
-            what = (error.strerror or str(error)).lower()
+            reason = (error.strerror or str(error)).lower()
             raise DecoderError(
-                f"'{shortened(arguments[0])}' cannot be started: {what}; name a program that can be"
+                f"'{shortened(arguments[0])}' cannot be started: {reason}; name a program "
+                "that can be"
             ) from None
 
     def _read(self, shard: Shard, code: int | None) -> Collector:
@@ -273,25 +276,25 @@ class _Decoding:
             self.decoder.read_output(shard, collector)
             check_ids(collector, len(shard.sentences))
         except TunesmithError as error:
-            what = str(error).replace("--format", "--decoder-format")
-            raise _FaultError(f"gave no n-best list that can be used: {what}") from None
+            reason = str(error).replace("--format", "--decoder-format")
+            raise _FaultError(f"gave no n-best list that can be used: {reason}") from None
         except OSError as error:
-            what = f"{shard.output}: {(error.strerror or str(error)).lower()}"
-            raise _FaultError(f"gave no n-best list that can be read: {what}") from None
+            reason = f"{shard.output}: {(error.strerror or str(error)).lower()}"
+            raise _FaultError(f"gave no n-best list that can be read: {reason}") from None
         return collector
 
     def _again(self, processes: Processes, part: int, fault: str) -> None:
         """Start a part again after a fault, or raise an error if that was done often enough."""
-        message = self._told(part, fault)
+        message = self._described(part, fault)
         if self.attempts[part] > self.decoder.retries:
             remedy = "fix it, and the same command goes on from there"
-            kept = self.decoder.folder is not None
-            raise DecoderError(f"{message}; {remedy if kept else 'fix it and start again'}")
+            is_kept = self.decoder.folder is not None
+            raise DecoderError(f"{message}; {remedy if is_kept else 'fix it and start again'}")
         warnings.warn(f"{message}; it is started again", stacklevel=5)
         self._start(processes, part)
 
-    def _told(self, part: int, fault: str) -> str:
-        """Return what happened, in which command, its last words, and where all of it is."""
+    def _described(self, part: int, fault: str) -> str:
+        """Return an error text: what happened, the command, its last output and the log folder."""
         shard = self.shards[part]
         parts = [f"the decoder {fault}"]
         if self.decoder.folder is None:  # gone before anyone could look
@@ -300,7 +303,7 @@ class _Decoding:
             command = shlex.join(self.commands[part])
             command = command if len(command) <= SHOWN else f"{command[:SHOWN]} ..."
             parts = [f"the decoder {fault} (command: {command})"]
-        parts.append(self._said([shard]))
+        parts.append(self._last_words([shard]))
         if remark := self.decoder.remark():
             parts.append(remark)
         if _is_full(self.folder):
@@ -311,11 +314,13 @@ class _Decoding:
 
     def words(self) -> str:
         """Return what all parts said last, and where it is."""
-        kept = self.decoder.folder is not None
-        return one_line(self._said(self.shards.values()) + (f"; see {self.folder}" if kept else ""))
+        is_kept = self.decoder.folder is not None
+        return one_line(
+            self._last_words(self.shards.values()) + (f"; see {self.folder}" if is_kept else "")
+        )
 
-    def _said(self, shards: Iterable[Shard]) -> str:
-        """Return the last words of some processes: on standard error, or on standard output."""
+    def _last_words(self, shards: Iterable[Shard]) -> str:
+        """Return the last output of some processes: of standard error, or of standard output."""
         room = (2, 300) if self.decoder.folder is not None else (6, 1200)
         for shard in shards:
             words = log_tail(shard.stderr, *room)
@@ -327,7 +332,7 @@ class _Decoding:
 
     def tidy(self) -> None:
         """Remove what is large of all attempts, those of an earlier run too."""
-        with contextlib.suppress(OSError):  # nothing of it is worth an error
+        with contextlib.suppress(OSError):  # leftovers are no reason for an error
             for folder in self.folder.glob("part-*"):
                 for name in ("input", "output"):
                     (folder / name).unlink(missing_ok=True)
@@ -344,7 +349,7 @@ def _is_full(folder: Path) -> bool:
 
 
 def contiguous(sentences: Sequence[Sentence], jobs: int) -> list[tuple[Sentence, ...]]:
-    """Return the sentences in so many parts, one after the other, about equally long."""
+    """Return the sentences in ``jobs`` parts, one after the other, about equally long."""
     parts = min(jobs, len(sentences))
     ends = [k * len(sentences) // parts for k in range(parts + 1)]
     return [tuple(sentences[lo:hi]) for lo, hi in itertools.pairwise(ends)]
@@ -356,10 +361,10 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def full(error: OSError, path: str | os.PathLike[str]) -> DecoderError:
     """Return the error of a file that cannot be written."""
-    what = (error.strerror or "it cannot be written").lower()
+    reason = (error.strerror or "it cannot be written").lower()
     where = os.fspath(error.filename or path)
     remedy = "free some space" if error.errno in FULL else "make it writable"
-    return DecoderError(f"{where}: {what}; {remedy} and start the same command again")
+    return DecoderError(f"{where}: {reason}; {remedy} and start the same command again")
 
 
 @contextlib.contextmanager
@@ -372,6 +377,6 @@ def writing_to(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def write_plain(path: Path, data: bytes) -> None:
-    """Write a file that nobody reads before it is whole."""
+    """Write a file whole or not at all."""
     with writing_to(path):
         path.write_bytes(data)

@@ -16,10 +16,10 @@ from tunesmith.decoders.program import check_program
 from tunesmith.decoders.shared import (
     add_blank,
     check_extra,
-    completed,
     line_end,
     says_something,
     split,
+    with_all_names,
 )
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
@@ -80,8 +80,8 @@ class JoshuaDecoder(ExternalDecoder):
         file = JoshuaConfiguration.read(self.config)
         if file.inline:
             # Weights in joshua.config count more than those of a file, and these more than both.
-            given = CdecWeights().read(shard.weights.read_bytes(), os.fspath(shard.weights))
-            pairs = [f"{name} {given.get(name, 0.0)!r}" for name in file.inline]
+            weights = CdecWeights().read(shard.weights.read_bytes(), os.fspath(shard.weights))
+            pairs = [f"{name} {weights.get(name, 0.0)!r}" for name in file.inline]
             words += ["-weight-overwrite", " ".join(pairs)]
         words += ["-top-n", str(self.nbest_size), "-output-format", OUTPUT]
         return [*words, "-use-unique-nbest", "true" if self.distinct else "false"]
@@ -106,13 +106,13 @@ class JoshuaDecoder(ExternalDecoder):
 
     def start(self) -> Weights | None:
         """Return the weights of the weights file, and above them those of joshua.config."""
-        held = self._held()
-        return Weights.from_dict(held) if held else None
+        weights = self._loaded_weights()
+        return Weights.from_dict(weights) if weights else None
 
     def rewritten(self, weights: Weights) -> bytes | None:
         """Return joshua.config with other weights, or the weights file if it has them all."""
         config, file = JoshuaConfiguration.read(self.config), self._weights_file()
-        weights = completed(weights, self._held())
+        weights = with_all_names(weights, self._loaded_weights())
         if config.inline:
             return config.rewritten(weights)
         return None if file is None else file.rewritten(weights)
@@ -123,7 +123,7 @@ class JoshuaDecoder(ExternalDecoder):
         paths = [self.config, *([path] if path else [])]
         return {**super().configuration(), "files": {path: digest_of(path) for path in paths}}
 
-    def _held(self) -> dict[str, float]:
+    def _loaded_weights(self) -> dict[str, float]:
         file = self._weights_file()
         return {**(file.weights if file else {}), **JoshuaConfiguration.read(self.config).inline}
 
@@ -190,14 +190,14 @@ class JoshuaConfiguration:
         """Return the file with other weights; those that have no line get one at the end."""
         lines = []
         for line in self.text.split(b"\n"):
-            found = _INLINE.fullmatch(line)
-            name = found.group(2).decode() if found else ""
-            kept = b"=" in line or name.startswith("#") or name not in weights
-            if found is None or kept or weights[name] == float_or_nan(found.group(4)):
+            match = _INLINE.fullmatch(line)
+            name = match.group(2).decode() if match else ""
+            is_unchanged = b"=" in line or name.startswith("#") or name not in weights
+            if match is None or is_unchanged or weights[name] == float_or_nan(match.group(4)):
                 lines.append(line)
             else:
                 value = repr(weights[name]).encode()
-                lines.append(b"".join([*found.group(1, 2, 3), value, found.group(5)]))
+                lines.append(b"".join([*match.group(1, 2, 3), value, match.group(5)]))
         new = [name for name in weights if name not in self.inline]
         for name in new:
             if "=" in name or name.startswith("#") or any(c.isspace() for c in name):

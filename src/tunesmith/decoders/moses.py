@@ -17,7 +17,7 @@ from tunesmith.decoders.external import FULL, ExternalDecoder, Shard, full, writ
 from tunesmith.decoders.moses_ini import Function, MosesConfiguration, shown_functions
 from tunesmith.decoders.processes import Processes, end_of, log_tail
 from tunesmith.decoders.program import check_program
-from tunesmith.decoders.shared import add_blank, check_extra, completed, says_something, split
+from tunesmith.decoders.shared import add_blank, check_extra, says_something, split, with_all_names
 from tunesmith.errors import FormatError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.registry import option
@@ -120,7 +120,7 @@ class MosesDecoder(ExternalDecoder):
         file = MosesConfiguration.read(self.ini)
         command = (*self._command, "-f", self.ini, "-show-weights")
         limit = SHOW_LIMIT if self.time_limit is None else self.time_limit
-        return MosesModel(file, shown(command, limit, file.text))
+        return MosesModel(file, show_functions(command, limit, file.text))
 
 
 class MosesModel:
@@ -204,8 +204,8 @@ class MosesModel:
 
     def sparse(self, weights: Weights) -> dict[str, float]:
         """Return the weights that are not those of a dense feature, and check their names."""
-        found = {name: weights[name] for name in weights if name not in self.places}
-        for name in found:
+        sparse = {name: weights[name] for name in weights if name not in self.places}
+        for name in sparse:
             # Moses calls a sparse feature after its function.
             owned = any(name.startswith(f"{owner}_") for owner in self.functions)
             if not owned or any(c.isspace() for c in name):
@@ -213,14 +213,14 @@ class MosesModel:
                     f"'{shortened(name)}' is no feature of {self.file.path}; give weights of its "
                     f"features, as {', '.join(list(self.places)[:3])}"
                 )
-        return found
+        return sparse
 
     def rewritten(self, weights: Weights, with_sparse: bool) -> bytes:
         """Return moses.ini with other weights; sparse ones that have no line get one, or not.
 
         What can be tuned and is not given is 0, whatever stands in moses.ini.
         """
-        weights = completed(weights, self.start())
+        weights = with_all_names(weights, self.start())
         lines: dict[str, dict[int, float]] = {}
         new: dict[str, list[float]] = {}
         for name, (owner, place) in self.places.items():
@@ -247,51 +247,51 @@ class MosesModel:
 
     def _defaults(self, owner: str) -> list[float]:
         """Return the weights of a function that moses.ini gives none to."""
-        shown = self.functions[owner].shown
-        if None in shown:
+        values = self.functions[owner].shown
+        if None in values:
             raise DecoderError(
                 f"{self.file.path}: '{owner}' has values that are not tuned, and no weights; give "
                 "them in [weight]"
             )
-        return [float(value or 0.0) for value in shown]
+        return [float(value or 0.0) for value in values]
 
 
 @lru_cache(maxsize=8)
-def shown(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
-    """Return what Moses makes of a moses.ini, whose text is given so that it is asked once."""
+def show_functions(command: tuple[str, ...], limit: float, ini: bytes) -> list[Function]:
+    """Return the functions that Moses shows for a moses.ini; its text is the key of the cache."""
     check_program(command)
-    what = f"'{shlex.join(command)}'"
+    quoted = f"'{shlex.join(command)}'"
     with writing_to(tempfile.gettempdir()):
-        made = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
-    with made as name:
-        said, complained = Path(name, "stdout"), Path(name, "stderr")
-        code = _run(command, limit, said, complained)
-        output = said.read_text(encoding="utf-8", errors="replace")
-        words = one_line(log_tail(complained)) or "nothing"
+        temporary = tempfile.TemporaryDirectory(prefix="tunesmith-", ignore_cleanup_errors=True)
+    with temporary as name:
+        stdout, stderr = Path(name, "stdout"), Path(name, "stderr")
+        code = _run(command, limit, stdout, stderr)
+        output = stdout.read_text(encoding="utf-8", errors="replace")
+        words = one_line(log_tail(stderr)) or "nothing"
     if code is None:
         raise DecoderError(
-            f"{what} took longer than {limit:g} seconds and was ended; its last words: {words}; "
+            f"{quoted} took longer than {limit:g} seconds and was ended; its last words: {words}; "
             "give it more with --decoder-time-limit"
         )
     if code != 0:
-        raise DecoderError(f"{what} {end_of(code)}; its last words: {words}; fix it")
+        raise DecoderError(f"{quoted} {end_of(code)}; its last words: {words}; fix it")
     functions = shown_functions(output)
     if not functions:
         raise DecoderError(
-            f"{what} shows no weights as Name= value; use Moses from version 1 on (its last words: "
-            f"{words})"
+            f"{quoted} shows no weights as Name= value; use Moses from version 1 on (its last "
+            f"words: {words})"
         )
     return functions
 
 
-def _run(command: Sequence[str], limit: float, said: Path, complained: Path) -> int | None:
+def _run(command: Sequence[str], limit: float, stdout: Path, stderr: Path) -> int | None:
     """Run a command alone; return its code, None if it took too long."""
     with Processes(limit) as processes:
         try:
-            processes.start(0, command, None, said, complained)
+            processes.start(0, command, None, stdout, stderr)
         except OSError as error:
             if error.errno in FULL:
-                raise full(error, said) from None
+                raise full(error, stdout) from None
             problem = (error.strerror or str(error)).lower()
             raise DecoderError(
                 f"'{shlex.join(command)}': {problem}; name a Moses that can be started"

@@ -61,17 +61,17 @@ class Function:
     tuneable: bool
 
     def places(self, width: int) -> dict[str, int]:
-        """Return which of its values, of so many, each name of a weight is, from 0.
+        """Return which of its ``width`` values each name of a weight is, from 0.
 
         The lists pass over values that are not tuned, and number the others from 1. Those of
         a function that is not tuned at all are numbered as they are.
         """
-        there = [i for i, value in enumerate(self.shown) if value is not None]
+        places = [i for i, value in enumerate(self.shown) if value is not None]
         if not self.tuneable:
-            there = list(range(width))
-        if len(there) == 1:
-            return {self.name: there[0]}
-        return {f"{self.name}_{k}": i for k, i in enumerate(there, 1)}
+            places = list(range(width))
+        if len(places) == 1:
+            return {self.name: places[0]}
+        return {f"{self.name}_{k}": i for k, i in enumerate(places, 1)}
 
 
 class MosesConfiguration:
@@ -143,8 +143,8 @@ class MosesConfiguration:
         for token in rest:
             values.append(float_or_nan(token.group()))
             if math.isnan(values[-1]):
-                what = f"the weight of '{shortened(name)}'"
-                raise number_error(token.group(), self.path, number + 1, what)
+                field = f"the weight of '{shortened(name)}'"
+                raise number_error(token.group(), self.path, number + 1, field)
         self.entries[name] = Entry(number, tuple(values), tuple(t.span() for t in rest))
         self._after = number + 1
 

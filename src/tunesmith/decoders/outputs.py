@@ -46,14 +46,14 @@ def check_there(path: Path) -> None:
 
 def check_ids(collector: Collector, count: int) -> None:
     """Raise an error if a shard's groups are not its sentences, counted from 0."""
-    there = set(collector.ids)
-    if lacking := [i for i in range(count) if i not in there]:
+    present = set(collector.ids)
+    if lacking := [i for i in range(count) if i not in present]:
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise DecoderError(
             f"there is no candidate of sentence {lacking[0]}{more}, of {count} counted from 0; "
             "have it give at least one for each line of its input"
         )
-    if len(there) > count:
+    if len(present) > count:
         strange = next(i for i in collector.ids if not isinstance(i, int) or not 0 <= i < count)
         raise DecoderError(
             f"there are candidates of a sentence '{strange}', and its input has {count}, counted "
@@ -61,7 +61,7 @@ def check_ids(collector: Collector, count: int) -> None:
         )
 
 
-def joined(parts: Sequence[Collector]) -> CandidateSet:
+def join_parts(parts: Sequence[Collector]) -> CandidateSet:
     """Return the candidates of all parts, the same whatever the parts are."""
     whole = Collector()
     # A part meets features in its own order.
@@ -71,31 +71,33 @@ def joined(parts: Sequence[Collector]) -> CandidateSet:
         ids: dict[GroupId, GroupId] = {i: i + done for i in part.ids if isinstance(i, int)}
         whole.take(part, ids)
         done += len(ids)
-    found = whole.finish()
-    for values in (found.features.dense, found.features.sparse.data):
+    candidates = whole.finish()
+    for values in (candidates.features.dense, candidates.features.sparse.data):
         if not np.isfinite(values).all():
             raise DecoderError("a feature is not finite; fix the decoder's model")
-    words, texts = _in_order(found)
+    words, texts = _in_order(candidates)
     # A table has gaps, where another one lacks the whole column: what was noted depends on parts.
     gaps = {
         name: Gap(gap.count, "the decoder's output")
-        for name, gap in found.features.gaps.items()
+        for name, gap in candidates.features.gaps.items()
         if gap.count is not None
     }
-    features = dataclasses.replace(found.features, gaps=gaps)
-    return dataclasses.replace(found, features=features, vocabulary=words, texts=texts, files=())
+    features = dataclasses.replace(candidates.features, gaps=gaps)
+    return dataclasses.replace(
+        candidates, features=features, vocabulary=words, texts=texts, files=()
+    )
 
 
-def _in_order(found: CandidateSet) -> tuple[tuple[str, ...], Texts]:
+def _in_order(candidates: CandidateSet) -> tuple[tuple[str, ...], Texts]:
     """Return the words in the order in which they first occur, and the texts over them."""
-    ids = found.texts.ids
-    first = np.full(len(found.vocabulary), len(ids), np.int64)
+    ids = candidates.texts.ids
+    first = np.full(len(candidates.vocabulary), len(ids), np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # of several the last assigned stays
     order = np.argsort(first, kind="stable")[: np.count_nonzero(first < len(ids))]
     place = np.zeros(len(first), np.int32)
     place[order] = np.arange(len(order))
-    words = tuple(found.vocabulary[k] for k in order)
-    return words, Texts(found.texts.start, place[ids])
+    words = tuple(candidates.vocabulary[k] for k in order)
+    return words, Texts(candidates.texts.start, place[ids])
 
 
 def natural(name: str) -> tuple[list[tuple[int, str]], str]:

@@ -33,18 +33,18 @@ class PoolDecoder(Decoder):
     candidates: tuple[str, ...] = option((), "file with all candidates", "FILE", convert=texts)
     format: str | None = option(None, "its format [default: recognised from the content]", "NAME")
     nbest_size: int = option(100, "candidates of a sentence", least=1)
-    _given: CandidateSet | None = field(default=None, compare=False, repr=False)
+    _candidates: CandidateSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, candidates: CandidateSet, nbest_size: int = 100) -> PoolDecoder:
         """Make a decoder of candidates that are there already."""
-        return cls(nbest_size=nbest_size, _given=candidates)
+        return cls(nbest_size=nbest_size, _candidates=candidates)
 
     @cached_property
     def pool(self) -> CandidateSet:
         """All candidates."""
-        if self._given is not None:
-            return self._given
+        if self._candidates is not None:
+            return self._candidates
         if not self.candidates:
             raise UsageError("the decoder 'pool' needs candidates; give --decoder-candidates FILE")
         return read(self.candidates, format=self.format)
@@ -57,7 +57,7 @@ class PoolDecoder(Decoder):
         """Return the sentences of the pool; their texts are empty if it does not have them."""
         pool = self.pool
         texts = [""] * pool.groups if pool.sources is None else pool.sources
-        return [Sentence(*one) for one in zip(pool.ids, texts, strict=True)]
+        return [Sentence(*pair) for pair in zip(pool.ids, texts, strict=True)]
 
     def start(self) -> Weights:
         """Return weights of 0, under which the first of the pool are the best."""
@@ -86,10 +86,10 @@ class PoolDecoder(Decoder):
 
     def configuration(self) -> dict[str, Any]:
         """Return the digests of the files, wherever they are, and the size of lists."""
-        held = [file.sha256 for file in self.pool.files] if self.candidates else []
+        digests = [file.sha256 for file in self.pool.files] if self.candidates else []
         return {
             "decoder": self.name,
-            "candidates": held or [_digest(self.pool)],
+            "candidates": digests or [_digest(self.pool)],
             "nbest_size": self.nbest_size,
         }
 
@@ -101,11 +101,11 @@ def _digest(candidates: CandidateSet) -> str:
     arrays = [candidates.start, features.dense, sparse.indptr, sparse.indices, sparse.data]
     arrays += [candidates.texts.start, candidates.texts.ids, *candidates.columns.values()]
     if candidates.references is not None:
-        held = candidates.references
-        arrays += [held.group_start, held.texts.start, held.texts.ids]
+        references = candidates.references
+        arrays += [references.group_start, references.texts.start, references.texts.ids]
     names = [candidates.ids, features.names, candidates.vocabulary, tuple(candidates.columns)]
     names.append(candidates.sources or ())
-    found = hashlib.sha256(repr(names).encode())
+    digest = hashlib.sha256(repr(names).encode())
     for values in arrays:
-        found.update(np.ascontiguousarray(values).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(values).data)
+    return digest.hexdigest()

@@ -58,7 +58,7 @@ class Running:
             os.killpg(self.process.pid, number)
 
     def finish(self) -> int:
-        """End what it has left behind, and return its code."""
+        """End its remaining child processes, and return its exit code."""
         self.send(signal.SIGKILL)
         code = self.process.wait()
         if self.descriptor is not None:
@@ -70,7 +70,7 @@ class Processes:
     """Processes that run side by side, under names; leaving the block ends all of them.
 
     All is done by the thread that it is used in: a process may be tied to the thread that
-    started it (see :func:`tied`), which must then be there until the process ends.
+    started it (see :func:`parent_death_prefix`), which must then be there until the process ends.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ class Processes:
             It cannot be started.
         """
         with (
-            open(os.devnull if stdin is None else stdin, "rb") as given,
-            open(stdout, "wb") as said,
+            open(os.devnull if stdin is None else stdin, "rb") as input_file,
+            open(stdout, "wb") as output_file,
             open(stderr, "wb") as complained,
         ):
             process = subprocess.Popen(
-                [*tied(), *arguments],
-                stdin=given,
-                stdout=said,
+                [*parent_death_prefix(), *arguments],
+                stdin=input_file,
+                stdout=output_file,
                 stderr=complained,
                 start_new_session=True,
             )
@@ -179,7 +179,7 @@ def _pause(several: Iterable[Running], until: float | None) -> None:
 
 
 @functools.cache
-def tied() -> tuple[str, ...]:
+def parent_death_prefix() -> tuple[str, ...]:
     """Return the beginning of a command that ends when the thread that started it does.
 
     Nobody can tell a process to end once we were killed; the kernel can. Where there is no
@@ -218,7 +218,7 @@ def log_tail(log: Path, lines: int = 2, longest: int = 300) -> str:
     except OSError:
         return ""
     # A bar that shows progress goes back to the beginning of its line.
-    said = [" ".join(line.split()) for line in text.replace("\r", "\n").split("\n")]
+    messages = [" ".join(line.split()) for line in text.replace("\r", "\n").split("\n")]
     # Python underlines where an error is.
-    last = " / ".join([line for line in said if line.strip("^~ ")][-lines:])
+    last = " / ".join([line for line in messages if line.strip("^~ ")][-lines:])
     return last if len(last) <= longest else f"... {last[-longest:]}"

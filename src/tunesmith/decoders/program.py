@@ -33,23 +33,23 @@ def check_program(arguments: Sequence[str]) -> str:
     """Return where a command's program is; raise an error if it cannot be started."""
     program = arguments[0]
     shown = shortened(program)
-    found = found_program(program)
-    if found is None:
+    path = find_program(program)
+    if path is None:
         if remark := shell_syntax(arguments):
             raise DecoderError(f"there is no program '{shown}'; {remark}")
         where = "name one that exists" if os.sep in program else "is it on the PATH?"
         if os.path.isfile(program):
             where = f"write ./{shown}"
         raise DecoderError(f"there is no program '{shown}'; {where}")
-    if os.path.isdir(found):
+    if os.path.isdir(path):
         raise DecoderError(f"'{shown}' is a folder; name the program in it")
-    if not os.access(found, os.X_OK):
+    if not os.access(path, os.X_OK):
         raise DecoderError(f"'{shown}' is not executable; run chmod +x, or name its interpreter")
-    _check_interpreter(found, shown)
-    return found
+    _check_interpreter(path, shown)
+    return path
 
 
-def found_program(program: str) -> str | None:
+def find_program(program: str) -> str | None:
     """Return the file of a program: a path as it is, a mere name on the PATH; None if none."""
     if os.sep in program:
         return program if os.path.exists(program) else None

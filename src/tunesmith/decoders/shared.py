@@ -38,7 +38,7 @@ def line_end(text: bytes) -> bytes:
     return b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
 
 
-def completed(weights: Weights, names: Iterable[str]) -> Weights:
+def with_all_names(weights: Weights, names: Iterable[str]) -> Weights:
     """Return weights for some names at least: 0 where none is given.
 
     The loop takes a weight that is not given as 0. A program must then not take what stands in
@@ -56,8 +56,8 @@ def add_blank(
     With ``blank_lines`` they also answer a sentence so that they cannot translate; one that
     left out a sentence without a word about it is not helped.
     """
-    there = set(collector.ids)
-    lacking = [i for i in range(len(sentences)) if i not in there]
+    present = set(collector.ids)
+    lacking = [i for i in range(len(sentences)) if i not in present]
     silent = [i for i in lacking if sentences[i].text.strip()]
     if silent and not (blank_lines and _blank_lines(output) >= len(silent)):
         lacking = [i for i in lacking if i not in set(silent)]

@@ -25,7 +25,13 @@ from tunesmith.decoders.base import (
     digest_of,
     with_ids,
 )
-from tunesmith.decoders.thot_config import FEATURES, MOST, ThotConfig, expected, kept_by_thot
+from tunesmith.decoders.thot_config import (
+    FEATURES,
+    MOST,
+    ThotConfig,
+    expected_value,
+    single_precision,
+)
 from tunesmith.errors import MissingExtraError, UsageError, shortened
 from tunesmith.io.tokens import Interner, tokenize
 from tunesmith.registry import option
@@ -78,8 +84,8 @@ class ThotDecoder(Decoder):
     )
     w: float | None = option(
         None,
-        "which options of a source phrase are tried: below 1 those that are at least so many "
-        "times as probable as the best, otherwise so many of them",
+        "which options of a source phrase are tried: below 1 those whose probability is at least "
+        "this share of the best one's, otherwise this many",
     )
     a: int | None = option(None, "words of a source phrase at most")
     s: int | None = option(None, "hypotheses in a stack at most")
@@ -93,7 +99,7 @@ class ThotDecoder(Decoder):
             value = getattr(self, name)
             if value is None and name not in ("nbest_size", "norm"):
                 continue
-            if (wanted := expected(name, value)) is not None:
+            if (wanted := expected_value(name, value)) is not None:
                 shown = f"{name.replace('_', '-')} of decoder 'thot' is {value}"
                 raise UsageError(f"{shortened(shown)}; give {wanted}")
 
@@ -108,13 +114,13 @@ class ThotDecoder(Decoder):
         thot = _thot()
         kind = getattr(thot.alignment.AlignmentModelType, self._kind())
         model: SmtModel = thot.translation.SmtModel(kind)
-        for what, load, prefix in (
+        for role, load, prefix in (
             ("translation", model.load_translation_model, config.translation_model),
             ("language", model.load_language_model, config.language_model),
         ):
             if not load(str(prefix)):
                 raise DecoderError(
-                    f"{self.config}: Thot cannot load the {what} model {prefix}; train it again"
+                    f"{self.config}: Thot cannot load the {role} model {prefix}; train it again"
                 )
         model.non_monotonicity = config.non_monotonicity
         for name in ("w", "a", "heuristic"):
@@ -130,8 +136,8 @@ class ThotDecoder(Decoder):
         return decoder
 
     def _setting(self, name: str) -> Any:
-        own = getattr(self, name)
-        return getattr(self._config, name) if own is None else own
+        option = getattr(self, name)
+        return getattr(self._config, name) if option is None else option
 
     def _kind(self) -> str:
         alignment = self.alignment if self.alignment != "auto" else self._config.alignment()
@@ -171,7 +177,7 @@ class ThotDecoder(Decoder):
                     f"these are too large for Thot where those have the size {self.norm:g}; give "
                     "weights that differ less, or the norm 0"
                 )
-        return Weights(FEATURES, kept_by_thot(values))
+        return Weights(FEATURES, single_precision(values))
 
     def decode(self, weights: Weights, sentences: Sequence[Sentence]) -> CandidateSet:
         """Translate; a sentence without words has one candidate without any."""
@@ -179,18 +185,18 @@ class ThotDecoder(Decoder):
         inputs = [_input(sentence) for sentence in sentences]
         # Thot ends the process when it is given a sentence without words.
         worded = [k for k, text in enumerate(inputs) if text]
-        found: list[Sequence[TranslationData]] = [[] for _ in inputs]
+        lists: list[Sequence[TranslationData]] = [[] for _ in inputs]
         texts = [inputs[k] for k in worded]
-        for k, one in zip(
+        for k, nbest in zip(
             worded, self._decoder.translate_n_batch(texts, self.nbest_size), strict=True
         ):
-            if not one:
+            if not nbest:
                 raise DecoderError(
                     f"Thot found no translation of sentence {sentences[k].id}; widen its search, "
                     "as with more s"
                 )
-            found[k] = one
-        return with_ids(_candidates(found), [sentence.id for sentence in sentences])
+            lists[k] = nbest
+        return with_ids(_candidates(lists), [sentence.id for sentence in sentences])
 
     def translate(self, weights: Weights, sentences: Sequence[Sentence]) -> list[str]:
         """Return the best translation of each sentence: the first of its candidates."""
@@ -221,8 +227,8 @@ class ThotDecoder(Decoder):
     def close(self) -> None:
         """Let go of the model."""
         for name in ("_decoder", "_model"):
-            if (held := self.__dict__.pop(name, None)) is not None:
-                held.clear()
+            if (loaded := self.__dict__.pop(name, None)) is not None:
+                loaded.clear()
 
 
 def _thot() -> Any:
@@ -244,17 +250,17 @@ def _input(sentence: Sentence) -> str:
     return " ".join(ESCAPED if word == BARS else word for word in words)
 
 
-def _candidates(found: Sequence[Sequence[TranslationData]]) -> CandidateSet:
+def _candidates(lists: Sequence[Sequence[TranslationData]]) -> CandidateSet:
     """Return lists as groups 0, 1, ...; an empty list as a candidate without words."""
     group: list[int] = []
     texts: list[str] = []
     rows: list[Sequence[float]] = []
-    for k, one in enumerate(found):
-        for item in one:
+    for k, nbest in enumerate(lists):
+        for item in nbest:
             group.append(k)
             texts.append(" ".join(BARS if word == ESCAPED else word for word in item.target))
             rows.append(item.score_components)
-        if not one:
+        if not nbest:
             group.append(k)
             texts.append("")
             rows.append([0.0] * len(FEATURES))
@@ -274,4 +280,4 @@ def _candidates(found: Sequence[Sequence[TranslationData]]) -> CandidateSet:
         np.full(len(FEATURES), len(group)),
         origin="thot",
     )
-    return assemble([piece], range(len(found)), FEATURES, vocabulary.words())
+    return assemble([piece], range(len(lists)), FEATURES, vocabulary.words())

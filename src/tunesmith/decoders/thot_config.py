@@ -73,58 +73,58 @@ class ThotConfig:
     def read(cls, path: str | os.PathLike[str]) -> ThotConfig:
         """Read a file, and make sure that the model is where it says."""
         place = Path(path)
-        given: dict[str, tuple[int, str]] = {}
+        options: dict[str, tuple[int, str]] = {}
         for number, line in enumerate(_lines(place), 1):
             name, value = _option(line)
             if name:
-                given[name] = number, value
+                options[name] = number, value
         fields = {
-            field: _number(place, given[name], f"-{name}", field, kind)
+            field: _number(place, options[name], f"-{name}", field, kind)
             for name, (field, kind) in _NUMBERS.items()
-            if name in given
+            if name in options
         }
         return cls(
             place,
-            _prefix(place, given, "tm", ".ttable"),
-            _prefix(place, given, "lm", ""),
+            _prefix(place, options, "tm", ".ttable"),
+            _prefix(place, options, "lm", ""),
             **fields,  # type: ignore[arg-type]
-            breadth_first="be" not in given,
-            weights=_weights(place, *given["tmw"]) if "tmw" in given else None,
+            breadth_first="be" not in options,
+            weights=_weights(place, *options["tmw"]) if "tmw" in options else None,
         )
 
     def files(self) -> list[Path]:
         """Return all files of the model."""
-        found = {
-            Path(one)
+        paths = {
+            Path(path)
             for prefix in (self.translation_model, self.language_model)
-            for one in glob.glob(f"{glob.escape(os.fspath(prefix))}*")
+            for path in glob.glob(f"{glob.escape(os.fspath(prefix))}*")
         }
-        return sorted(one for one in found if one.is_file())
+        return sorted(path for path in paths if path.is_file())
 
     def with_weights(self, weights: Floats) -> bytes:
-        """Return the file with other weights, each as it is kept by Thot to the last bit."""
-        said = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
+        """Return the file with other weights, each in single precision, to the last bit."""
+        option = "-tmw " + " ".join(repr(float(str(np.float32(w)))) for w in weights)
         text = _text(self.path)
         mark = MARK if text.startswith(MARK) else ""
         lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(MARK))
-        at = [k for k, one in enumerate(lines) if _option(one)[0] == "tmw"]
+        at = [k for k, line in enumerate(lines) if _option(line)[0] == "tmw"]
         if at:
             # The last is the one that counts.
-            lines[at[-1]] = said + _end(lines[at[-1]])
-            lines = [one for k, one in enumerate(lines) if k not in at[:-1]]
+            lines[at[-1]] = option + _end(lines[at[-1]])
+            lines = [line for k, line in enumerate(lines) if k not in at[:-1]]
         else:
             end = (_end(lines[0]) if lines else "") or "\n"
             if lines and not _end(lines[-1]):
                 lines[-1] += end
-            lines.append(said + end)
+            lines.append(option + end)
         return (mark + "".join(lines)).encode()
 
     def alignment(self) -> str | None:
         """Return which alignment model was trained, if the model says so."""
-        about = Path(f"{self.translation_model}_swm.yml")
-        if not about.is_file():
+        description = Path(f"{self.translation_model}_swm.yml")
+        if not description.is_file():
             return None
-        for line in _lines(about):
+        for line in _lines(description):
             name, _, value = line.partition(":")
             if name.strip() == "model":
                 return _ALIGNMENTS.get(value.strip())
@@ -154,14 +154,14 @@ _ALIGNMENTS = {
 }
 
 
-def kept_by_thot(weights: Floats) -> Floats:
+def single_precision(weights: Floats) -> Floats:
     """Return weights as Thot keeps them: in single precision, none smaller than 1e-6."""
     single = np.asarray(weights, np.float64).astype(np.float32)
     least = np.copysign(LEAST, np.where(single == 0, np.float32(1), single))
     return np.where(np.abs(single) < LEAST, least, single).astype(np.float64)
 
 
-def expected(setting: str, value: object) -> str | None:
+def expected_value(setting: str, value: object) -> str | None:
     """Say what a setting of the search should be; None if a value is that.
 
     Thot's module refuses some numbers with an error of its own, and takes others for infinite.
@@ -209,23 +209,23 @@ def _option(line: str) -> tuple[str, str]:
 
 
 def _number(
-    path: Path, given: tuple[int, str], name: str, field: str, kind: type[int] | type[float]
+    path: Path, option: tuple[int, str], name: str, field: str, kind: type[int] | type[float]
 ) -> float:
-    line, text = given
+    line, text = option
     try:
         value = kind(text)
     except ValueError:
         value = math.nan
-    if (wanted := expected(field, value)) is not None:
+    if (wanted := expected_value(field, value)) is not None:
         raise FormatError(os.fspath(path), line, f"{name} is '{text}'", f"give {wanted}")
     return value
 
 
-def _prefix(path: Path, given: dict[str, tuple[int, str]], name: str, ending: str) -> Path:
-    line, value = given.get(name, (None, ""))
+def _prefix(path: Path, options: dict[str, tuple[int, str]], name: str, ending: str) -> Path:
+    line, value = options.get(name, (None, ""))
     if not value:
-        what = "translation" if name == "tm" else "language"
-        problem = f"there is no -{name} with the {what} model"
+        kind = "translation" if name == "tm" else "language"
+        problem = f"there is no -{name} with the {kind} model"
         raise FormatError(os.fspath(path), line, problem, "name a configuration of Thot")
     prefix = path.parent / value
     if not Path(f"{prefix}{ending}").is_file():

@@ -57,7 +57,7 @@ class Input:
     grammar: str = ""
 
 
-class Spelled(NamedTuple):
+class WordForest(NamedTuple):
     """Forests over words of their own, in the order in which they first occur in them."""
 
     arrays: ForestArrays
@@ -138,25 +138,25 @@ class Parts:
 
     def learn(self, inputs: Iterable[Input]) -> None:
         """Add the features of sentences' own grammars, before the sentences are searched."""
-        for file in dict.fromkeys(one.grammar for one in inputs):
+        for file in dict.fromkeys(sentence.grammar for sentence in inputs):
             if file and file not in self._met:
                 new = self._grammar(file).names
                 self.names = tuple(dict.fromkeys([*self.names, *new]))
                 self._met.add(file)
 
-    def engine_of(self, one: Input) -> HieroEngine:
-        """Return what searches a sentence; its features are those of ``names``, or the first."""
-        if not one.grammar:
+    def engine_of(self, sentence: Input) -> HieroEngine:
+        """Return the engine for a sentence; its features are those of ``names``, or the first."""
+        if not sentence.grammar:
             return self.engine
         with self._lock:
-            kept = self._engines.get(one.grammar)
-        if kept is not None:
-            return kept
+            cached = self._engines.get(sentence.grammar)
+        if cached is not None:
+            return cached
         whole = self.engine
-        rules = grammars.joined([whole.grammar, self._grammar(one.grammar)])
+        rules = grammars.joined([whole.grammar, self._grammar(sentence.grammar)])
         settings = dataclasses.replace(whole.settings, names=self.names)
-        made = HieroEngine(rules, whole.models, settings)
-        return _kept(self._engines, self._lock, one.grammar, made)
+        engine = HieroEngine(rules, whole.models, settings)
+        return _cache_entry(self._engines, self._lock, sentence.grammar, engine)
 
     def forget(self) -> None:
         """Let go of what is kept of sentences that do not come again."""
@@ -168,18 +168,18 @@ class Parts:
     def _grammar(self, file: str) -> Grammar:
         """Return a sentence's own grammar."""
         with self._lock:
-            kept = self._grammars.get(file)
-        if kept is not None:
-            return kept
+            cached = self._grammars.get(file)
+        if cached is not None:
+            return cached
         settings = self.engine.settings
         whole = None if settings.top in dict(settings.passed) else settings.top
-        own = read_grammar(file, self.limit, self.conventions, may_be_empty=True, whole=whole)
-        if self.frequent is not None and len(own):
-            own = with_lexical(own, *self.frequent)
-        return _kept(self._grammars, self._lock, file, own)
+        grammar = read_grammar(file, self.limit, self.conventions, may_be_empty=True, whole=whole)
+        if self.frequent is not None and len(grammar):
+            grammar = with_lexical(grammar, *self.frequent)
+        return _cache_entry(self._grammars, self._lock, file, grammar)
 
     def forest_set(
-        self, forests: Sequence[Spelled], ids: Sequence[GroupId], texts: Sequence[str]
+        self, forests: Sequence[WordForest], ids: Sequence[GroupId], texts: Sequence[str]
     ) -> ForestSet:
         """Put forests into a set, over the words that occur in them."""
         arrays, words = together(forests)
@@ -190,48 +190,48 @@ class Parts:
         return {file.path: file.sha256 for file in self.files}
 
 
-def spelled(found: Translation, best_alone: bool, rules: Conventions) -> Spelled:
+def spell_out(translation: Translation, best_only: bool, rules: Conventions) -> WordForest:
     """Write out the words of a forest: ids depend on the grammar, and on the sentence."""
-    arrays = found.forest(best_alone)
+    arrays = translation.forest(best_only)
     side = arrays.words
-    said, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
+    used, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     words = side.copy()
     words[side >= 0] = rank[place]
-    texts = [rules.unescaped(found.prepared.word(w)) for w in said[order].tolist()]
-    return Spelled(arrays._replace(words=words), tuple(texts))
+    texts = [rules.unescaped(translation.prepared.word(w)) for w in used[order].tolist()]
+    return WordForest(arrays._replace(words=words), tuple(texts))
 
 
-def together(forests: Sequence[Spelled]) -> Spelled:
+def together(forests: Sequence[WordForest]) -> WordForest:
     """Lay forests one after the other, over one vocabulary."""
     if len(forests) == 1:
         return forests[0]
     words: dict[str, int] = {}
     renamed = []
-    for one in forests:
-        own = np.array([words.setdefault(w, len(words)) for w in one.words] or [0], np.int32)
-        side = one.arrays.words
-        here = np.where(side < 0, side, own[np.maximum(side, 0)])
-        renamed.append(one.arrays._replace(words=here))
-    return Spelled(joined(renamed), tuple(words))
+    for result in forests:
+        ids = np.array([words.setdefault(w, len(words)) for w in result.words] or [0], np.int32)
+        side = result.arrays.words
+        renumbered_words = np.where(side < 0, side, ids[np.maximum(side, 0)])
+        renamed.append(result.arrays._replace(words=renumbered_words))
+    return WordForest(joined(renamed), tuple(words))
 
 
-def _kept(held: OrderedDict[str, T], lock: threading.Lock, key: str, made: T) -> T:
+def _cache_entry(cache: OrderedDict[str, T], lock: threading.Lock, key: str, value: T) -> T:
     """Keep what was made last; return what is kept, which may be another thread's."""
     with lock:
-        found = held.setdefault(key, made)
-        held.move_to_end(key)
+        stored = cache.setdefault(key, value)
+        cache.move_to_end(key)
         most = SHARE * budget()
-        while len(held) > 1 and (
-            len(held) > KEPT or sum(one.bytes for one in held.values()) > most
+        while len(cache) > 1 and (
+            len(cache) > KEPT or sum(entry.bytes for entry in cache.values()) > most
         ):
-            held.popitem(last=False)
-    return found
+            cache.popitem(last=False)
+    return stored
 
 
-def assembled(options: HieroDecoder) -> Parts:
+def parts_of(options: HieroDecoder) -> Parts:
     """Read what the options of a decoder name."""
     if options.joshua:
         return _of_joshua(options)
@@ -250,11 +250,11 @@ def _of_model(options: HieroDecoder) -> Parts:
         if options.lm
         else LanguageModels({CDEC.model: model.language_model})
     )
-    own = models.files if options.lm else ()
-    files = (FileDigest(os.fspath(options.model), model.digest, "model"), *own)
+    lm_files = models.files if options.lm else ()
+    files = (FileDigest(os.fspath(options.model), model.digest, "model"), *lm_files)
     limit = options.span_limit or model.settings.span_limit
-    about = settings, CDEC, model.start, files, limit
-    return _parts(options, model.grammar, models, *about, model.frequent)
+    arguments = settings, CDEC, model.start, files, limit
+    return _parts(options, model.grammar, models, *arguments, model.frequent)
 
 
 def _of_files(options: HieroDecoder) -> Parts:
@@ -315,31 +315,31 @@ def _of_joshua(options: HieroDecoder) -> Parts:
         rule_name="",
         passed_name=rules.passed,
         # As what no rule has, a word is of no use; Joshua says nothing of it.
-        passed=tuple(one for one in config.passed if one[0] in whole.categories),
+        passed=tuple(weight for weight in config.passed if weight[0] in whole.categories),
         passed_suffix="_OOV" if config.marks_passed else "",
     )
     file = FileDigest(config.path, digest_of(config.path), "joshua.config")
     files = (file, *whole.files, *models.files)
     limit = options.span_limit or rules.span
-    found = _parts(options, whole, models, settings, rules, config.weights, files, limit)
-    found.longest = config.longest
-    return found
+    parts = _parts(options, whole, models, settings, rules, config.weights, files, limit)
+    parts.longest = config.longest
+    return parts
 
 
-def _named_models(given: Sequence[str], rules: Conventions) -> LanguageModels:
+def _named_models(specs: Sequence[str], rules: Conventions) -> LanguageModels:
     """Read language models, whose features have the names given or the usual ones."""
-    if not given:
+    if not specs:
         raise UsageError("decoder 'hiero' has no language model; give --lm FILE")
-    usual = rules.model_names(len(given))
-    found: dict[str, LanguageModel] = {}
-    for text, usual_name in zip(given, usual, strict=True):
+    usual = rules.model_names(len(specs))
+    models: dict[str, LanguageModel] = {}
+    for text, usual_name in zip(specs, usual, strict=True):
         name, path = usual_name, text
         if (named := NAMED.fullmatch(text)) and not os.path.exists(text):
             name, path = named.groups()
-        if name in found:
+        if name in models:
             raise UsageError(f"two language models are called {name}; give NAME=FILE for each")
-        found[name] = LanguageModel.read(path)
-    return LanguageModels(found)
+        models[name] = LanguageModel.read(path)
+    return LanguageModels(models)
 
 
 def _parts(
@@ -367,13 +367,15 @@ def _parts(
         if not any(frequent):
             raise UsageError("there are no words for lexical features; give a grammar for all")
         grammar = with_lexical(grammar, *frequent)
-    given: dict[str, Any] = {
+    search_fields: dict[str, Any] = {
         name: getattr(options, name)
         for name in ("pop_limit", "option_limit", "passes")
         if getattr(options, name) is not None
     }
     unknown = conventions.unknown_suffix
     names = tuple(f"{name}{unknown}" for name in models.names) if unknown else ()
-    settings = dataclasses.replace(settings, unknown=options.unknown, unknown_names=names, **given)
+    settings = dataclasses.replace(
+        settings, unknown=options.unknown, unknown_names=names, **search_fields
+    )
     engine = HieroEngine(grammar, models, settings)
     return Parts(engine, conventions, start, files, limit, frequent)

@@ -75,7 +75,7 @@ class Conventions:
     escapes: tuple[tuple[str, str], ...] = ()
 
     def model_names(self, models: int) -> tuple[str, ...]:
-        """Return the features of so many language models."""
+        """Return the features of ``models`` language models."""
         return tuple(
             (self.model if index == 0 else self.later_model).format(index=index)
             for index in range(models)

@@ -1,25 +1,32 @@
-"""The hierarchical decoder: sentences in, lists or forests out."""
+"""The hierarchical decoder: sentences in, lists or forests out.
+
+Sentences are shared out among threads, or processes with a copy of the model each.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.data.candidates import CandidateSet
+from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.hiero.assembly import Input, Parts, assembled
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.hiero.assembly import Input, Parts, WordForest, parts_of, spell_out, together
 from tunesmith.hiero.engine import HieroEngine
-from tunesmith.hiero.sharing import searched
 from tunesmith.inference.forests.lists import kbest_lists, outputs
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.local import pieces_of
+from tunesmith.parallel.threads import ThreadEngine
+from tunesmith.progress import Show, shown
 from tunesmith.registry import option
 
 #: No limit is greater.
@@ -71,22 +78,22 @@ class HieroDecoder(Decoder):
     glue: bool = option(True, "join spans by glue rules, where no file has them")
     lexical: int = option(
         0,
-        "add lexical features of the most frequent words of each side, so many of them; all "
-        "others are as one word",
+        "add lexical features of this many words of each side, the most frequent ones; all "
+        "others count as one word",
     )
 
-    #: Whole forests can be asked for; whoever works has a copy of the model.
+    #: It gives whole forests, and workers can have a copy of the model.
     gives_forests = is_portable = shares_out = True
 
     def __post_init__(self) -> None:
-        given = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
-        if not given and not self.lm:
+        sources = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
+        if not sources and not self.lm:
             raise UsageError(
                 "decoder 'hiero' has no model; give a folder that `tunesmith train` made, or a "
                 "grammar and a language model"
             )
-        if len(given) > 1:
-            raise UsageError(f"decoder 'hiero' has both {given[0]} and {given[1]}; give one")
+        if len(sources) > 1:
+            raise UsageError(f"decoder 'hiero' has both {sources[0]} and {sources[1]}; give one")
         if not self.glue and (self.model or self.joshua):
             raise UsageError(
                 "without glue is for a grammar alone: a model and a joshua.config have glue rules "
@@ -106,16 +113,16 @@ class HieroDecoder(Decoder):
 
     @cached_property
     def _parts(self) -> Parts:
-        return assembled(self)
+        return parts_of(self)
 
     @property
     def engine(self) -> HieroEngine:
-        """What searches; made when it is first asked for."""
+        """What searches; built at first use."""
         return self._parts.engine
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All features; those of a sentence's own grammar when it has been met."""
+        """All features; those of a sentence's own grammar once it has been read."""
         return self._parts.names
 
     def start(self) -> Weights | None:
@@ -131,22 +138,22 @@ class HieroDecoder(Decoder):
         weights = Weights.from_dict(weights)
         if self.nbest_size == 1:
             return self.outputs(weights, sentences)
-        found = self.forests(weights, sentences)
-        return kbest_lists(found, weights.aligned(found.names), self.nbest_size)
+        forests = self.forests(weights, sentences)
+        return kbest_lists(forests, weights.aligned(forests.names), self.nbest_size)
 
     def outputs(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
     ) -> CandidateSet:
         """Translate: the best derivation of each sentence alone."""
         weights = Weights.from_dict(weights)
-        found = self._forests(weights, sentences, best_alone=True)
-        return outputs(found, weights.aligned(found.names))
+        forests = self._forests(weights, sentences, best_only=True)
+        return outputs(forests, weights.aligned(forests.names))
 
     def forests(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
     ) -> ForestSet:
         """Translate: all derivations of each sentence that the search has met."""
-        return self._forests(Weights.from_dict(weights), sentences, best_alone=False)
+        return self._forests(Weights.from_dict(weights), sentences, best_only=False)
 
     def translate(
         self, weights: Mapping[str, float], sentences: Sequence[Sentence | str]
@@ -154,8 +161,8 @@ class HieroDecoder(Decoder):
         """Return the best translation of each sentence."""
         if not sentences:
             return []
-        found = self.outputs(weights, sentences)
-        return [found.text(k) for k in range(len(found))]
+        best = self.outputs(weights, sentences)
+        return [best.text(k) for k in range(len(best))]
 
     def meet(self, sentences: Sequence[Sentence | str]) -> None:
         """Learn the features that the own grammars of sentences have beside those of ``names``."""
@@ -167,26 +174,26 @@ class HieroDecoder(Decoder):
 
     def _inputs(self, sentences: Sequence[Sentence]) -> list[Input]:
         """Take sentences apart; an error says which it is of."""
-        found = []
+        inputs = []
         for sentence in sentences:
             try:
-                found.append(self._parts.read(sentence.text))
+                inputs.append(self._parts.read(sentence.text))
             except DecoderError as error:
                 raise DecoderError(f"sentence {sentence.id}: {error}") from None
-        return found
+        return inputs
 
     def _forests(
-        self, weights: Weights, given: Sequence[Sentence | str], best_alone: bool
+        self, weights: Weights, unnumbered: Sequence[Sentence | str], best_only: bool
     ) -> ForestSet:
         parts = self._parts
-        sentences = _numbered(given)
+        sentences = _numbered(unnumbered)
         if not sentences:
             raise UsageError("there are no sentences to translate; give at least one")
         inputs = self._inputs(sentences)
         parts.learn(inputs)
         vector = _finite(weights, parts.names)
-        ids, texts = [s.id for s in sentences], [one.text for one in inputs]
-        forests = searched(parts, ids, inputs, vector, best_alone)
+        ids, texts = [s.id for s in sentences], [sentence_input.text for sentence_input in inputs]
+        forests = search_sentences(parts, ids, inputs, vector, best_only)
         return parts.forest_set(forests, ids, texts)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,7 +205,7 @@ class HieroDecoder(Decoder):
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def parted(self) -> tuple[Callable[[Any], HieroDecoder], Parts]:
-        """Return what makes a copy elsewhere, and the model, which :func:`searched` sends too."""
+        """Return what makes a copy in a worker, and the model, which is sent with it."""
         return partial(_with_parts, type(self), self._options, self._parts.added), self._parts
 
     def configuration(self) -> dict[str, Any]:
@@ -221,9 +228,9 @@ def _with_parts(
 ) -> HieroDecoder:
     """Put a copy together; the model may have been sent before some features were met."""
     parts.take(added)
-    made = kind(**options)
-    made.__dict__["_parts"] = parts
-    return made
+    decoder = kind(**options)
+    decoder.__dict__["_parts"] = parts
+    return decoder
 
 
 def _numbered(sentences: Sequence[Sentence | str]) -> list[Sentence]:
@@ -239,3 +246,99 @@ def _finite(weights: Weights, names: tuple[str, ...]) -> Floats:
         wrong = names[int(np.argmax(~np.isfinite(vector)))]
         raise DecoderError(f"the weight of '{wrong}' is not finite; give other weights")
     return vector
+
+
+class Some(NamedTuple):
+    """Sentences that are searched one after the other.
+
+    Attributes
+    ----------
+    ids, inputs
+        Their names, and what they are.
+    added
+        The features that grammars of single sentences have added, where one of these has such.
+    """
+
+    ids: tuple[GroupId, ...]
+    inputs: tuple[Input, ...]
+    added: tuple[str, ...] = ()
+
+
+class Counter:
+    """Shows how many sentences are done; a copy in another process shows nothing."""
+
+    def __init__(self, total: int, show: Show | None = None) -> None:
+        self._show, self._count, self._total = show, 0, total
+
+    def __reduce__(self) -> tuple[type[Counter], tuple[int]]:
+        return Counter, (self._total,)
+
+    def count(self) -> None:
+        """Show that one more is done."""
+        self._count += 1
+        if self._show is not None:
+            self._show("decoding", self._count, self._total, "")
+
+    def finish(self) -> None:
+        """Show that all are done."""
+        if self._count < self._total:
+            self._count = self._total - 1
+            self.count()
+
+
+def search_sentences(
+    parts: Parts, ids: Sequence[GroupId], inputs: Sequence[Input], weights: Floats, best_only: bool
+) -> list[WordForest]:
+    """Search sentences with the engine in force; a single one in this process.
+
+    Parameters
+    ----------
+    parts
+        The model; it knows the features of the sentences' own grammars.
+    ids, inputs
+        The sentences.
+    weights : float64[D]
+        In the order of the features.
+    best_only
+        Whether the best derivation is enough.
+    """
+    engine, counter = current_engine(), Counter(len(inputs), shown())
+    if len(inputs) == 1:
+        return [search(parts, Some(tuple(ids), tuple(inputs)), weights, best_only, counter)]
+    lengths = np.array([1 + len(sentence.words) for sentence in inputs])
+    pieces = pieces_of(len(inputs), lengths, 8, engine.workers)
+    some = [Some(tuple(ids[piece]), tuple(inputs[piece])) for piece in pieces]
+    if not isinstance(engine, ThreadEngine):
+        some = [_portable(parts, sentence) for sentence in some]
+    results = engine.map(search, parts, some, weights, best_only, counter)
+    counter.finish()
+    return results
+
+
+def _portable(parts: Parts, some: Some) -> Some:
+    """Add what a copy of the model cannot know: features met since, and where files are."""
+    if not any(sentence.grammar for sentence in some.inputs):
+        return some
+    inputs = tuple(
+        dataclasses.replace(sentence, grammar=os.path.abspath(sentence.grammar))
+        if sentence.grammar
+        else sentence
+        for sentence in some.inputs
+    )
+    return Some(some.ids, inputs, parts.added)
+
+
+def search(
+    parts: Parts, some: Some, weights: Floats, best_only: bool, counter: Counter
+) -> WordForest:
+    """Search some sentences; an error says which it is of."""
+    parts.take(some.added)
+    results = []
+    for name, sentence in zip(some.ids, some.inputs, strict=True):
+        try:
+            chart = parts.engine_of(sentence).search(sentence.words, weights)
+        except TunesmithError as error:
+            raise DecoderError(f"sentence {name}: {error}") from None
+        results.append(spell_out(chart, best_only, parts.conventions))
+        counter.count()
+    return together(results)

@@ -14,9 +14,9 @@ from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import ForestArrays
 from tunesmith.data.memory import budget
 from tunesmith.errors import TunesmithError
-from tunesmith.hiero.chart.cubes import Chart, searched
+from tunesmith.hiero.chart.cubes import Chart, search
 from tunesmith.hiero.chart.forest import chart_forest, chart_of_nothing
-from tunesmith.hiero.chart.parse import Parse, parsed, unary_order
+from tunesmith.hiero.chart.parse import Parse, parse_sentence, unary_order
 from tunesmith.hiero.chart.sentence_rules import (
     OwnFeatures,
     SentenceRules,
@@ -36,7 +36,7 @@ SHARE = 0.25
 
 @dataclass(frozen=True)
 class Settings:
-    """What a sentence is searched with, beside grammar and language models.
+    """Settings for searching a sentence, besides grammar and language models.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Settings:
 
 
 class Prepared(NamedTuple):
-    """What is known of a sentence before there are weights.
+    """What depends on a sentence but not on weights: its parse, its rules.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Prepared(NamedTuple):
     @property
     def bytes(self) -> int:
         """What it takes in memory."""
-        arrays = [part for held in self[:2] for part in held if isinstance(part, np.ndarray)]
+        arrays = [part for tables in self[:2] for part in tables if isinstance(part, np.ndarray)]
         return sum(array.nbytes for array in arrays)
 
 
@@ -120,10 +120,10 @@ class Translation(NamedTuple):
     chart: Chart
     prepared: Prepared
 
-    def forest(self, best_alone: bool = False) -> ForestArrays:
+    def forest(self, best_only: bool = False) -> ForestArrays:
         """Return all derivations, packed, or the best alone."""
-        held = self.prepared
-        return chart_forest(self.chart, held.parse, held.rules, best_alone, held.hidden)
+        prepared = self.prepared
+        return chart_forest(self.chart, prepared.parse, prepared.rules, best_only, prepared.hidden)
 
 
 class HieroEngine:
@@ -148,18 +148,20 @@ class HieroEngine:
                 raise TunesmithError(
                     f"{whole} is [{category}], which no rule of the grammar has; add rules {remedy}"
                 )
-        own = [*settings.unknown_names, settings.word_name, settings.rule_name]
+        own_names = [*settings.unknown_names, settings.word_name, settings.rule_name]
         if settings.passes != "none":
-            own.append(settings.passed_name)
-        names = dict.fromkeys([*models.names, *filter(None, own), *settings.names, *grammar.names])
+            own_names.append(settings.passed_name)
+        names = dict.fromkeys(
+            [*models.names, *filter(None, own_names), *settings.names, *grammar.names]
+        )
         self.names = tuple(names)
-        if taken := set(models.names).intersection([*own, *grammar.names]):
+        if clash := set(models.names).intersection([*own_names, *grammar.names]):
             raise TunesmithError(
-                f"a language model has the name of another feature, {min(taken)}; rename it"
+                f"a language model has the name of another feature, {min(clash)}; rename it"
             )
         number = {name: k for k, name in enumerate(self.names)}
         self._renamed = frozen(np.array([number[name] for name in grammar.names], np.int32))
-        self._own = OwnFeatures(
+        self._own_features = OwnFeatures(
             np.array([number[name] for name in settings.unknown_names], np.int32),
             number.get(settings.word_name, -1),
             settings.word_unit,
@@ -175,8 +177,8 @@ class HieroEngine:
         self._nodes = self._with_ends(
             models.lookup_all(grammar.vocabulary), grammar.vocabulary.ids_of([BEGIN, END])
         )
-        self._kept: OrderedDict[str, Prepared] = OrderedDict()
-        self._kept_bytes = 0
+        self._cache: OrderedDict[str, Prepared] = OrderedDict()
+        self._cached_bytes = 0
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[type[HieroEngine], tuple[Grammar, LanguageModels, Settings]]:
@@ -198,30 +200,30 @@ class HieroEngine:
             return None
         key = " ".join(words)
         with self._lock:
-            held = self._kept.get(key)
-            if held is not None:
-                self._kept.move_to_end(key)
-                return held
+            cached = self._cache.get(key)
+            if cached is not None:
+                self._cache.move_to_end(key)
+                return cached
         prepared = self._prepared(words)
         with self._lock:
-            if key not in self._kept:
-                self._kept[key] = prepared
-                self._kept_bytes += prepared.bytes
-            while self._kept_bytes > SHARE * budget() and len(self._kept) > 1:
-                _, dropped = self._kept.popitem(last=False)
-                self._kept_bytes -= dropped.bytes
+            if key not in self._cache:
+                self._cache[key] = prepared
+                self._cached_bytes += prepared.bytes
+            while self._cached_bytes > SHARE * budget() and len(self._cache) > 1:
+                _, dropped = self._cache.popitem(last=False)
+                self._cached_bytes -= dropped.bytes
         return prepared
 
     @property
     def bytes(self) -> int:
         """What it takes in memory: the grammar, its words in the models, and parses."""
-        return self.grammar.bytes + self._nodes.nbytes + self._kept_bytes
+        return self.grammar.bytes + self._nodes.nbytes + self._cached_bytes
 
     def forget(self) -> None:
         """Let go of parses: the sentences do not come again."""
         with self._lock:
-            self._kept.clear()
-            self._kept_bytes = 0
+            self._cache.clear()
+            self._cached_bytes = 0
 
     def _prepared(self, words: Sequence[str]) -> Prepared:
         settings, grammar = self.settings, self.grammar
@@ -233,7 +235,7 @@ class HieroEngine:
         if settings.passes == "unknown":
             passed &= ~has_rule
         drops = ~has_rule & (settings.unknown == "drop")
-        parse = parsed(grammar.arrays, self._order, ids, passed, self._passed, self._top)
+        parse = parse_sentence(grammar.arrays, self._order, ids, passed, self._passed, self._top)
         if parse.goal < 0:
             text = " ".join(words[:8])
             raise TunesmithError(
@@ -250,7 +252,7 @@ class HieroEngine:
             copies,
             drops,
             self.models.arrays,
-            self._own,
+            self._own_features,
         )
         return Prepared(parse, rules, grammar.vocabulary, strange, np.unique(ids[is_end]))
 
@@ -267,7 +269,7 @@ class HieroEngine:
     def _has_rule(self, ids: Ids) -> Flags:
         """Return which words occur in a source side by themselves."""
         arrays = self.grammar.arrays
-        found = np.zeros(len(ids), np.bool_)
+        has_rule = np.zeros(len(ids), np.bool_)
         for root, limit in zip(arrays.roots.tolist(), arrays.limits.tolist(), strict=True):
             if limit < 0:
                 continue
@@ -277,24 +279,24 @@ class HieroEngine:
             if len(symbols):
                 nodes = arrays.child_nodes[first:last][at]
                 rules = arrays.rule_start[nodes + 1] > arrays.rule_start[nodes]
-                found |= (symbols[at] == ids) & rules
-        return found
+                has_rule |= (symbols[at] == ids) & rules
+        return has_rule
 
     def search(self, words: Sequence[str], weights: Floats) -> Translation:
         """Find good derivations of a sentence under weights [D] in the order of ``names``."""
-        own = np.ascontiguousarray(weights[: len(self.models.names)])
+        lm_weights = np.ascontiguousarray(weights[: len(self.models.names)])
         prepared = self.prepare(words)
         has_ends = not self.settings.has_end_words
         if prepared is None:
-            chart = chart_of_nothing(self.models.arrays, own, has_ends)
+            chart = chart_of_nothing(self.models.arrays, lm_weights, has_ends)
             return Translation(chart, NOTHING)
         scores = rule_scores(prepared.rules, weights)
-        chart = searched(
+        chart = search(
             prepared.parse,
             prepared.rules,
             scores,
             self.models.arrays,
-            own,
+            lm_weights,
             self.settings.pop_limit,
             self.settings.option_limit,
             has_ends,

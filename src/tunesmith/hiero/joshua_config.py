@@ -161,7 +161,7 @@ class JoshuaConfig:
     def grammar(self) -> Grammar:
         """Read all grammars, each with its limit; glue rules are added where there are none."""
         parts = [self._part(grammar) for grammar in self.grammars]
-        if not any(one.owner == "glue" or one.limit == FROM_START for one in self.grammars):
+        if not any(entry.owner == "glue" or entry.limit == FROM_START for entry in self.grammars):
             parts.append(glue(self.conventions))
         return joined(parts)
 
@@ -285,17 +285,17 @@ class _ConfigReader:
         if kind not in FORMATS:
             known = " or ".join(sorted(FORMATS))
             raise self._error(f"grammars of the format '{kind}' are not read", f"give {known}")
-        given = _arguments(words)
+        arguments = _arguments(words)
         for name in ("owner", "maxspan", "path"):
-            if name not in given:
+            if name not in arguments:
                 raise self._error(f"a grammar has no -{name}", "add it to the line")
-        path = self._file(given["path"])
+        path = self._file(arguments["path"])
         if os.path.isdir(path):
             raise self._error(
                 f"{path} is a packed grammar", "give the text that it was packed from"
             )
-        limit = self._whole(given["maxspan"], "maxspan", least=-1)
-        self.grammars.append(JoshuaGrammar(path, given["owner"], limit))
+        limit = self._whole(arguments["maxspan"], "maxspan", least=-1)
+        self.grammars.append(JoshuaGrammar(path, arguments["owner"], limit))
 
     def _take_old_model(self, value: str) -> None:
         """Take ``lm = kenlm 5 false false 100 lm.gz``."""
@@ -308,22 +308,22 @@ class _ConfigReader:
 
     def _take_feature(self, value: str) -> None:
         name, *words = value.split()
-        given = _arguments(words)
+        arguments = _arguments(words)
         name = name.removesuffix("FF")
         if name in ("LanguageModel", "StateMinimizingLanguageModel"):
-            if "class_map" in given:
+            if "class_map" in arguments:
                 raise self._error("models of word classes are not known here", "take it out")
-            if "lm_file" not in given:
+            if "lm_file" not in arguments:
                 raise self._error("a language model has no -lm_file", "add it to the line")
-            self.models.append(self._file(given["lm_file"]))
+            self.models.append(self._file(arguments["lm_file"]))
         elif name == "WordPenalty":
             self.word_penalty = JOSHUA.word_penalty
-            if "value" in given:
-                self.word_unit = self._number(given["value"], "value")
+            if "value" in arguments:
+                self.word_unit = self._number(arguments["value"], "value")
         elif name in ("OOVPenalty", "OOV"):
             self.oov_penalty = JOSHUA.passed
         elif name == "PhrasePenalty":
-            self.penalised.append(given.get("owner", "pt"))
+            self.penalised.append(arguments.get("owner", "pt"))
         else:
             raise self._error(f"the feature function '{name}' is not known here", "take it out")
 
@@ -368,13 +368,13 @@ class _ConfigReader:
 
 def _arguments(words: Sequence[str]) -> dict[str, str]:
     """Return ``-key value`` pairs as Joshua finds them: a key has two letters at least."""
-    found: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     key = ""
     for word in words:
         if len(word) > 2 and word[0] == "-" and word[1].isascii() and word[1].isalpha():
             key = word[1:]
-            found[key] = ""
+            arguments[key] = ""
         elif key:
-            found[key] = word
+            arguments[key] = word
             key = ""
-    return found
+    return arguments

@@ -55,7 +55,7 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How a model is searched unless a decoder is told otherwise.
+    """Default settings for searching with a model.
 
     Attributes
     ----------
@@ -124,12 +124,12 @@ class HieroModel:
     def load(cls, folder: _Path) -> HieroModel:
         """Map a model; what is damaged is refused, and so is what was exchanged, by its size."""
         path = Path(folder)
-        about = _read_about(path)
+        header = _read_header(path)
         try:
-            settings = SearchSettings(**about["settings"])
-            files = tuple(FileDigest(**file) for file in about["files"])
-            made = dict(about["made"])
-            digest, sizes = str(about["digest"]), dict(about["sizes"])
+            settings = SearchSettings(**header["settings"])
+            files = tuple(FileDigest(**file) for file in header["files"])
+            training = dict(header["made"])
+            digest, sizes = str(header["digest"]), dict(header["sizes"])
             if not all(
                 isinstance(x, int) and x >= 0 for x in (settings.span_limit, settings.pop_limit)
             ):
@@ -141,21 +141,21 @@ class HieroModel:
             if not (path / part).is_dir():
                 raise FormatError(str(path), None, f"there is no folder {part} in it", _REMEDY)
         _check_sizes(path, sizes)
-        grammar = _loaded(Grammar.load, path / GRAMMAR)
+        grammar = _load_part(Grammar.load, path / GRAMMAR)
         return cls(
             grammar,
-            _loaded(LanguageModel.read, path / LM),
+            _load_part(LanguageModel.read, path / LM),
             read_weights(path / WEIGHTS).weights,
             settings,
             files,
-            made,
+            training,
             _digest([digest, asdict(settings)]),
             _read_counts(path / WORDS, len(grammar.vocabulary)),
         )
 
 
-def _loaded(load: Callable[[Path], T], path: Path) -> T:
-    """Load a part of a model: whoever has a damaged one has not made it by hand."""
+def _load_part(load: Callable[[Path], T], path: Path) -> T:
+    """Load a part of a model; a damaged one is to be trained again, not fixed by hand."""
     try:
         return load(path)
     except FormatError as error:
@@ -175,11 +175,11 @@ def _read_counts(path: Path, words: int) -> tuple[Ints, Ints] | None:
         return None
 
     def read(folder: Path) -> tuple[Ints, Ints]:
-        store.read_about(folder, WORDS_SCHEMA)
+        store.read_header(folder, WORDS_SCHEMA)
         sources, targets = (store.load_array(folder, side, np.int64) for side in _SIDES)
         return sources, targets
 
-    counts = _loaded(read, path)
+    counts = _load_part(read, path)
     if any(side.shape != (words,) for side in counts):
         raise FormatError(str(path), None, "its words are not those of the grammar", _REMEDY)
     return counts
@@ -191,10 +191,10 @@ def write_counts(folder: Path, sources: Ints, targets: Ints) -> None:
     store.save_arrays(folder / WORDS, arrays, {"schema": WORDS_SCHEMA})
 
 
-def _read_about(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     file = path / ABOUT
     try:
-        about = json.loads(file.read_text(encoding="utf-8"))
+        header = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         problem = "there is no model in it" if path.is_dir() else "there is no such folder"
         remedy = "name a folder that `tunesmith train` made"
@@ -207,9 +207,9 @@ def _read_about(path: Path) -> dict[str, Any]:
         raise FormatError(str(file), None, problem, "name a folder that can be read") from None
     except (ValueError, RecursionError):
         raise FormatError(str(file), None, "it is no JSON", _REMEDY) from None
-    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         raise FormatError(str(file), None, f"its schema is not {SCHEMA}", _REMEDY)
-    return about
+    return header
 
 
 def check_target(folder: _Path, inputs: Sequence[_Path] = ()) -> None:
@@ -228,8 +228,8 @@ def check_target(folder: _Path, inputs: Sequence[_Path] = ()) -> None:
     if os.fspath(folder) in {"", "-"}:
         raise TunesmithError(f"'{folder}' is no folder; name one for the model")
     for file in inputs:
-        own = Path(os.path.realpath(file))
-        if os.fspath(file) != "-" and path in (own, *own.parents):
+        input_path = Path(os.path.realpath(file))
+        if os.fspath(file) != "-" and path in (input_path, *input_path.parents):
             raise TunesmithError(
                 f"{os.fspath(file)}: it is in {folder}, which would be replaced; name another "
                 "folder for the model"
@@ -258,8 +258,8 @@ def _check_replaceable(folder: _Path, path: Path) -> None:
         other = None if name in _NAMES else name
         if other is None and (path / name).is_dir():
             inside = sorted(os.listdir(path / name))
-            found = (n for n in inside if n != store.ABOUT and not n.endswith(".npy"))
-            other = next((f"{name}/{n}" for n in found), None)
+            others = (n for n in inside if n != store.ABOUT and not n.endswith(".npy"))
+            other = next((f"{name}/{n}" for n in others), None)
         if other is not None:
             raise TunesmithError(
                 f"{folder}: {other} in it is no part of a model, and would be deleted; "
@@ -267,60 +267,60 @@ def _check_replaceable(folder: _Path, path: Path) -> None:
             )
 
 
-def _is_model(about: Path) -> bool:
+def _is_model(path: Path) -> bool:
     """Tell whether a file says that a folder is a model of ours, of whatever version."""
-    if not about.is_file():
+    if not path.is_file():
         return False
     try:
-        found = json.loads(about.read_text(encoding="utf-8"))
+        header = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and str(found.get("schema")).startswith(_FAMILY)
+    return isinstance(header, dict) and str(header.get("schema")).startswith(_FAMILY)
 
 
 @contextlib.contextmanager
 def writing_model(folder: _Path) -> Iterator[Path]:
     """Give a new folder that takes its name only when the block ends well.
 
-    The block writes the grammar, the language model and :func:`write_about`.
+    The block writes the grammar, the language model and :func:`write_header`.
     """
     check_target(folder)
     # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(folder))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
         try:
-            yield made
-            made.chmod(0o755)
-            _put_in_place(made, target)
+            yield draft
+            draft.chmod(0o755)
+            _put_in_place(draft, target)
         except BaseException as error:
-            shutil.rmtree(made, ignore_errors=True)
-            if isinstance(error, TunesmithError) and str(made) in str(error):
+            shutil.rmtree(draft, ignore_errors=True)
+            if isinstance(error, TunesmithError) and str(draft) in str(error):
                 # Nobody knows the folder by that name.
-                said = str(error).replace(str(made), os.fspath(folder))
-                raise TunesmithError(said) from None
+                message = str(error).replace(str(draft), os.fspath(folder))
+                raise TunesmithError(message) from None
             raise
     except OSError as error:
         problem = (error.strerror or str(error) or "it cannot be written").lower()
         raise TunesmithError(f"{folder}: {problem}; name a folder that can be written") from None
 
 
-def _put_in_place(made: Path, target: Path) -> None:
+def _put_in_place(draft: Path, target: Path) -> None:
     """Give a folder its name; the model that has it is deleted when that is done.
 
-    There is a moment in which neither has the name. Whoever ends us just then finds the old model
+    There is a moment in which neither has the name. A process killed just then leaves the old model
     beside, in a folder that begins with its name and ``.old-``.
     """
     if not target.exists():
-        made.rename(target)
+        draft.rename(target)
         return
     check_target(target)  # again: training takes long, and files may have come
     aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}.old-"))
     old = aside / target.name
     try:
         target.rename(old)
-        made.rename(target)
+        draft.rename(target)
     except BaseException:
         if old.exists() and not target.exists():
             old.rename(target)
@@ -330,42 +330,42 @@ def _put_in_place(made: Path, target: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def write_about(
+def write_header(
     folder: Path,
     settings: SearchSettings,
     start: Mapping[str, float],
     files: tuple[FileDigest, ...],
-    made: Mapping[str, Any],
+    training: Mapping[str, Any],
 ) -> None:
     """Write what a model is, when its other parts are there, and the weights to begin with."""
-    about = {
+    header = {
         "schema": SCHEMA,
         "settings": asdict(settings),
         "features": list(start),
         "files": [asdict(file) for file in files],
-        "made": dict(made),
+        "made": dict(training),
         **_contents(folder),
     }
     (folder / WEIGHTS).write_text(json.dumps(dict(start), indent=2) + "\n", encoding="utf-8")
-    (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    (folder / ABOUT).write_text(json.dumps(header, indent=2) + "\n", encoding="utf-8")
 
 
 def _contents(folder: Path) -> dict[str, Any]:
-    """Return what tells the arrays of a model from others: a digest, and the size of each file."""
-    found: list[Any] = []
+    """Return what identifies the arrays of a model: digests, and the size of each file."""
+    contents: list[Any] = []
     sizes: dict[str, int] = {}
     for part in (GRAMMAR, LM, WORDS):
         if not (folder / part).is_dir():
             continue
-        about = json.loads((folder / part / store.ABOUT).read_text(encoding="utf-8"))
+        header = json.loads((folder / part / store.ABOUT).read_text(encoding="utf-8"))
         # Where the text was does not matter.
-        found.append([part, {key: value for key, value in about.items() if key != "files"}])
+        contents.append([part, {key: value for key, value in header.items() if key != "files"}])
         for file in sorted((folder / part).glob("*.npy")):
             name = f"{part}/{file.name}"
             sizes[name] = file.stat().st_size
             with open(file, "rb") as opened:
-                found.append([name, hashlib.file_digest(opened, "sha256").hexdigest()])
-    return {"digest": _digest(found), "sizes": sizes}
+                contents.append([name, hashlib.file_digest(opened, "sha256").hexdigest()])
+    return {"digest": _digest(contents), "sizes": sizes}
 
 
 def _digest(content: Any) -> str:

@@ -25,7 +25,7 @@ ABOUT = "about.json"
 
 
 def save_arrays(
-    folder: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]
+    folder: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], header: Mapping[str, Any]
 ) -> None:
     """Write arrays into a folder, which takes its name only when all is written.
 
@@ -35,7 +35,7 @@ def save_arrays(
         It may be there already if it holds arrays, and is then replaced.
     arrays
         Arrays of numbers, by name.
-    about
+    header
         What else is known of them, as JSON; ``schema`` says what they are.
     """
     target = Path(folder)
@@ -43,17 +43,17 @@ def save_arrays(
         raise TunesmithError(f"{target}: something else is there; name another folder")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
+        draft = Path(tempfile.mkdtemp(dir=target.parent, prefix=".tunesmith-"))
         try:
             for name, array in arrays.items():
-                _save(made / f"{name}.npy", np.ascontiguousarray(array))
-            (made / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-            made.chmod(0o755)
+                _save(draft / f"{name}.npy", np.ascontiguousarray(array))
+            (draft / ABOUT).write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")
+            draft.chmod(0o755)
             if target.exists():
                 shutil.rmtree(target)
-            made.rename(target)
+            draft.rename(target)
         except BaseException:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(draft, ignore_errors=True)
             raise
     except OSError as error:
         problem = (error.strerror or str(error) or "it cannot be written").lower()
@@ -68,19 +68,19 @@ def _save(path: Path, array: NDArray[Any]) -> None:
         file.write(array.data)
 
 
-def read_about(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
+def read_header(folder: str | os.PathLike[str], schema: str) -> dict[str, Any]:
     """Return what is known of the arrays of a folder, if they are what is expected."""
     path = Path(folder) / ABOUT
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
+        header = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(str(path), None, problem, "name a folder that was made here") from None
     except (ValueError, RecursionError):
         raise FormatError(str(path), None, "it is no JSON", "make the folder again") from None
-    if not isinstance(about, dict) or about.get("schema") != schema:
+    if not isinstance(header, dict) or header.get("schema") != schema:
         raise FormatError(str(path), None, f"its schema is not {schema}", "make the folder again")
-    return about
+    return header
 
 
 def load_array(folder: str | os.PathLike[str], name: str, dtype: Any) -> NDArray[Any]:
@@ -104,9 +104,9 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
     So one version of a kernel serves both.
     """
-    held = np.asarray(np.ascontiguousarray(array)).view()
-    held.flags.writeable = False
-    return held
+    view = np.asarray(np.ascontiguousarray(array)).view()
+    view.flags.writeable = False
+    return view
 
 
 class Portable:

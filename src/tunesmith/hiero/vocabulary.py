@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Bytes, Ids, Ints, Words
+from tunesmith.data.rows import offsets
 from tunesmith.hiero.store import Portable, frozen
 from tunesmith.kernels import kernel
 
@@ -37,7 +38,7 @@ class Vocabulary(Portable):
     def of(cls, words: Sequence[str]) -> Vocabulary:
         """Give words, which are distinct, their numbers in the order given."""
         encoded = [word.encode("utf-8", "surrogatepass") for word in words]
-        start = np.concatenate([[0], np.cumsum([len(one) for one in encoded])]).astype(np.int64)
+        start = offsets([len(encoded_word) for encoded_word in encoded])
         letters = np.frombuffer(b"".join(encoded), np.uint8)
         hashes = _hashes(encoded)
         order = np.argsort(hashes, kind="stable").astype(np.int32)
@@ -80,9 +81,9 @@ class Vocabulary(Portable):
         for k, (word, value, place) in enumerate(zip(encoded, hashes, places, strict=True)):
             at = int(place)
             while at < len(self.hashes) and self.hashes[at] == value:
-                own = int(self.order[at])
-                if bytes(self.letters[self.start[own] : self.start[own + 1]]) == word:
-                    ids[k] = own
+                candidate = int(self.order[at])
+                if bytes(self.letters[self.start[candidate] : self.start[candidate + 1]]) == word:
+                    ids[k] = candidate
                     break
                 at += 1
         return ids

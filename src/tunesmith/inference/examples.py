@@ -63,7 +63,7 @@ class Risk:
 
 
 class Example(Protocol):
-    """One sentence, with what its derivations are worth at this moment."""
+    """One sentence, with the gains of its derivations under the current scorer."""
 
     def best(self, weights: Floats) -> Derivation:
         """Return the derivation with the highest w·h: the 1-best."""
@@ -77,7 +77,7 @@ class Example(Protocol):
         ...
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return the derivation that is worth most, among the so many with the highest w·h.
+        """Return the derivation with the highest gain, of the ``among`` with the highest w·h.
 
         Among equals the one with the highest w·h. Max-BLEU and local updating (section 4).
         """
@@ -142,9 +142,9 @@ def difference(
 ) -> tuple[Ids, Floats]:
     """Subtract a sparse vector from another; entries that are 0 are left out."""
     room = features.shape[0] + other_features.shape[0]
-    found, entries = np.empty(room, np.int32), np.empty(room)
-    count = write_difference(features, values, other_features, other_values, found, entries)
-    return found[:count], entries[:count]
+    fired, entries = np.empty(room, np.int32), np.empty(room)
+    count = write_difference(features, values, other_features, other_values, fired, entries)
+    return fired[:count], entries[:count]
 
 
 @kernel
@@ -153,7 +153,7 @@ def write_difference(
     values: Floats,
     other_features: Ids,
     other_values: Floats,
-    found: Ids,
+    fired: Ids,
     entries: Floats,
 ) -> int:
     """Write a difference of sparse vectors, features ascending; return how long it is."""
@@ -171,7 +171,7 @@ def write_difference(
             i += 1
             j += 1
         if entry != 0.0:
-            found[count] = feature
+            fired[count] = feature
             entries[count] = entry
             count += 1
     return count

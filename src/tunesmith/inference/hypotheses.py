@@ -92,7 +92,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, and what they choose.
+    """Weights and the candidates that win under them.
 
     Attributes
     ----------
@@ -196,7 +196,7 @@ class Hypotheses(Protocol):
         ...
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
-        """Return, for each of several vectors [B, D], the features' covariance times it.
+        """Return the covariance of the features times each vector of [B, D].
 
         The covariance is that within groups, under the distribution of each expectation,
         added up over the groups. What hardly occurs need not count.
@@ -205,7 +205,7 @@ class Hypotheses(Protocol):
 
 
 class TuningHypotheses(Hypotheses, Protocol):
-    """Hypotheses that know what they are of."""
+    """Hypotheses with the task that they belong to."""
 
     @property
     def tuning(self) -> Scored:

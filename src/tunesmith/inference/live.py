@@ -1,4 +1,4 @@
-"""Sentences that are decoded when a learner comes to them.
+"""Sentences that are decoded when a learner reaches them.
 
 Chiang, "Hope and fear for discriminative training of statistical translation models" (JMLR 2012):
 Algorithm 1 decodes a sentence under the weights of the moment; the 1-best, hope and fear are of the
@@ -38,16 +38,16 @@ class LiveExamples:
 
 
 class LiveExample:
-    """One sentence: its forest is that of the weights of the first question."""
+    """One sentence, decoded under the weights of the first question."""
 
     def __init__(self, decode: Callable[[Floats], Example]) -> None:
         self._decode = decode
-        self._found: Example | None = None
+        self._forest_example: Example | None = None
 
     def _at(self, weights: Floats) -> Example:
-        if self._found is None:
-            self._found = self._decode(weights)
-        return self._found
+        if self._forest_example is None:
+            self._forest_example = self._decode(weights)
+        return self._forest_example
 
     def best(self, weights: Floats) -> Derivation:
         """Return the derivation with the highest w·h."""
@@ -58,7 +58,7 @@ class LiveExample:
         return self._at(weights).augmented(weights, factor)
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return the derivation that is worth most, among the so many best or all that is found."""
+        """Return the derivation with the highest gain, of the ``among`` best or of all."""
         return self._at(weights).oracle(weights, among)
 
     def reference(self, weights: Floats) -> Derivation | None:

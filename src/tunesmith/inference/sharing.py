@@ -16,7 +16,7 @@ from tunesmith.parallel.threads import ThreadEngine
 
 R = TypeVar("R")
 
-#: Lines of a batch go to a worker in so many runs.
+#: Runs of lines into which the batch of a worker is split.
 RUNS = 16
 
 
@@ -33,19 +33,19 @@ def share_out(
     work: Callable[..., R],
     pieces: Sequence[Any],
     *common: Any,
-    made: MutableMapping[int, R] | None = None,
+    results: MutableMapping[int, R] | None = None,
 ) -> list[R]:
-    """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by whoever works.
+    """Return ``[work(hypotheses, piece, *common) for piece in pieces]``, by the engine in force.
 
-    ``made`` is given each result as it comes, by the number of its piece.
+    ``results`` is given each result as it comes, by the number of its piece.
     """
     engine = current_engine()
     made_of: Callable[[], tuple[Any, Any]] | None = getattr(hypotheses, "made_of", None)
     if made_of is None or not works_elsewhere():
-        return engine.map(work, hypotheses, pieces, *common, made=made)
+        return engine.map(work, hypotheses, pieces, *common, results=results)
     data, rest = made_of()
-    about = type(hypotheses), rest, work
-    return engine.map(_made_and_done, data, pieces, *about, *common, made=made)
+    arguments = type(hypotheses), rest, work
+    return engine.map(_rebuild_and_work, data, pieces, *arguments, *common, results=results)
 
 
 def share_out_lines(
@@ -87,7 +87,7 @@ def works_elsewhere() -> bool:
     return not isinstance(current_engine(), ThreadEngine)
 
 
-def _made_and_done(
+def _rebuild_and_work(
     data: Any, piece: Any, kind: Any, rest: Any, work: Callable[..., R], *common: Any
 ) -> R:
     return work(kind.made_from(data, rest), piece, *common)

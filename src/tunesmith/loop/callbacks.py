@@ -40,8 +40,8 @@ def key_of(run: Run, work_dir: str | os.PathLike[str] | None) -> str | None:
     """
     if work_dir is None:
         return None
-    about = [os.path.realpath(work_dir), run.configuration()]
-    text = json.dumps(about, sort_keys=True, ensure_ascii=True)
+    identity = [os.path.realpath(work_dir), run.configuration()]
+    text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -17,7 +17,7 @@ from tunesmith.loop.forests import DecodedSentences, ForestsSoFar, decoded_fores
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import AccumulatedLists
 from tunesmith.loop.rounds import LoopRound
-from tunesmith.loop.running import RoundData, Run, Timed, whole, with_decoder_output
+from tunesmith.loop.running import RoundData, Run, TimedDecoder, whole, with_decoder_output
 from tunesmith.loop.state import State
 from tunesmith.parallel.engine import current_engine
 from tunesmith.parallel.local import thread_count
@@ -53,7 +53,9 @@ class ForestRun(Run):
             return ForestsSoFar(inputs, self.metric, self.forest_options)
         return AccumulatedLists(inputs, self.metric, self.columns, grows=False)
 
-    def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
+    def _take(
+        self, state: State, step: str, which: str, weights: Weights, timed: TimedDecoder
+    ) -> None:
         """Run the step that decodes a set, unless it is done, and add its forests or candidates."""
         sentences, so_far = self.sets[which].sentences, self.lists[which]
         if isinstance(so_far, ForestsSoFar):
@@ -91,7 +93,7 @@ class ForestRun(Run):
 
 
 class LiveRun(ForestRun):
-    """Each round is an epoch of an online tuner, which decodes every sentence when it comes to it.
+    """Each round is an epoch of an online tuner, which decodes each sentence when it reaches it.
 
     All sets are then decoded with the weights that would be returned after the epoch, by default
     their average (Chiang 2012, section 7). The learner's state after an epoch is stored with the
@@ -133,8 +135,8 @@ class LiveRun(ForestRun):
         tuning = cast(LiveTuning, setup.tuning)
         if setup.first is None:
             # Under weights that are all 0 anything is usual.
-            own = Weights(setup.names, self.tuner.own_start(tuning))
-            tuning = tuning.with_start(own)
+            start = Weights(setup.names, self.tuner.own_start(tuning))
+            tuning = tuning.with_start(start)
         training = self.tuner.start_training(tuning, setup.first, generator_of(self.seed))
         is_here = current_engine().name == "threads" and thread_count() > 1
         if self.tuner.learners > 1 and is_here and self.decoder.is_portable:
@@ -143,9 +145,9 @@ class LiveRun(ForestRun):
                 "side by side, to the same result",
                 is_detail=False,
             )
-        # What is usual is known now; the forests that told it may go.
-        for held in (tuning, setup.tuning, setup.whole):
-            cast(LiveTuning, held).forget()
+        # The usual sizes are known now; the forests behind them may go.
+        for task in (tuning, setup.tuning, setup.whole):
+            cast(LiveTuning, task).forget()
         return training
 
     def _learn(
@@ -162,8 +164,8 @@ class LiveRun(ForestRun):
         if done.entry.get("changes") == 0 and (why := self.tuner.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=2)
         setup = self._task
-        found = normalised(done.weights, self.fit_options["normalise"], setup.space)
-        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
+        weights_found = normalised(done.weights, self.fit_options["normalise"], setup.space)
+        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, weights_found))
         score = {}
         if training.setup.scorer.metric is self.metric:
             score = {"score": float(self.metric.score(training.total))}
@@ -180,7 +182,7 @@ class LiveRun(ForestRun):
 
     def _training_after(self, rounds: Sequence[LoopRound]) -> Training:
         """Return the run after the epochs before: the current one, or as it was then."""
-        before = [one.tuned for one in rounds if one.tuned is not None]
+        before = [round_.tuned for round_ in rounds if round_.tuned is not None]
         with whole(f"round-{len(before) - 1:02d}/tuned.json"):
             memory = before[-1].pop("memory") if before else None
         if not hasattr(self, "_training"):

@@ -55,28 +55,28 @@ class Words:
         side = arrays.words
         used, first, place = np.unique(side[side >= 0], return_index=True, return_inverse=True)
         number = self._number
-        own = np.empty(len(used), np.int32)
+        new_ids = np.empty(len(used), np.int32)
         for k in np.argsort(first).tolist():
-            own[k] = number.setdefault(vocabulary[used[k]], len(number))
+            new_ids[k] = number.setdefault(vocabulary[used[k]], len(number))
         words: Ids = side.copy()
-        words[side >= 0] = own[place]
+        words[side >= 0] = new_ids[place]
         return arrays._replace(words=words)
 
 
-class Collected:
+class ForestCollector:
     """Forests as they come, in memory, or on disk from some point on."""
 
     def __init__(self) -> None:
         self._parts: list[ForestArrays] = []
-        self._held = 0
+        self._pending = 0
         self._on_disk: TemporaryForests | None = None
 
     def add(self, arrays: ForestArrays) -> None:
         """Add some forests."""
-        self._held += arrays.bytes
+        self._pending += arrays.bytes
         self._parts.append(arrays)
         # While they are laid together they take twice as much.
-        if self._on_disk is None and 2 * self._held <= SHARE * memory.budget():
+        if self._on_disk is None and 2 * self._pending <= SHARE * memory.budget():
             return
         if self._on_disk is None:
             self._on_disk = TemporaryForests()
@@ -102,32 +102,36 @@ def decoded_forests(decoder: Decoder, weights: Weights, sentences: Sequence[Sent
 
     They are in memory, or on disk if memory does not hold them.
     """
-    names, words, found = decoder.names, Words(), Collected()
+    names, words, collected = decoder.names, Words(), ForestCollector()
     size = block_size()
     for first in range(0, len(sentences), size):
         with part_of(first, len(sentences)):
-            for arrays, vocabulary in _made(decoder, weights, sentences[first : first + size]):
-                found.add(words.renumbered(arrays, vocabulary))
-    return found.finish([sentence.id for sentence in sentences], names, words.all)
+            for arrays, vocabulary in _decode_in_workers(
+                decoder, weights, sentences[first : first + size]
+            ):
+                collected.add(words.renumbered(arrays, vocabulary))
+    return collected.finish([sentence.id for sentence in sentences], names, words.all)
 
 
-def _made(decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]) -> list[_Made]:
-    """Have forests made: by copies of the decoder, where there are workers that can have one."""
+def _decode_in_workers(
+    decoder: Decoder, weights: Weights, sentences: Sequence[Sentence]
+) -> list[_Made]:
+    """Decode forests, in copies of the decoder where workers can have one."""
     engine = current_engine()
     is_here = isinstance(engine, ThreadEngine) or len(sentences) == 1
     if is_here or decoder.shares_out or not decoder.is_portable:
         return [_forests_of(decoder, sentences, weights)]
     pieces = [sentences[piece] for piece in pieces_of(len(sentences), workers=engine.workers)]
-    found = engine.map(_forests_of, decoder, pieces, weights)
+    parts = engine.map(_forests_of, decoder, pieces, weights)
     progress("decoding", len(sentences), len(sentences))
-    return found
+    return parts
 
 
 def _forests_of(decoder: Decoder, sentences: Sequence[Sentence], weights: Weights) -> _Made:
     """Return forests with their words."""
-    found = decoder.forests(weights, sentences)
-    check_forests(found, sentences, decoder.names)
-    return found.arrays, found.vocabulary
+    forests = decoder.forests(weights, sentences)
+    check_forests(forests, sentences, decoder.names)
+    return forests.arrays, forests.vocabulary
 
 
 class DecodedSentences:
@@ -159,7 +163,7 @@ class DecodedSentences:
     @property
     def reference_counts(self) -> list[int]:
         """How many references each sentence has."""
-        return [len(held) for held in self.inputs.references]
+        return [len(references) for references in self.inputs.references]
 
     @property
     def files(self) -> tuple[FileDigest, ...]:
@@ -174,8 +178,8 @@ class DecodedSentences:
         inputs = self.inputs
         if len(which) < len(self):
             sentences = tuple(inputs.sentences[k] for k in which)
-            held = inputs.references
-            inputs = Inputs(sentences, tuple(held[k] for k in which) if held else ())
+            references = inputs.references
+            inputs = Inputs(sentences, tuple(references[k] for k in which) if references else ())
         return inputs.with_references(decoded_forests(self.decoder, weights, inputs.sentences))
 
 
@@ -184,7 +188,7 @@ def _sentences_of(make: Callable[[Any], Decoder], inputs: Inputs, large: Any) ->
 
 
 class ForestsSoFar:
-    """The forests of all rounds: of each sentence one, whose derivations are those of all of them.
+    """The forests of all rounds, merged: one per sentence, with all derivations.
 
     A forest that was there already, to the last bit, is not added again. Others may share
     derivations, which then are there twice. That changes neither winners nor envelopes; in
@@ -217,23 +221,25 @@ class ForestsSoFar:
         self.output = TuningSet(outputs(whole, weights.aligned(whole.names)), self.metric)
         before = self.merged.forests if hasattr(self, "merged") else None
         self.new = 0
-        found = Collected()
+        collected = ForestCollector()
         for part in self._united(before, decoded):
-            found.add(part)
+            collected.add(part)
         self.size += self.new
         if before is None or self.new:
-            made = found.finish(decoded.ids, decoded.names, self._words.all)
-            self.merged = ForestTuning(self.inputs.with_references(made), self.metric, self.options)
+            merged_forests = collected.finish(decoded.ids, decoded.names, self._words.all)
+            self.merged = ForestTuning(
+                self.inputs.with_references(merged_forests), self.metric, self.options
+            )
 
     def _united(self, before: Forests | None, decoded: Forests) -> Iterator[ForestArrays]:
         for s in range(decoded.groups):
-            own = self._words.renumbered(cut(decoded.block(s, s + 1)), decoded.vocabulary)
+            renumbered = self._words.renumbered(cut(decoded.block(s, s + 1)), decoded.vocabulary)
             old = None if before is None else cut(before.block(s, s + 1))
-            key = s, _digest(own)
+            key = s, _digest(renumbered)
             if key not in self._known:
                 self._known.add(key)
                 self.new += int(decoded.edges[s])
-                old = own if old is None else united(old, own)
+                old = renumbered if old is None else unite(old, renumbered)
             assert old is not None  # what is known has been added
             yield old
 
@@ -242,16 +248,16 @@ class ForestsSoFar:
         return self.merged.oracle_at(weights.aligned(self.merged.names))
 
 
-def united(one: ForestArrays, other: ForestArrays) -> ForestArrays:
+def unite(first: ForestArrays, second: ForestArrays) -> ForestArrays:
     """Return a forest with the derivations of two: a goal above both of theirs.
 
     Among equals those of the first come first.
     """
-    nodes, edges = len(one.edge_start) - 1, len(one.tail_start) - 1
-    both = joined([one, other])
+    nodes, edges = len(first.edge_start) - 1, len(first.tail_start) - 1
+    both = joined([first, second])
     count = len(both.edge_start) - 1
     tails = both.tails.copy()
-    tails[one.tail_start[edges] :] += np.int32(nodes)  # numbers within a forest
+    tails[first.tail_start[edges] :] += np.int32(nodes)  # numbers within a forest
     return ForestArrays(
         np.array([0, count + 1]),
         np.append(both.edge_start, both.edge_start[-1] + 2),
@@ -273,8 +279,8 @@ def _longer(start: Ints) -> Ints:
 
 
 def _digest(arrays: ForestArrays) -> bytes:
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        found.update(np.int64(array.size).tobytes())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.digest()
+        digest.update(np.int64(array.size).tobytes())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()

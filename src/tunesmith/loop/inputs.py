@@ -23,6 +23,7 @@ from tunesmith.data.candidates import (
     pack_texts,
 )
 from tunesmith.data.forests import Forests
+from tunesmith.data.rows import offsets
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
@@ -74,8 +75,11 @@ class Inputs:
         """Make a set of texts, and one or several references of each; ids count from 0."""
         if isinstance(texts, str):
             raise TunesmithError("the texts are one text; give a list of them")
-        held = tuple((one,) if isinstance(one, str) else tuple(one) for one in references)
-        return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), held)
+        reference_texts = tuple(
+            (texts_of_sentence,) if isinstance(texts_of_sentence, str) else tuple(texts_of_sentence)
+            for texts_of_sentence in references
+        )
+        return cls(tuple(Sentence(k, text) for k, text in enumerate(texts)), reference_texts)
 
     @classmethod
     def read(
@@ -114,12 +118,12 @@ class Inputs:
     @property
     def pairs(self) -> list[tuple[str, tuple[str, ...]]]:
         """Sources with their references, of sentences that have either."""
-        held = self.references or ((),) * len(self.sentences)
-        pairs = [(s.text, several) for s, several in zip(self.sentences, held, strict=True)]
+        references = self.references or ((),) * len(self.sentences)
+        pairs = [(s.text, several) for s, several in zip(self.sentences, references, strict=True)]
         return [pair for pair in pairs if any(pair)]
 
     def digest(self) -> dict[str, Any]:
-        """Return what tells the set from another."""
+        """Return what identifies the set."""
         sentences = [[sentence.id, sentence.text] for sentence in self.sentences]
         text = json.dumps([sentences, self.references], ensure_ascii=True)
         return {
@@ -152,7 +156,7 @@ class Inputs:
             np.array([words.setdefault(word, len(words)) for word in text.split()], np.int32)
             for text in itertools.chain.from_iterable(self.references)
         ]
-        start = np.concatenate([[0], np.cumsum([len(held) for held in self.references])])
+        start = offsets([len(texts_of_sentence) for texts_of_sentence in self.references])
         return list(words), start.astype(np.int64), pack_texts(texts)
 
     @overload
@@ -166,13 +170,13 @@ class Inputs:
         if not self.references:
             return decoded
         words = {word: k for k, word in enumerate(decoded.vocabulary)}
-        own, start, texts = self._words_of_references
-        ids = np.array([words.setdefault(word, len(words)) for word in own], np.int32)
-        held = References(start, Texts(texts.start, ids[texts.ids]))
+        words_used, start, texts = self._words_of_references
+        ids = np.array([words.setdefault(word, len(words)) for word in words_used], np.int32)
+        references = References(start, Texts(texts.start, ids[texts.ids]))
         return dataclasses.replace(
             decoded,
             vocabulary=tuple(words),
-            references=held,
+            references=references,
             sources=tuple(sentence.text for sentence in self.sentences),
         )
 
@@ -189,7 +193,7 @@ def _lines(path: Path) -> tuple[list[str], FileDigest]:
 
 
 def _check_lines(lines: list[str], known: list[Sentence], path: str, source: Path | None) -> None:
-    """Raise an error if references are not those of the sentences."""
+    """Raise an error if references do not belong to the sentences."""
     if source is not None and len(lines) != len(known):
         problem = f"it has {len(lines)} lines and {os.fspath(source)} has {len(known)}"
         raise FormatError(path, None, problem, "give one reference line per sentence")

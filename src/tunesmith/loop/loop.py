@@ -12,7 +12,7 @@ import functools
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -20,15 +20,16 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
-from tunesmith.loop.about import keep_about
 from tunesmith.loop.callbacks import RoundNotifier, key_of, settings_of_loop
 from tunesmith.loop.forest_running import ForestRun, LiveRun
 from tunesmith.loop.inputs import Inputs
+from tunesmith.loop.records import ABOUT, TEXTS
 from tunesmith.loop.rounds import LoopRound, average, best_round, change
 from tunesmith.loop.running import Run
-from tunesmith.loop.state import State, opened
+from tunesmith.loop.state import State, open_state
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.metrics.spec import spec_of
 from tunesmith.randomness import checked_seed
 from tunesmith.registry import option
 from tunesmith.tuners.base import Tuner, evaluated_here
@@ -175,14 +176,14 @@ class Loop:
         limits = self._limits(tuner) if isinstance(run, LiveRun) else self
         options = {f.name: getattr(limits, f.name) for f in dataclasses.fields(limits)}
         with (
-            opened(work_dir, run.configuration(), run.files()) as state,
+            open_state(work_dir, run.configuration(), run.files()) as state,
             callbacks_of_run(
                 callbacks,
                 lambda: settings_of_loop(run, options, work_dir),
                 key_of(run, work_dir) if callbacks else None,
             ) as callback_list,
         ):
-            keep_about(state, run, self.final, others)
+            store_description(state, run, self.final, others)
             run.guard()
             why_stop = functools.partial(limits.why_stop, settles=tuner.settles)
             rounds: list[LoopRound] = []
@@ -294,3 +295,41 @@ class Loop:
             name = f"average-{len(rounds) - 1:02d}"
             return run.decode_round(state, name, weights)
         return rounds[-1] if final == "last" else best_round(rounds, final, run.metric)
+
+
+SCHEMA = "tunesmith.loop-about/1"
+
+
+def store_description(state: State, run: Run, final: str, others: Sequence[Metric | str]) -> None:
+    """Store what a run does, and the sentences and references that no step stores."""
+    state.keep(ABOUT, describe(run, final, others))
+    state.keep(TEXTS, {which: inputs.to_dict() for which, inputs in run.sets.items()})
+
+
+def describe(run: Run, final: str, others: Sequence[Metric | str]) -> dict[str, Any]:
+    """Describe a run.
+
+    Parameters
+    ----------
+    run
+        The loop.
+    final
+        Whose weights it returns; see ``Loop``.
+    others
+        Secondary metrics.
+    """
+    metrics = [run.metric, *others]
+    tuner, decoder = run.tuner, run.decoder.name
+    files = [file for inputs in run.sets.values() for file in inputs.files]
+    return {
+        "schema": SCHEMA,
+        "tuner": tuner.name,
+        "decoder": decoder,
+        "tune_on": run.tune_on,
+        "final": final,
+        "metric": run.metric.name,
+        "metrics": [m if isinstance(m, str) else spec_of(m) for m in metrics],
+        "seed": run.seed,
+        "signature": f"decoder:{decoder}|{tuner.signature()}|seed:{run.seed}",
+        "data": [dataclasses.asdict(file) for file in files],
+    }

@@ -31,7 +31,7 @@ def read_lists(path: Path) -> CandidateSet:
     try:
         return bare(read(path, format="arrow"))
     except FormatError as error:
-        raise damaged(path, error) from None
+        raise damaged_record(path, error) from None
 
 
 def read_forest_rows(path: Path) -> Forests:
@@ -39,7 +39,7 @@ def read_forest_rows(path: Path) -> Forests:
     try:
         return in_memory_if_small(open_arrow_forests(Source(path)))
     except FormatError as error:
-        raise damaged(path, error) from None
+        raise damaged_record(path, error) from None
 
 
 def bare(candidates: CandidateSet) -> CandidateSet:
@@ -64,10 +64,10 @@ def read_record(path: Path) -> dict[str, Any]:
         problem = (error.strerror or "it cannot be read").lower()
         raise TunesmithError(f"{path}: {problem}; name a work directory of your own") from None
     except ValueError as error:
-        raise damaged(path, error) from None
+        raise damaged_record(path, error) from None
 
 
-def damaged(path: Path | str, error: Exception) -> TunesmithError:
+def damaged_record(path: Path | str, error: Exception) -> TunesmithError:
     """Return the error of a step whose file does not hold what was written."""
     problem = shortened(str(error).partition(";")[0])
     return TunesmithError(f"{path}: it is damaged ({problem}); remove it, and it is made again")

@@ -18,7 +18,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import (
     Decoder,
     DecoderError,
-    Expected,
+    ExpectedFeatures,
     Sentence,
     check_decoded,
     count_misranked,
@@ -29,7 +29,7 @@ from tunesmith.interruption import check, uninterrupted, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.lists import AccumulatedLists
-from tunesmith.loop.records import damaged
+from tunesmith.loop.records import damaged_record
 from tunesmith.loop.rounds import (
     LoopRound,
     WarningLog,
@@ -68,7 +68,7 @@ from tunesmith.tuners.fitting.verdict import (
 T = TypeVar("T")
 
 
-class Timed(Protocol):
+class TimedDecoder(Protocol):
     """Wraps a decoding, so that its time and its warnings are recorded."""
 
     def __call__(self, make: Callable[[Path | None], T], /) -> Callable[[Path | None], T]:
@@ -142,7 +142,7 @@ class Run:
         decoder.meet([sentence for inputs in sets.values() for sentence in inputs.sentences])
         self.lists = {name: self._so_far(name, inputs) for name, inputs in sets.items()}
         self.warnings = WarningLog()
-        self._expected: Expected | None = None
+        self._expected: ExpectedFeatures | None = None
 
     @property
     def dev_chooses(self) -> bool:
@@ -270,7 +270,9 @@ class Run:
             self.warnings.add(note["warnings"])
         return note
 
-    def _take(self, state: State, step: str, which: str, weights: Weights, timed: Timed) -> None:
+    def _take(
+        self, state: State, step: str, which: str, weights: Weights, timed: TimedDecoder
+    ) -> None:
         """Run the step that decodes a set, unless it is done, and add its candidates."""
         sentences, lists = self.sets[which].sentences, self.lists[which]
         assert isinstance(lists, AccumulatedLists)
@@ -278,7 +280,7 @@ class Run:
         decoded = state.candidates(step, make)
         check_decoded(decoded, sentences)
         if self._expected is None:
-            self._expected = Expected.of(decoded, self.start_weights)
+            self._expected = ExpectedFeatures.of(decoded, self.start_weights)
         with uninterrupted():
             lists.add(decoded)
         check()
@@ -480,4 +482,4 @@ def whole(step: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise damaged(step, error) from None
+        raise damaged_record(step, error) from None

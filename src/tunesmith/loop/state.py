@@ -60,7 +60,7 @@ class State(Protocol):
         """Return a step that is forests, likewise."""
         ...
 
-    def keep(self, name: str, about: dict[str, Any]) -> None:
+    def keep(self, name: str, record: dict[str, Any]) -> None:
         """Store something for reports; no step depends on it."""
         ...
 
@@ -85,7 +85,7 @@ class InMemory:
         """Make them."""
         return make(None)
 
-    def keep(self, name: str, about: dict[str, Any]) -> None:
+    def keep(self, name: str, record: dict[str, Any]) -> None:
         """Do nothing: there is no report of it."""
 
     def finish(self, result: dict[str, Any]) -> None:
@@ -135,13 +135,13 @@ class WorkDirectory:
             write(content, file)
         _remove_if_empty(logs)
 
-    def keep(self, name: str, about: dict[str, Any]) -> None:
+    def keep(self, name: str, record: dict[str, Any]) -> None:
         """Write it, unless the file says the same already."""
         path = self.folder / f"{name}.json"
         with contextlib.suppress(TunesmithError):  # a missing or damaged file is written
-            if read_record(path) == about:
+            if read_record(path) == record:
                 return
-        _write_record(path, about)
+        _write_record(path, record)
 
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; one of fewer rounds, or another choice among them, is replaced."""
@@ -163,7 +163,7 @@ def _write_record(path: Path, record: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def opened(
+def open_state(
     folder: str | os.PathLike[str] | None,
     configuration: dict[str, Any],
     files: dict[str, str] | None = None,
@@ -235,25 +235,25 @@ def _check_configuration(
     path = folder / CONFIGURATION
     # As JSON has it: a tuple is a list there.
     wanted = json.loads(json.dumps(configuration, allow_nan=False, default=str))
-    about = {
+    written = {
         "schema": SCHEMA,
         "version": __version__,
         "configuration": wanted,
         "files": files,
     }
     if not path.exists():
-        _write_record(path, about)
+        _write_record(path, written)
         return
-    found = _configuration(path)
-    differences = list(_differences(found["configuration"], wanted, ""))
-    if found.get("version") != __version__:
+    record = _configuration(path)
+    differences = list(_differences(record["configuration"], wanted, ""))
+    if record.get("version") != __version__:
         warnings.warn(
-            f"{folder}: the run was started by version {found.get('version')} of tunesmith, and "
+            f"{folder}: the run was started by version {record.get('version')} of tunesmith, and "
             f"this is {__version__}: the rounds to come may differ from what they would have been",
             stacklevel=3,
         )
     if not differences:
-        _tell_changes(path, found, files)
+        _tell_changes(path, record, files)
         return
     parts = {name.partition(" ")[0] for name, _, _ in differences}
     steps = [step for step in folder.glob("*/*") if step.suffix in {".arrow", ".json"}]
@@ -263,7 +263,7 @@ def _check_configuration(
             for step in steps:
                 if not done or step.stem == "scores":
                     step.unlink()
-        _write_record(path, about)
+        _write_record(path, written)
         return
     name, before, now = differences[0]
     raise UsageError(
@@ -273,9 +273,9 @@ def _check_configuration(
     )
 
 
-def _tell_changes(path: Path, found: dict[str, Any], files: dict[str, str]) -> None:
+def _tell_changes(path: Path, record: dict[str, Any], files: dict[str, str]) -> None:
     """Warn once of files that have changed since the start of the run."""
-    before = found.get("files") or {}
+    before = record.get("files") or {}
     changed = [name for name in files if name in before and before[name] != files[name]]
     if changed:
         warnings.warn(
@@ -283,20 +283,20 @@ def _tell_changes(path: Path, found: dict[str, Any], files: dict[str, str]) -> N
             "before keep what they came to",
             stacklevel=4,
         )
-        _write_record(path, {**found, "files": {**before, **files}})
+        _write_record(path, {**record, "files": {**before, **files}})
 
 
 def _configuration(path: Path) -> dict[str, Any]:
     """Read the configuration of a run."""
     try:
-        found = read_record(path)
+        record = read_record(path)
     except TunesmithError as error:
         raise UsageError(f"{str(error).rpartition(';')[0]}; name another work directory") from None
-    if found.get("schema") != SCHEMA or not isinstance(found.get("configuration"), dict):
+    if record.get("schema") != SCHEMA or not isinstance(record.get("configuration"), dict):
         raise UsageError(
             f"{path}: it was written by another version of tunesmith; name another work directory"
         )
-    return found
+    return record
 
 
 def _differences(before: Any, now: Any, name: str) -> Iterator[tuple[str, Any, Any]]:

@@ -76,20 +76,20 @@ class Metric(Options, ABC):
         if type(self).__module__.partition(".")[0] != __package__.partition(".")[0]:
             return
         names, columns = self.stat_names, self.statistic_columns()
-        found = [(k, stats[:, k] < 0, "below 0") for k in range(len(names))]
+        faults = [(k, stats[:, k] < 0, "below 0") for k in range(len(names))]
         for k, name in enumerate(names):
             kind, _, order = name.partition("_")
             for other in (f"{of}_{order}" for of in ("total", "hypothesis", "reference")):
                 if kind == "matches" and other in names:
                     too_many = stats[:, k] > stats[:, names.index(other)]
-                    found.append((k, too_many, f"more than {other}"))
-        for k, wrong, what in found:
+                    faults.append((k, too_many, f"more than {other}"))
+        for k, wrong, problem in faults:
             if wrong.any():
                 row = int(np.flatnonzero(wrong)[0])
                 group = candidates.ids[int(np.searchsorted(candidates.start, row, "right")) - 1]
                 raise TunesmithError(
                     f"{columns[k]} is {stats[row, k]:g} for a candidate of group '{group}', which "
-                    f"is {what}; give counts"
+                    f"is {problem}; give counts"
                 )
 
     def is_given(self, candidates: CandidateSet) -> bool:
@@ -174,8 +174,8 @@ class Metric(Options, ABC):
         """Raise an error if the score is never an average over sentences, which is needed."""
         if not self.can_be_sum:
             raise UsageError(
-                f"{what} needs a metric that is a sum over sentences, and {self.name} is not; use "
-                "--metric sentence-bleu, or ter, wer, cer or column:NAME"
+                f"{what} needs a metric that is a sum over sentences, and {self.name} is not; "
+                "use --metric sentence-bleu, or ter, wer, cer or column:NAME"
             )
 
     def gain(self, stats: Stats) -> Floats:
@@ -257,8 +257,8 @@ class MetricRegistry(Registry[Metric]):
                 raise UsageError(f"metric '{name}' takes no metrics; write {name}:option=value")
             if not rest.endswith(")") or rest.count("(") + 1 != rest.count(")"):
                 raise UsageError(f"'{spec}' has a bracket too many or too few; close it")
-            made: Metric = cls.of(rest[:-1])
-            return made
+            metric: Metric = cls.of(rest[:-1])
+            return metric
         kind = name.partition(":")[0]
         known = self._find(kind) or kind in self.names()
         if known and getattr(self.get(kind), "takes_parts", False):

@@ -86,17 +86,19 @@ class BLEU(Metric):
     def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
         """Return the statistics of one hypothesis."""
         check_references(self.name, references)
-        texts, held = self.preparation.numbered(hypothesis, references)
-        one: Stats = count_ngrams(np.array([0, 1]), texts, held, self.order, self.reference_length)[
-            0
-        ]
-        return one
+        texts, reference_ids = self.preparation.numbered(hypothesis, references)
+        stats: Stats = count_ngrams(
+            np.array([0, 1]), texts, reference_ids, self.order, self.reference_length
+        )[0]
+        return stats
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
         self.check(candidates)
-        texts, held = self.preparation.candidates(candidates)
-        return count_ngrams(candidates.start, texts, held, self.order, self.reference_length)
+        texts, reference_ids = self.preparation.candidates(candidates)
+        return count_ngrams(
+            candidates.start, texts, reference_ids, self.order, self.reference_length
+        )
 
     @property
     def preparation(self) -> Preparation:
@@ -106,8 +108,8 @@ class BLEU(Metric):
     @property
     def scoring(self) -> Scoring:
         """How statistics are scored, as kernels know it."""
-        given = self.smoothing_value >= 0 and self.smoothing in USUAL_VALUE
-        value = self.smoothing_value if given else USUAL_VALUE.get(self.smoothing, 0.5)
+        is_set = self.smoothing_value >= 0 and self.smoothing in USUAL_VALUE
+        value = self.smoothing_value if is_set else USUAL_VALUE.get(self.smoothing, 0.5)
         return Scoring(
             self.order, SMOOTHINGS.index(self.smoothing), value, self.reference_length_scale
         )

@@ -26,24 +26,24 @@ def statistics_of(metric: Metric, candidates: CandidateSet) -> Stats:
 
 def checked(metric: Metric, stats: Any, candidates: CandidateSet) -> Stats:
     """Return statistics [N, K] that can be added up; raise an error if they cannot."""
-    found: Stats = np.asarray(stats)
+    result: Stats = np.asarray(stats)
     wanted = (len(candidates), len(metric.stat_names))
-    if found.shape != wanted or not wanted[1]:
+    if result.shape != wanted or not wanted[1]:
         raise TunesmithError(
             f"{metric.name} has {wanted[1]} statistics for each of {wanted[0]} candidates; "
-            f"the array given is {found.shape}"
+            f"the array given is {result.shape}"
         )
-    if found.dtype.kind not in "biuf":
+    if result.dtype.kind not in "biuf":
         raise TunesmithError(
-            f"the statistics of {metric.name} are of type {found.dtype}; return numbers"
+            f"the statistics of {metric.name} are of type {result.dtype}; return numbers"
         )
-    if found.dtype not in (np.int32, np.int64, np.float64):
+    if result.dtype not in (np.int32, np.int64, np.float64):
         # Smaller numbers wrap around or lose digits when they are added up.
-        found = found.astype(np.float64 if found.dtype.kind == "f" else np.int64)
-    if found.dtype.kind == "f":
-        _check_size(metric, found, candidates)
-    _check_score(metric, found, candidates.start)
-    return found
+        result = result.astype(np.float64 if result.dtype.kind == "f" else np.int64)
+    if result.dtype.kind == "f":
+        _check_size(metric, result, candidates)
+    _check_score(metric, result, candidates.start)
+    return result
 
 
 def _check_size(metric: Metric, stats: Stats, candidates: CandidateSet) -> None:
@@ -66,8 +66,8 @@ def _check_score(metric: Metric, stats: Stats, start: Ints) -> None:
     total = stats[start[:-1]].sum(axis=0)
     several = np.stack([total, total])
     with np.errstate(all="ignore"):  # it is looked at below
-        one, two = metric.score(total.copy()), metric.score(several)
-    if np.shape(one) != () or np.shape(two) != (2,):
+        single, two = metric.score(total.copy()), metric.score(several)
+    if np.shape(single) != () or np.shape(two) != (2,):
         raise TunesmithError(
             f"the score of {metric.name} has the shape {np.shape(two)} for two sums of statistics; "
             "return one number for each"
@@ -76,7 +76,7 @@ def _check_score(metric: Metric, stats: Stats, start: Ints) -> None:
         raise TunesmithError(
             f"the score of {metric.name} changes the statistics; let it work on a copy"
         )
-    checked_score(metric, one)
+    checked_score(metric, single)
 
 
 def checked_score(metric: Metric, score: Any) -> float:

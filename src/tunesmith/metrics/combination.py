@@ -42,18 +42,18 @@ class Combination(Metric):
         self, parts: Sequence[Metric | str], weights: Sequence[float] | None = None
     ) -> None:
         weights = [1.0] * len(parts) if weights is None else weights
-        made = [METRICS.create(part) if isinstance(part, str) else part for part in parts]
+        metrics = [METRICS.create(part) if isinstance(part, str) else part for part in parts]
         if not parts or len(parts) != len(weights):
             raise UsageError(f"{type(self).name} needs metrics with a weight each; give both")
         if not all(math.isfinite(w) for w in weights) or not any(weights):
             raise UsageError(f"the weights of {type(self).name} are {weights}; give numbers")
-        self.parts = tuple(made)
+        self.parts = tuple(metrics)
         self.weights = tuple(map(float, weights))
-        # What a simple metric knows as a class, this one knows of its parts.
-        self.name = self._shown([part.name for part in made])
-        self.scale = 100.0 if all(part.scale == 100.0 for part in made) else 1.0
-        self.needs_references = any(part.needs_references for part in made)
-        self.is_sum = self.adds and all(part.is_sum for part in made)
+        # Simple metrics have these on the class; here they follow from the parts.
+        self.name = self._shown([part.name for part in metrics])
+        self.scale = 100.0 if all(part.scale == 100.0 for part in metrics) else 1.0
+        self.needs_references = any(part.needs_references for part in metrics)
+        self.is_sum = self.adds and all(part.is_sum for part in metrics)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self) or not isinstance(other, Combination):
@@ -118,7 +118,7 @@ class Combination(Metric):
     def is_sum_on(self, stats: Stats, start: Ints) -> bool:
         """Tell whether it is a sum of averages over sentences."""
         parts = zip(self.parts, self._split(stats), strict=True)
-        return self.adds and all(part.is_sum_on(own, start) for part, own in parts)
+        return self.adds and all(part.is_sum_on(part_stats, start) for part, part_stats in parts)
 
     def check(self, candidates: CandidateSet) -> None:
         """Raise an error if a part lacks what it needs."""
@@ -131,8 +131,8 @@ class Combination(Metric):
 
     def _good(self, stats: Stats) -> Floats:
         good = []
-        for part, own in zip(self.parts, self._split(stats), strict=True):
-            gain = part.gain(own)
+        for part, part_stats in zip(self.parts, self._split(stats), strict=True):
+            gain = part.gain(part_stats)
             good.append(gain if part.higher_is_better else 1.0 + gain)
         return np.stack(good)
 
@@ -149,7 +149,8 @@ class Combination(Metric):
         slopes = self.combine_slope(self._good(stats), np.array(self.weights))
         parts = zip(slopes, self.parts, self._split(stats), strict=True)
         return np.concatenate(
-            [outer[..., np.newaxis] * part.slope(own) for outer, part, own in parts], axis=-1
+            [outer[..., np.newaxis] * part.slope(part_stats) for outer, part, part_stats in parts],
+            axis=-1,
         )
 
     @property
@@ -165,10 +166,10 @@ class Combination(Metric):
 
     def details(self, stats: Stats) -> dict[str, float]:
         """Return the further figures of the parts, the first part's where names are the same."""
-        found: dict[str, float] = {}
-        for part, own in zip(self.parts, self._split(stats), strict=True):
-            found = {**part.details(own), **found}
-        return found
+        details: dict[str, float] = {}
+        for part, part_stats in zip(self.parts, self._split(stats), strict=True):
+            details = {**part.details(part_stats), **details}
+        return details
 
     def signature(self) -> str:
         """Return the signatures of all parts."""
@@ -297,12 +298,12 @@ def _parts(text: str) -> list[str]:
             pieces.append("")
         else:
             pieces[-1] += c
-    found: list[str] = []
+    parts: list[str] = []
     for piece in pieces:
-        if found and _OPTION.fullmatch(piece.strip()) and ":" not in piece.partition("=")[0]:
-            found[-1] += f",{piece.strip()}"
+        if parts and _OPTION.fullmatch(piece.strip()) and ":" not in piece.partition("=")[0]:
+            parts[-1] += f",{piece.strip()}"
         else:
-            found.append(piece.strip())
-    if not all(found):
+            parts.append(piece.strip())
+    if not all(parts):
         raise UsageError(f"'{text}' has an empty part; write metrics with commas between them")
-    return found
+    return parts

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.data.rows import offsets
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.wer import CER
@@ -33,13 +34,13 @@ def lengths_of(tuning: ScoredCandidates) -> Lengths | None:
     """
     names = tuning.metric.stat_names
     if {"length", "reference_length"} <= set(names) and not _counts_characters(tuning.metric):
-        own = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
-        return Lengths(*(np.asarray(column, np.float64) for column in own))
+        columns = (tuning.stats[:, names.index(n)] for n in ("length", "reference_length"))
+        return Lengths(*(np.asarray(column, np.float64) for column in columns))
     candidates = tuning.candidates
     if not candidates.has_texts or candidates.references is None:
         return None
     references = candidates.references
-    ends = np.concatenate([[0], np.cumsum(references.texts.lengths)])
+    ends = offsets(references.texts.lengths)
     sums = np.diff(ends[references.group_start])
     means = sums / np.maximum(references.counts, 1)
     sizes = np.diff(candidates.start)

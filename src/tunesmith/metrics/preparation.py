@@ -16,6 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.data.rows import offsets
 from tunesmith.errors import MissingExtraError, TunesmithError, UnknownNameError
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -55,8 +56,8 @@ class Preparation:
         def ids(texts: Sequence[str]) -> Texts:
             return numbered([self.words(text) for text in texts], known)
 
-        held = References(np.array([0, len(references)]), ids(references))
-        return ids([hypothesis]), held
+        reference_ids = References(np.array([0, len(references)]), ids(references))
+        return ids([hypothesis]), reference_ids
 
     def candidates(self, candidates: CandidateSet) -> tuple[Texts, References]:
         """Return all texts, with ids over a vocabulary of their own."""
@@ -67,36 +68,39 @@ class Preparation:
         known: dict[str, int] = {}
         if self.tokenize in WORD_BY_WORD:
             parts = numbered([self.words(word) for word in candidates.vocabulary], known)
-            texts, held = replaced(candidates.texts, parts), replaced(references.texts, parts)
+            texts, reference_ids = (
+                replace_tokens(candidates.texts, parts),
+                replace_tokens(references.texts, parts),
+            )
         elif self.tokenize in ENDS_DIFFER:
             parts = numbered(self._words_in_places(candidates.vocabulary), known)
-            texts = replaced(_with_places(candidates.texts), parts)
-            held = replaced(_with_places(references.texts), parts)
+            texts = replace_tokens(_with_places(candidates.texts), parts)
+            reference_ids = replace_tokens(_with_places(references.texts), parts)
         else:
             texts = self._text_by_text(candidates, candidates.texts, known)
-            held = self._text_by_text(candidates, references.texts, known)
-        return texts, References(references.group_start, held)
+            reference_ids = self._text_by_text(candidates, references.texts, known)
+        return texts, References(references.group_start, reference_ids)
 
     def _words_in_places(self, vocabulary: Sequence[str]) -> list[list[str]]:
         """Tokenise each word in the middle, as the first, as the last and as the only one."""
-        found = []
+        words = []
         for word in vocabulary:
-            found.append(self.words(f"a {word} a")[1:-1])
-            found.append(self.words(f"{word} a")[:-1])
-            found.append(self.words(f"a {word}")[1:])
-            found.append(self.words(word))
-        return found
+            words.append(self.words(f"a {word} a")[1:-1])
+            words.append(self.words(f"{word} a")[:-1])
+            words.append(self.words(f"a {word}")[1:])
+            words.append(self.words(word))
+        return words
 
     def _text_by_text(self, candidates: CandidateSet, texts: Texts, known: dict[str, int]) -> Texts:
         """Tokenise each distinct text once."""
-        found: dict[bytes, list[int]] = {}
+        rows_of_text: dict[bytes, list[int]] = {}
         ids, start = array("i"), array("q", [0])
         for i in range(len(texts)):
             key = texts[i].tobytes()
-            if key not in found:
+            if key not in rows_of_text:
                 words = self.words(candidates.join(texts[i]))
-                found[key] = [known.setdefault(w, len(known)) for w in words]
-            ids.extend(found[key])
+                rows_of_text[key] = [known.setdefault(w, len(known)) for w in words]
+            ids.extend(rows_of_text[key])
             start.append(len(ids))
         return Texts(np.array(start, np.int64), np.array(ids, np.int32))
 
@@ -104,16 +108,16 @@ class Preparation:
 def numbered(texts: Sequence[Sequence[str]], known: dict[str, int]) -> Texts:
     """Turn words into ids; new words are added to those known."""
     ids = [known.setdefault(word, len(known)) for words in texts for word in words]
-    start = np.concatenate([[0], np.cumsum([len(words) for words in texts])])
+    start = offsets([len(words) for words in texts])
     return Texts(start.astype(np.int64), np.array(ids, np.int32))
 
 
-def spelled(vocabulary: Sequence[str]) -> tuple[Texts, int]:
+def characters_of(vocabulary: Sequence[str]) -> tuple[Texts, int]:
     """Return the characters of each word as ids, and the id of the space between words."""
     text = "".join(vocabulary)
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     distinct, ids = np.unique(points, return_inverse=True)
-    start = np.concatenate([[0], np.cumsum([len(word) for word in vocabulary])])
+    start = offsets([len(word) for word in vocabulary])
     return Texts(start.astype(np.int64), ids.astype(np.int32)), len(distinct)
 
 
@@ -126,7 +130,7 @@ def _with_places(texts: Texts) -> Texts:
     return Texts(texts.start, ids)
 
 
-def replaced(texts: Texts, parts: Texts, separator: int = -1) -> Texts:
+def replace_tokens(texts: Texts, parts: Texts, separator: int = -1) -> Texts:
     """Put the parts of each token in its place.
 
     Parameters

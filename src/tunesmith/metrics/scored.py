@@ -63,7 +63,7 @@ class Scored(ABC):
         self.with_metric(metric)
 
     def gain_range(self) -> float | None:
-        """Return how far the gains of single candidates are apart; None if nobody listed them."""
+        """Return how far apart the gains of single candidates are; None without a list."""
         return None
 
     def best_gain(self) -> float:
@@ -76,7 +76,7 @@ class Scored(ABC):
 
 
 def reference_signature(counts: Sequence[int]) -> str:
-    """Return the part of a signature that tells how many references the inputs have."""
+    """Return the part of a signature with the number of references per input."""
     least, most = min(counts), max(counts)
     return f"nrefs:{least}" if least == most else f"nrefs:{least}-{most}"
 
@@ -100,7 +100,7 @@ class ScoredCandidates(Scored):
     ) -> None:
         if isinstance(metric, str):
             metric = METRICS.create(metric)
-        given = stats is not None or metric.is_given(candidates)
+        has_stats = stats is not None or metric.is_given(candidates)
         if stats is None:
             stats = statistics_of(metric, candidates)
         stats = checked(metric, stats, candidates)
@@ -108,11 +108,11 @@ class ScoredCandidates(Scored):
         self.metric = metric
         self.stats = stats
         #: Whether the statistics were given, not counted.
-        self.given = given
+        self.given = has_stats
 
     def __repr__(self) -> str:
-        about = f"candidates={self.candidates!r}, metric={self.metric!r}, given={self.given!r}"
-        return f"{type(self).__name__}({about})"
+        arguments = f"candidates={self.candidates!r}, metric={self.metric!r}, given={self.given!r}"
+        return f"{type(self).__name__}({arguments})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,7 +121,7 @@ class ScoredCandidates(Scored):
 
     @property
     def dense(self) -> Flags:
-        """Which features most candidates have: the first so many of all."""
+        """Which features most candidates have: the first ones, which are stored densely."""
         flags: Flags = np.arange(len(self.names)) < len(self.candidates.features.dense_names)
         return flags
 
@@ -185,9 +185,9 @@ class ScoredCandidates(Scored):
         return self.of(self.candidates.with_groups(groups), stats)
 
     def of(self, candidates: CandidateSet, stats: Stats) -> Self:
-        """Return other candidates with statistics that came about as these did."""
+        """Return other candidates with statistics of the same metric and origin."""
         other = type(self)(candidates, self.metric, stats)
-        vars(other)["given"] = self.given  # nobody has seen it yet
+        vars(other)["given"] = self.given  # it is new and not shared yet
         return other
 
     def signature(self) -> str:
@@ -201,12 +201,12 @@ class ScoredCandidates(Scored):
 
     def oracle(self, worst: bool = False, begin: Ints | None = None) -> Oracle:
         """Find the choice with the best score, or the worst; never worse than ``begin``."""
-        found = find_oracle(self, worst)
-        if begin is None or found.exact:
-            return found
+        result = find_oracle(self, worst)
+        if begin is None or result.exact:
+            return result
         other = find_oracle(self, worst, begin)
         sign = -1.0 if worst == self.metric.higher_is_better else 1.0
-        return other if sign * other.score > sign * found.score else found
+        return other if sign * other.score > sign * result.score else result
 
 
 @dataclass(frozen=True)

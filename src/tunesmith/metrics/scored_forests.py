@@ -20,13 +20,13 @@ from tunesmith.parallel.local import map_pieces
 
 SEARCHES = ("rerank", "linear", "kbest")
 LISTS = ("kbest", "samples")
-#: Of so many features all are taken for dense; of more, those that half of the forests have.
+#: Up to this many features all count as dense; of more, those that half of the forests have.
 MOST_DENSE = 200
 
 
 @dataclass(frozen=True)
 class ForestOptions:
-    """How derivations are looked for that are worth much, or little.
+    """How derivations with a high or a low gain are searched for.
 
     Attributes
     ----------
@@ -98,8 +98,8 @@ class ScoredForests(Scored):
         self.options = options or ForestOptions()
 
     def __repr__(self) -> str:
-        about = f"forests={self.forests!r}, metric={self.metric!r}, options={self.options!r}"
-        return f"{type(self).__name__}({about})"
+        arguments = f"forests={self.forests!r}, metric={self.metric!r}, options={self.options!r}"
+        return f"{type(self).__name__}({arguments})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -116,8 +116,8 @@ class ScoredForests(Scored):
         def count(piece: slice) -> Ints:
             return _forests_with(*self.forests.block(piece.start, piece.stop), size)
 
-        held = sum(map_pieces(count, self.forests.pieces()), np.zeros(size, np.int64))
-        flags: Flags = 2 * held >= self.groups
+        forests_with = sum(map_pieces(count, self.forests.pieces()), np.zeros(size, np.int64))
+        flags: Flags = 2 * forests_with >= self.groups
         return flags
 
     @property
@@ -141,16 +141,16 @@ class ScoredForests(Scored):
     def signature(self) -> str:
         """Return the metric's signature, and how forests are searched."""
         references = self.forests.references
-        own = f"{self.metric.signature()}|{self.options.signature()}"
+        result = f"{self.metric.signature()}|{self.options.signature()}"
         if references is None:
-            return own
-        return f"{own}|{reference_signature(references.counts.tolist())}"
+            return result
+        return f"{result}|{reference_signature(references.counts.tolist())}"
 
 
 @kernel
 def _forests_with(arrays: ForestArrays, first: int, last: int, size: int) -> Ints:
     """Return how many of some forests have each feature [D] on a hyperedge."""
-    held = np.zeros(size, np.int64)
+    counts = np.zeros(size, np.int64)
     seen = np.full(size, -1, np.int64)
     for s in range(first, last):
         lo = arrays.edge_start[arrays.node_start[s]]
@@ -159,5 +159,5 @@ def _forests_with(arrays: ForestArrays, first: int, last: int, size: int) -> Int
             feature = arrays.feature_ids[k]
             if seen[feature] != s:
                 seen[feature] = s
-                held[feature] += 1
-    return held
+                counts[feature] += 1
+    return counts

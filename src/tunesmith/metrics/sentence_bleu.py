@@ -18,7 +18,7 @@ PRO, unclipped                            unclipped=true
 PRO, unclipped, scaled                    unclipped=true,reference-length-scale=X
 ========================================  ==========================================
 
-There X is the ratio of lengths after the iteration before, which whoever iterates sets.
+There X is the ratio of lengths after the iteration before, which the caller sets.
 """
 
 from __future__ import annotations
@@ -110,10 +110,12 @@ class SentenceBLEU(Metric):
     def stats(self, hypothesis: str, references: Sequence[str]) -> Stats:
         """Return the statistics of one hypothesis."""
         check_references(self.name, references)
-        texts, held = self._preparation.numbered(hypothesis, references)
-        counts = count_ngrams(np.array([0, 1]), texts, held, self.order, self.reference_length)
-        one: Stats = self._stats_of(counts)[0]
-        return one
+        texts, reference_ids = self._preparation.numbered(hypothesis, references)
+        counts = count_ngrams(
+            np.array([0, 1]), texts, reference_ids, self.order, self.reference_length
+        )
+        stats: Stats = self._stats_of(counts)[0]
+        return stats
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
@@ -122,8 +124,10 @@ class SentenceBLEU(Metric):
     def ngram_counts(self, candidates: CandidateSet) -> Stats:
         """Return the counts [N, 2 + 2 * order] of BLEU that the scores are made of."""
         self.check(candidates)
-        texts, held = self._preparation.candidates(candidates)
-        return count_ngrams(candidates.start, texts, held, self.order, self.reference_length)
+        texts, reference_ids = self._preparation.candidates(candidates)
+        return count_ngrams(
+            candidates.start, texts, reference_ids, self.order, self.reference_length
+        )
 
     def sentence_scores(self, counts: Stats) -> Floats:
         """Return the score in natural units (1 for a perfect match) of each row of counts.

@@ -19,7 +19,7 @@ TEXT_OPTIONS = (
 )
 
 
-def alone(metric: Metric) -> Metric:
+def sentence_level(metric: Metric) -> Metric:
     """Return a metric for single sentences: BLEU+1 for BLEU, any other metric itself.
 
     BLEU of a sentence is 0 without a matching 4-gram; BLEU+1 tells sentences apart.
@@ -29,12 +29,12 @@ def alone(metric: Metric) -> Metric:
     return SentenceBLEU(**{option: getattr(metric, option) for option in TEXT_OPTIONS})
 
 
-def scores_alone(metric: Metric, stats: Stats) -> Floats:
+def scores_by_sentence(metric: Metric, stats: Stats) -> Floats:
     """Return the score of each sentence, on the customary scale, from its statistics [..., K].
 
     Scores need not be finite: a reference may be empty.
     """
-    single = alone(metric)
+    single = sentence_level(metric)
     if isinstance(single, SentenceBLEU) and single is not metric:
         return single.scale * single.sentence_scores(stats)
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""How a metric is asked for: the text that makes it again."""
+"""Specifications of metrics: the text that creates an equal one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tunesmith.metrics.combination import Combination
 from tunesmith.registry import file_of, options_of
 
 
-def asked_for(metric: Metric) -> str | None:
+def spec_of(metric: Metric) -> str | None:
     """Return a name, with options, that makes the same metric; None if there is none.
 
     A class of a user's file, or one that takes what no text can say, has none.
@@ -17,10 +17,10 @@ def asked_for(metric: Metric) -> str | None:
     if spec is None:
         return None
     try:
-        made = METRICS.create(spec)
+        created = METRICS.create(spec)
     except TunesmithError:
         return None
-    return spec if made == metric else None
+    return spec if created == metric else None
 
 
 def _spelt(metric: Metric) -> str | None:
@@ -28,7 +28,7 @@ def _spelt(metric: Metric) -> str | None:
     if file_of(metric) is not None:
         return None
     if isinstance(metric, Combination):
-        parts = [asked_for(part) for part in metric.parts]
+        parts = [spec_of(part) for part in metric.parts]
         if None in parts:
             return None
         weighted = zip(metric.weights, parts, strict=True)

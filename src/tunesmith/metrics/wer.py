@@ -22,12 +22,12 @@ from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
 from tunesmith.metrics.ngrams.counts import check_references
-from tunesmith.metrics.preparation import Preparation, numbered, replaced, spelled
+from tunesmith.metrics.preparation import Preparation, characters_of, numbered, replace_tokens
 from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
 
-#: So many tokens are held as Python strings at a time.
+#: Tokens that are in memory as Python strings at a time.
 BATCH = 1 << 20
 #: The greatest number that a character of a string can have.
 LAST_CHARACTER = 0x10FFFF
@@ -60,7 +60,7 @@ class ErrorRate(Metric):
         # min() keeps the first among equals.
         errors, length = min(
             ((Levenshtein.distance(units, other), len(other)) for other in others),
-            key=lambda found: found[0],
+            key=lambda alignment: alignment[0],
         )
         return np.array([errors, length, len(units)], np.int32)
 
@@ -68,9 +68,9 @@ class ErrorRate(Metric):
         """Return the statistics of all candidates."""
         self.check(candidates)
         assert candidates.references is not None
-        held = candidates.references
+        raw_references = candidates.references
         into = self._into_units(candidates.vocabulary)
-        references = References(held.group_start, into(held.texts))
+        references = References(raw_references.group_start, into(raw_references.texts))
         stats = np.empty((len(candidates), 3), np.int32)
         for groups in _batches(candidates):
             lo, hi = candidates.start[groups.start], candidates.start[groups.stop]
@@ -123,7 +123,7 @@ class WER(ErrorRate):
         if not self.lowercase:
             return lambda texts: texts
         parts = numbered([[word.lower()] for word in vocabulary], {})
-        return lambda texts: replaced(texts, parts)
+        return lambda texts: replace_tokens(texts, parts)
 
 
 @METRICS.register("cer")
@@ -136,8 +136,8 @@ class CER(ErrorRate):
 
     def _into_units(self, vocabulary: Sequence[str]) -> Callable[[Texts], Texts]:
         words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
-        parts, space = spelled(words)
-        return lambda texts: replaced(texts, parts, space)
+        parts, space = characters_of(words)
+        return lambda texts: replace_tokens(texts, parts, space)
 
 
 def _window(texts: Texts, first: int, last: int) -> Texts:
@@ -175,7 +175,7 @@ def _fill(start: Ints, texts: Texts, references: References, stats: Stats) -> No
     stats[:, 0] = np.iinfo(np.int32).max
     stats[:, 2] = texts.lengths
     for k in range(int(references.counts.max())):
-        # The k-th reference of every group that has so many.
+        # The k-th reference of every group that has that many.
         has = np.repeat(references.counts > k, sizes)
         which = np.repeat(references.group_start[:-1] + k, sizes)[has]
         errors = process.cpdist(
@@ -198,22 +198,26 @@ def _as_strings(start: Ints, texts: Texts, references: References) -> tuple[list
     all the same: they match nothing. So one byte is nearly always enough, and no vocabulary
     is too large.
     """
-    held = _window(references.texts, references.group_start[0], references.group_start[-1])
-    size = 1 + max(int(texts.ids.max(initial=0)), int(held.ids.max(initial=0)))
+    reference_window = _window(
+        references.texts, references.group_start[0], references.group_start[-1]
+    )
+    size = 1 + max(int(texts.ids.max(initial=0)), int(reference_window.ids.max(initial=0)))
     codes = np.empty(len(texts.ids), np.int32)
-    held_codes = np.empty(len(held.ids), np.int32)
+    held_codes = np.empty(len(reference_window.ids), np.int32)
     most = _number(
         start,
         texts.start,
         texts.ids,
         references.group_start - references.group_start[0],
-        held.start,
-        held.ids,
+        reference_window.start,
+        reference_window.ids,
         np.zeros(size, np.int32),
         codes,
         held_codes,
     )
-    return _cut(_string(codes, most), texts.start), _cut(_string(held_codes, most), held.start)
+    return _cut(_string(codes, most), texts.start), _cut(
+        _string(held_codes, most), reference_window.start
+    )
 
 
 def _string(codes: Ids, most: int) -> str | list[int]:

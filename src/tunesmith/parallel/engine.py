@@ -87,7 +87,7 @@ class Engine(ABC):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: MutableMapping[int, R] | None = None,
+        results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Return ``[work(data, piece, *common) for piece in pieces]``.
 
@@ -101,7 +101,7 @@ class Engine(ABC):
             The arguments that differ from call to call.
         common
             Small arguments that all calls share, such as weights.
-        made
+        results
             Filled with each result as it arrives, keyed by the number of its piece: the partial
             results after an interrupt.
         """
@@ -152,7 +152,7 @@ def map_over(
     work: Callable[..., R],
     pieces: Sequence[Any],
     *common: Any,
-    made: MutableMapping[int, R] | None = None,
+    results: MutableMapping[int, R] | None = None,
 ) -> list[R]:
     """Return ``[work(data, piece, *common) for piece in pieces]``, by the engine in force."""
-    return current_engine().map(work, data, pieces, *common, made=made)
+    return current_engine().map(work, data, pieces, *common, results=results)

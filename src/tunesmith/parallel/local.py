@@ -41,17 +41,17 @@ class _Share:
     """The threads that runs of pieces share: more for each as fewer runs are left."""
 
     def __init__(self, total: int, runs: int, above: _Share | None) -> None:
-        self._total, self._left, self._above = total, runs, above
+        self._total, self._free, self._above = total, runs, above
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
     def done(self) -> None:
         """Return the threads of a run."""
         with self._lock:
-            self._left -= 1
+            self._free -= 1
 
     def stop(self) -> None:
-        """Have pieces, and nested pieces, end as soon as they can: nobody waits for them."""
+        """Cancel pieces and nested pieces, whose results are not needed any more."""
         self._stop.set()
 
     @property
@@ -60,11 +60,11 @@ class _Share:
 
     @property
     def per_run(self) -> int:
-        return max(1, self._total // max(1, self._left))
+        return max(1, self._total // max(1, self._free))
 
 
-class _Stopped(BaseException):
-    """Ends a piece of work that nobody waits for."""
+class _Cancelled(BaseException):
+    """Raised in a piece of work that has been cancelled."""
 
 
 _threads: ContextVar[int | _Share | None] = ContextVar("threads", default=None)
@@ -134,11 +134,11 @@ def end_if_unwanted() -> None:
     """
     share = _threads.get()
     if isinstance(share, _Share) and share.is_stopped:
-        raise _Stopped
+        raise _Cancelled
 
 
 def map_pieces(
-    work: Callable[[T], R], pieces: Sequence[T], made: MutableMapping[int, R] | None = None
+    work: Callable[[T], R], pieces: Sequence[T], results: MutableMapping[int, R] | None = None
 ) -> list[R]:
     """Return ``[work(p) for p in pieces]``, computed on the threads in force.
 
@@ -147,15 +147,15 @@ def map_pieces(
 
     Parameters
     ----------
-    made
+    results
         Filled with each result as it arrives, keyed by the number of its piece: the partial
         results after an interrupt.
     """
-    made = {} if made is None else made
+    results = {} if results is None else results
 
     def do(number: int) -> R:
         end_if_unwanted()
-        made[number] = result = work(pieces[number])
+        results[number] = result = work(pieces[number])
         return result
 
     total = thread_count()

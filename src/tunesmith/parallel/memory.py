@@ -1,4 +1,4 @@
-"""How much memory large arrays may take, in this process and in workers beside it."""
+"""How much memory large arrays may take, in this process and in workers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ VARIABLE = "TUNESMITH_MEMORY"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
-def parsed_size(text: str, what: str) -> int:
+def parsed_size(text: str, name: str) -> int:
     """Return the bytes that a text names: 4G, 500M, 1GiB; K is 1024."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
-        raise UsageError(f"{what} is '{text}'; give bytes, as 4G or 500M")
+        raise UsageError(f"{name} is '{text}'; give bytes, as 4G or 500M")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
@@ -39,9 +39,9 @@ def budget() -> int:
 
     Either is divided among the processes that share this machine's memory.
     """
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        return parsed_size(given, VARIABLE) // sharers()
+    limit = os.environ.get(VARIABLE)
+    if limit is not None:
+        return parsed_size(limit, VARIABLE) // sharers()
     free = [int(np.iinfo(np.int64).max)]
     with contextlib.suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()

@@ -31,18 +31,18 @@ class ThreadEngine(Engine):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: MutableMapping[int, R] | None = None,
+        results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Map over pieces with the threads in force."""
         with working_on(None):
-            return map_pieces(partial(_applied, work, data, common), pieces, made)
+            return map_pieces(partial(_apply, work, data, common), pieces, results)
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Create the objects in this process."""
         return ThreadActors(make, data, seeds, self.workers)
 
 
-def _applied(work: Callable[..., R], data: Any, common: tuple[Any, ...], piece: Any) -> R:
+def _apply(work: Callable[..., R], data: Any, common: tuple[Any, ...], piece: Any) -> R:
     return work(data, piece, *common)
 
 

@@ -21,7 +21,7 @@ from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.checks import checked_score
-from tunesmith.metrics.spec import asked_for
+from tunesmith.metrics.spec import spec_of
 from tunesmith.randomness import checked_seed
 from tunesmith.significance.chance import (
     centred,
@@ -114,8 +114,8 @@ def compare(
     chance = Chance(resamples, randomizations, seed)
     named = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     measures = [METRICS.create(name) if isinstance(name, str) else name for name in named]
-    held = systems_of(systems, references, candidates, strict)
-    return compare_systems(held, measures, chance, all_pairs, rank)
+    systems_read = systems_of(systems, references, candidates, strict)
+    return compare_systems(systems_read, measures, chance, all_pairs, rank)
 
 
 def compare_systems(
@@ -129,32 +129,34 @@ def compare_systems(
     if not metrics:
         raise UsageError("there is no metric; give one or more")
     measured = [_measure(systems, metric) for metric in metrics]
-    found = tuple(_compare_by(one, chance, all_pairs) for one in measured)
-    said = warnings_of(systems, found)
-    for text in said:
+    comparisons = tuple(_compare_by(measure, chance, all_pairs) for measure in measured)
+    warnings_found = warnings_of(systems, comparisons)
+    for text in warnings_found:
         warnings.warn(text, stacklevel=3)
     pairs = _pairs(len(systems), all_pairs)
     rankings = tuple(
-        rank_sentences(systems[a], systems[b], one.metric, one.stats[a], one.stats[b], one.name)
-        for one in measured
+        rank_sentences(
+            systems[a], systems[b], measure.metric, measure.stats[a], measure.stats[b], measure.name
+        )
+        for measure in measured
         for a, b in pairs
         if rank
     )
     return Comparison(
-        metrics=found,
+        metrics=comparisons,
         sentences=systems[0].runs[0].outputs.groups,
         resamples=chance.resamples,
         randomizations=chance.randomizations,
         seed=chance.seed,
         notes=tuple(notes_of(systems)),
-        warnings=tuple(said),
+        warnings=tuple(warnings_found),
         rankings=rankings,
     )
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """Statistics [S, R, K] of each system by a metric, and how they came about."""
+class _Measurement:
+    """Statistics [S, R, K] of each system by a metric, and how they were counted."""
 
     metric: Metric
     signature: str
@@ -164,12 +166,12 @@ class _Measured:
     @cached_property
     def name(self) -> str:
         """The metric's name with its options, where a text can say them: two may be BLEU."""
-        return asked_for(self.metric) or self.metric.name
+        return spec_of(self.metric) or self.metric.name
 
     @cached_property
     def slack(self) -> float:
         """By how much rounding may move what is equal: nothing where statistics are counts."""
-        if is_known(self.metric) and all((held == np.rint(held)).all() for held in self.stats):
+        if is_known(self.metric) and all((stats == np.rint(stats)).all() for stats in self.stats):
             return 0.0
         return ROUNDING * max(1.0, *(float(np.abs(self.scores(k)).max()) for k in self._range))
 
@@ -182,11 +184,11 @@ class _Measured:
         return scores_of(self.metric, self.stats[k].sum(axis=0))
 
 
-def _measure(systems: Sequence[System], metric: Metric) -> _Measured:
+def _measure(systems: Sequence[System], metric: Metric) -> _Measurement:
     """Count the statistics of all runs."""
     counted = [[TuningSet(run.outputs, metric) for run in system.runs] for system in systems]
-    stats = tuple(np.stack([one.stats for one in runs], axis=1) for runs in counted)
-    return _Measured(metric, counted[0][0].signature(), tuple(systems), stats)
+    stats = tuple(np.stack([outputs.stats for outputs in runs], axis=1) for runs in counted)
+    return _Measurement(metric, counted[0][0].signature(), tuple(systems), stats)
 
 
 def _pairs(count: int, all_pairs: bool) -> list[tuple[int, int]]:
@@ -194,7 +196,7 @@ def _pairs(count: int, all_pairs: bool) -> list[tuple[int, int]]:
     return [pair for pair in combinations(range(count), 2) if all_pairs or pair[0] == 0]
 
 
-def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricComparison:
+def _compare_by(measured: _Measurement, chance: Chance, all_pairs: bool) -> MetricComparison:
     resampled = _resample(measured, chance)
     systems = tuple(
         _scores_of_system(measured, k, resampled[k]) for k in range(len(measured.systems))
@@ -206,8 +208,10 @@ def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricC
     by_bootstrap = holm([test.p_bootstrap for test in tests])
     by_randomization = holm([test.p_randomization for test in tests])
     corrected = [
-        replace(test, p_bootstrap_holm=one, p_randomization_holm=other)
-        for test, one, other in zip(tests, by_bootstrap, by_randomization, strict=True)
+        replace(test, p_bootstrap_holm=bootstrap, p_randomization_holm=randomization)
+        for test, bootstrap, randomization in zip(
+            tests, by_bootstrap, by_randomization, strict=True
+        )
     ]
     signature = f"{measured.signature}|bs:{chance.resamples}|ar:{chance.randomizations}"
     return MetricComparison(
@@ -219,30 +223,32 @@ def _compare_by(measured: _Measured, chance: Chance, all_pairs: bool) -> MetricC
     )
 
 
-def _resample(measured: _Measured, chance: Chance) -> list[Scores]:
+def _resample(measured: _Measurement, chance: Chance) -> list[Scores]:
     """Return the scores [R, resamples] of each system; all see the same resamples."""
     kind = resampled_type(measured.metric)
     size = len(measured.metric.stat_names)
-    flat = [held.reshape(len(held), -1) for held in measured.stats]
+    flat = [stats.reshape(len(stats), -1) for stats in measured.stats]
     rows: Stats = np.ascontiguousarray(np.concatenate(flat, axis=1), kind)
     sums = bootstrap_sums(rows, chance.resamples, chance.seed)
     columns = sums.reshape(chance.resamples, -1, size)
     scores = [scores_of(measured.metric, columns[:, r]) for r in range(columns.shape[1])]
     _check_finite(measured.metric, scores)
     # Not in one array: the precision of one system's scores is not another's.
-    taken = iter(scores)
-    return [np.stack([next(taken) for _ in range(held.shape[1])]) for held in measured.stats]
+    next_scores = iter(scores)
+    return [
+        np.stack([next(next_scores) for _ in range(stats.shape[1])]) for stats in measured.stats
+    ]
 
 
 def _check_finite(metric: Metric, scores: Sequence[Scores]) -> None:
-    for own in scores:
-        if not np.isfinite(own).all():
+    for values in scores:
+        if not np.isfinite(values).all():
             raise TunesmithError(
                 f"{metric.name} of some resamples is not finite; fix the metric, or its numbers"
             )
 
 
-def _scores_of_system(measured: _Measured, k: int, resampled: Scores) -> SystemScores:
+def _scores_of_system(measured: _Measurement, k: int, resampled: Scores) -> SystemScores:
     system = measured.systems[k]
     scores = [checked_score(measured.metric, score) for score in measured.scores(k)]
     together = resampled.mean(axis=0)
@@ -253,7 +259,7 @@ def _scores_of_system(measured: _Measured, k: int, resampled: Scores) -> SystemS
         runs=tuple(RunScore(r.name, s) for r, s in zip(system.runs, scores, strict=True)),
         mean=float(np.mean(scores)),
         deviation=float(np.std(scores, ddof=1)) if several else None,
-        selection_deviation=float(np.mean([_deviation(own) for own in resampled])),
+        selection_deviation=float(np.mean([_deviation(run_scores) for run_scores in resampled])),
         minimum=min(scores),
         maximum=max(scores),
         bootstrap_mean=mean,
@@ -269,7 +275,7 @@ def _deviation(scores: Scores) -> float:
 
 
 def _test(
-    measured: _Measured,
+    measured: _Measurement,
     a: int,
     b: int,
     resampled: tuple[Scores, Scores],
@@ -326,7 +332,7 @@ def _optimizer_variance(first: SystemScores, second: SystemScores) -> float | No
 
 
 def _randomization(
-    measured: _Measured, a: int, b: int, chance: Chance, slack: float
+    measured: _Measurement, a: int, b: int, chance: Chance, slack: float
 ) -> tuple[float, float]:
     """Return the p-value of approximate randomisation, without and with ties.
 
@@ -339,10 +345,10 @@ def _randomization(
         sums = swapped_sums(first[:, 0], second[:, 0], chance.randomizations, chance.seed)
     else:
         sums = shuffled_sums(first, second, chance.randomizations, chance.seed)
-    one, other = (scores_of(metric, own) for own in sums)
-    _check_finite(metric, (one, other))
-    real = [float(scores_of(metric, held.sum(axis=(0, 1))[None])[0]) for held in (first, second)]
-    samples, difference = np.abs(one - other), abs(real[0] - real[1])
+    first_scores, second_scores = (scores_of(metric, system_sums) for system_sums in sums)
+    _check_finite(metric, (first_scores, second_scores))
+    real = [float(scores_of(metric, stats.sum(axis=(0, 1))[None])[0]) for stats in (first, second)]
+    samples, difference = np.abs(first_scores - second_scores), abs(real[0] - real[1])
     if max(difference, float(samples.max())) <= slack:
         return 1.0, 1.0
     return p_value(samples, difference, slack), p_value_with_ties(samples, difference, slack)

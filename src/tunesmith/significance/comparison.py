@@ -1,4 +1,4 @@
-"""What a comparison comes to: prints itself, and is a JSON object."""
+"""The result of a comparison: prints itself, and is a JSON object."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Comparison:
         What the first metric says stands at the top too. With ``most`` a ranking holds no more
         than this many sentences.
         """
-        metrics = [asdict(one) for one in self.metrics]
+        metrics = [asdict(comparison) for comparison in self.metrics]
         return {
             "schema": SCHEMA,
             **metrics[0],
@@ -156,7 +156,7 @@ class Comparison:
 
     def to_latex(self) -> str:
         """Return a table for a paper, with the rules of the package booktabs."""
-        from tunesmith.significance.latex import latex_table
+        from tunesmith.significance.tables import latex_table
 
         return latex_table(self)
 

@@ -46,8 +46,8 @@ def write_table(comparison: Comparison, path: str, most: int = 0) -> None:
     """Write a comparison as text, JSON or LaTeX, by the file's ending."""
     kind = _ending(path)
     if kind == ".json":
-        found = comparison.to_dict(most)
-        text = json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        table = comparison.to_dict(most)
+        text = json.dumps(table, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     else:
         text = comparison.to_latex() if kind == ".tex" else f"{comparison}\n"
     write_atomically(path, text)
@@ -64,18 +64,18 @@ def write_sentences(rankings: Sequence[Ranking], path: str) -> None:
 def _jsonl(rankings: Sequence[Ranking]) -> Iterator[str]:
     for ranking in rankings:
         whose = {"metric": ranking.metric, "a": ranking.a, "b": ranking.b}
-        for one in ranking.sentences():
-            held = {**whose, **vars(one)}
-            yield json.dumps(held, ensure_ascii=False, allow_nan=False)
+        for sentence in ranking.sentences():
+            row = {**whose, **vars(sentence)}
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False)
 
 
 def _tsv(rankings: Sequence[Ranking]) -> Iterator[str]:
-    """Give a row for each sentence; several references stand in one cell, with ||| between."""
+    """Yield one row per sentence; several references share a cell, with ||| between."""
     heads = ("metric", "a", "b", "sentence", "score_a", "score_b", "difference")
     yield "\t".join([*heads, "references", "text_a", "text_b"])
     for ranking in rankings:
-        for one in ranking.sentences():
-            numbers = (repr(one.score_a), repr(one.score_b), repr(one.difference))
-            cells = (ranking.metric, ranking.a, ranking.b, str(one.sentence), *numbers)
-            texts = (" ||| ".join(one.references), one.text_a, one.text_b)
+        for sentence in ranking.sentences():
+            numbers = (repr(sentence.score_a), repr(sentence.score_b), repr(sentence.difference))
+            cells = (ranking.metric, ranking.a, ranking.b, str(sentence.sentence), *numbers)
+            texts = (" ||| ".join(sentence.references), sentence.text_a, sentence.text_b)
             yield "\t".join(cell.translate(_BREAKS) for cell in (*cells, *texts))

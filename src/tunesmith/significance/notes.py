@@ -1,4 +1,4 @@
-"""What has to be said beside the numbers of a comparison."""
+"""Remarks on the numbers of a comparison."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ LEVELS = (0.001, 0.01, 0.05, 0.1)
 
 def notes_of(systems: Sequence[System]) -> list[str]:
     """Return how far the numbers reach."""
-    found = []
+    notes = []
     if any(len(system.runs) == 1 for system in systems):
-        found.append(
+        notes.append(
             "a system has a single run, so optimizer instability is not measured, and the p-values "
             "hold for these runs alone (Clark et al. 2011); give several runs of each"
         )
     if len(systems) > 2:
-        found.append(
+        notes.append(
             f"{len(systems)} systems are compared on one set; if you choose the best of them here, "
             "report it on another set"
         )
-    return found
+    return notes
 
 
-def warnings_of(systems: Sequence[System], found: Sequence[MetricComparison]) -> list[str]:
+def warnings_of(systems: Sequence[System], comparisons: Sequence[MetricComparison]) -> list[str]:
     """Return what has to be known before the numbers are believed."""
-    said = [*_of_systems(systems)]
-    for comparison in found:
+    warnings_found = [*_of_systems(systems)]
+    for comparison in comparisons:
         for test in comparison.tests:
-            said += _of_ties(comparison.metric, test)
-    return list(dict.fromkeys(said))
+            warnings_found += _of_ties(comparison.metric, test)
+    return list(dict.fromkeys(warnings_found))
 
 
 def _of_systems(systems: Sequence[System]) -> Iterator[str]:
@@ -54,12 +54,12 @@ def _of_systems(systems: Sequence[System]) -> Iterator[str]:
             )
 
 
-def _are_same(one: SystemRun, other: SystemRun) -> bool:
-    """Tell whether two runs put out the same texts, with the same scores beside them."""
-    first, second = one.outputs, other.outputs
+def _are_same(first_run: SystemRun, second_run: SystemRun) -> bool:
+    """Return whether two runs have the same outputs, with the same external scores."""
+    first, second = first_run.outputs, second_run.outputs
     if (first.texts.lengths != second.texts.lengths).any():
         return False
-    # Candidates without texts are told apart only by their scores.
+    # Candidates without texts differ only in their scores.
     names = {*first.columns} & {*second.columns}
     if not all(np.array_equal(first.columns[name], second.columns[name]) for name in names):
         return False

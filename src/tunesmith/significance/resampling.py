@@ -102,7 +102,7 @@ def shuffled_sums(first: Stats, second: Stats, trials: int, seed: int) -> tuple[
 
 
 def _steps(
-    trials: int, each: int, at_once: int, multiple: int, what: str
+    trials: int, each: int, at_once: int, multiple: int, label: str
 ) -> Iterator[tuple[int, int]]:
     """Cut trials into runs with a limit of random numbers, and report progress.
 
@@ -111,9 +111,9 @@ def _steps(
     size = max(1, at_once // max(1, each * multiple)) * multiple
     edges = [*range(0, trials, size), trials]
     for begin, end in pairwise(edges):
-        progress(what, begin, trials)
+        progress(label, begin, trials)
         yield begin, end
-    progress(what, trials, trials)
+    progress(label, trials, trials)
 
 
 @kernel
@@ -138,8 +138,8 @@ def _add_where(coins: Bytes, stats: Floats, out: Floats) -> None:
             s = 8 * byte + 7 - bit  # the first sentence is the highest bit
             for subset in range(1 << bit):
                 for c in range(columns):
-                    own = stats[s, c] if s < stats.shape[0] else 0.0
-                    subsets[(1 << bit) + subset, c] = subsets[subset, c] + own
+                    statistic = stats[s, c] if s < stats.shape[0] else 0.0
+                    subsets[(1 << bit) + subset, c] = subsets[subset, c] + statistic
         for t in range(coins.shape[0]):
             subset = coins[t, byte]
             for c in range(columns):
@@ -169,9 +169,9 @@ def _swap_pairs(pool: Floats, runs: int, key: Number, first: int, out: Floats) -
                 other = _below(word, last + 1)
                 order[last], order[other] = order[other], order[last]
                 is_swapped = word & np.uint64(1)
-                own = runs + order[last] if is_swapped else k
+                source = runs + order[last] if is_swapped else k
                 for c in range(out.shape[1]):
-                    out[t, c] += pool[s, own, c]
+                    out[t, c] += pool[s, source, c]
 
 
 @kernel

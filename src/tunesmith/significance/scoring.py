@@ -67,7 +67,7 @@ def _bleu(metric: BLEU, sums: Stats) -> Scores:
             match, total = match + value, total + value
         is_left &= total != 0
         below = np.where(total == 0, 1, total).astype(sums.dtype)
-        found = 100 * match / below
+        precision = 100 * match / below
         if metric.smoothing in ("exp", "floor"):
             lacks = is_left & (match == 0)
             halved[lacks] *= 2
@@ -75,8 +75,8 @@ def _bleu(metric: BLEU, sums: Stats) -> Scores:
                 stand_in = 100 / (halved.astype(sums.dtype) * below)
             else:
                 stand_in = sums.dtype.type(100.0 * scoring.smoothing_value) / below
-            found = np.where(lacks, stand_in, found)
-        precisions[:, n] = np.where(is_left, found, 0)
+            precision = np.where(lacks, stand_in, precision)
+        precisions[:, n] = np.where(is_left, precision, 0)
     any_match = (sums[:, 2 : 2 + order] != 0).any(axis=1)
     rows = zip(
         precisions.tolist(), sums[:, 0].tolist(), sums[:, 1].tolist(), any_match, strict=True
@@ -134,10 +134,10 @@ def _smoothed_chrf(factor: float, sums: Stats) -> Scores:
         below = factor * precision + recall
         has_some = (hypothesis > 0) | (reference > 0)
         is_own = has_some & (below > 0)
-        own = (1 + factor) * precision * recall / np.where(is_own, below, 1)
+        order_score = (1 + factor) * precision * recall / np.where(is_own, below, 1)
         stand_in = np.where(has_some, EPSILON, undefined)
         is_computed |= is_own
-        rounded = total.astype(kind) + np.where(is_own, own, stand_in.astype(kind))
+        rounded = total.astype(kind) + np.where(is_own, order_score, stand_in.astype(kind))
         total = np.where(is_computed, rounded, total + stand_in)
     single: Scores = 100 * total.astype(kind) / orders
     return single if is_computed.all() else np.where(is_computed, single, 100 * total / orders)
@@ -146,8 +146,8 @@ def _smoothed_chrf(factor: float, sums: Stats) -> Scores:
 def _ratio(above: Stats, below: Stats) -> Scores:
     is_there = below > 0
     ratio = above / np.where(is_there, below, 1).astype(below.dtype)
-    found: Scores = np.where(is_there, ratio, below.dtype.type(EPSILON))
-    return found
+    result: Scores = np.where(is_there, ratio, below.dtype.type(EPSILON))
+    return result
 
 
 def _ter(sums: Stats) -> Scores:

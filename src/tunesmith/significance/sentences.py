@@ -12,7 +12,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.sentence_level import scores_alone
+from tunesmith.metrics.sentence_level import scores_by_sentence
 from tunesmith.significance.systems import System
 
 
@@ -76,8 +76,8 @@ class Ranking:
 
     def to_dict(self, most: int | None = None) -> dict[str, Any]:
         """Return a JSON object."""
-        held = [asdict(one) for one in self.sentences(most)]
-        return {"metric": self.metric, "a": self.a, "b": self.b, "sentences": held}
+        rows = [asdict(sentence) for sentence in self.sentences(most)]
+        return {"metric": self.metric, "a": self.a, "b": self.b, "sentences": rows}
 
 
 def rank_sentences(
@@ -98,7 +98,7 @@ def rank_sentences(
 
 
 def _scores(metric: Metric, stats: Stats) -> Floats:
-    scores = scores_alone(metric, stats)
+    scores = scores_by_sentence(metric, stats)
     if not np.isfinite(scores).all():
         raise TunesmithError(
             f"{metric.name} of a single sentence is not finite; do not ask for sentences"

@@ -48,7 +48,7 @@ class System:
 
 
 def systems_of(
-    given: Mapping[str, Any],
+    texts_by_name: Mapping[str, Any],
     references: Path | Sequence[Any] = (),
     candidates: Pool | None = None,
     strict: bool = False,
@@ -57,7 +57,7 @@ def systems_of(
 
     Parameters
     ----------
-    given
+    texts_by_name
         The runs of each system, by its name: a run, or a list of runs. A run is a file (of
         outputs, one per line, or of weights where there are candidates), a list of texts, weights
         by name, the result of a tuner, or a set with one candidate for each group.
@@ -68,18 +68,20 @@ def systems_of(
     strict
         Whether names of weights and features must be the same.
     """
-    check_names(list(given))
+    check_names(list(texts_by_name))
     if isinstance(references, str | os.PathLike):
         references = [references]
     # Beside references that are texts, a list of strings is an output, not a list of files.
-    are_files = candidates is not None or all(_is_path(held) for held in references)
+    are_files = candidates is not None or all(_is_path(source) for source in references)
     systems = []
-    for name, runs in given.items():
+    for name, runs in texts_by_name.items():
         several = _several(runs, are_files)
         if not several:
             raise UsageError(f"system '{name}' has no run; give a file for each")
-        made = [_run(run, k, references, candidates, strict) for k, run in enumerate(several, 1)]
-        systems.append(System(name, tuple(made)))
+        runs_of_system = [
+            _run(run, k, references, candidates, strict) for k, run in enumerate(several, 1)
+        ]
+        systems.append(System(name, tuple(runs_of_system)))
     check_groups(systems)
     _warn_of_files(systems)
     return tuple(systems)
@@ -125,19 +127,19 @@ def _several(runs: Any, are_files: bool) -> list[Any]:
     """Return the runs of a system; a single one need not be in a list."""
     if isinstance(runs, str | os.PathLike | Mapping | CandidateSet) or hasattr(runs, "weights"):
         return [runs]
-    held = _listed(runs)
-    is_one = not are_files and held and all(isinstance(text, str) for text in held)
-    return [held] if is_one else held
+    listed = _listed(runs)
+    is_one = not are_files and listed and all(isinstance(text, str) for text in listed)
+    return [listed] if is_one else listed
 
 
-def _listed(given: Any) -> list[Any]:
-    if not isinstance(given, Iterable):
-        raise UsageError(f"a run is {given!r}; give a file, a list of texts, or weights")
-    return list(given)
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, Iterable):
+        raise UsageError(f"a run is {value!r}; give a file, a list of texts, or weights")
+    return list(value)
 
 
-def _is_path(given: object) -> bool:
-    return isinstance(given, str | os.PathLike)
+def _is_path(value: object) -> bool:
+    return isinstance(value, str | os.PathLike)
 
 
 def _run(
@@ -158,8 +160,8 @@ def _run(
     if isinstance(weights, Mapping):
         if candidates is None:
             raise UsageError("weights choose from candidates; give these too")
-        held = Weights.from_dict(weights)
-        return SystemRun(f"run {number}", chosen_by(held, candidates, strict))
+        matched_weights = Weights.from_dict(weights)
+        return SystemRun(f"run {number}", chosen_by(matched_weights, candidates, strict))
     if candidates is not None:
         raise UsageError("with candidates systems are weights; give them, or drop the candidates")
     return SystemRun(f"run {number}", _of_texts(_listed(run), references))
@@ -184,12 +186,12 @@ def _of_texts(texts: list[Any], references: Sequence[Any]) -> CandidateSet:
     """Make a set of texts, with references that are lists of texts too."""
     if not all(isinstance(text, str) for text in texts):
         raise TunesmithError("a run is a list that holds more than texts; give one text a sentence")
-    for held in references:
-        if _is_path(held):
+    for source in references:
+        if _is_path(source):
             raise UsageError("outputs are texts and references files; give files, or texts")
-        if len(held) != len(texts):
+        if len(source) != len(texts):
             raise TunesmithError(
-                f"there are {len(texts)} outputs and {len(held)} references; give one for each"
+                f"there are {len(texts)} outputs and {len(source)} references; give one for each"
             )
     groups = range(len(texts))
     by_group: dict[int | str, list[str]] = {g: [r[g] for r in references] for g in groups}

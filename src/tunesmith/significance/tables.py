@@ -1,4 +1,4 @@
-"""Comparisons as tables for a terminal."""
+"""Comparisons as tables, for a terminal and for papers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from rich.text import Text
 if TYPE_CHECKING:
     from tunesmith.significance.comparison import Comparison, MetricComparison, PairedTest
     from tunesmith.significance.sentences import Ranking
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tunesmith.significance.comparison import Comparison, MetricComparison, PairedTest
+
 
 #: Joiners that writing needs; what else is not printable is shown as an escape.
 JOINERS = "\u200c\u200d"
@@ -23,8 +28,8 @@ WIDE = 2
 def comparison_table(comparison: Comparison) -> Group:
     """Lay out systems and tests by each metric."""
     parts: list[RenderableType] = []
-    for one in comparison.metrics:
-        parts += [system_table(one), test_table(one)]
+    for comparison_of_metric in comparison.metrics:
+        parts += [system_table(comparison_of_metric), test_table(comparison_of_metric)]
     parts.append(
         _line(
             f"{comparison.sentences} sentences, {comparison.resamples} resamples, "
@@ -34,16 +39,16 @@ def comparison_table(comparison: Comparison) -> Group:
     return Group(*parts)
 
 
-def system_table(found: MetricComparison) -> Table:
+def system_table(comparison: MetricComparison) -> Table:
     """Lay out what each system scores over its runs."""
-    better = "higher is better" if found.higher_is_better else "lower is better"
-    title = Text(f"{shown_text(found.metric)} ({better})")
-    digits = digits_of(*(system.mean for system in found.systems))
+    better = "higher is better" if comparison.higher_is_better else "lower is better"
+    title = Text(f"{shown_text(comparison.metric)} ({better})")
+    digits = digits_of(*(system.mean for system in comparison.systems))
     table = Table(title=title, title_justify="left", title_style="bold", pad_edge=digits <= WIDE)
     table.add_column("system", min_width=6, overflow="fold")
     for head in ("runs", "mean", "s_opt", "s_sel", "min", "max", "95 % interval"):
         table.add_column(head, justify="right", no_wrap=True)
-    for system in found.systems:
+    for system in comparison.systems:
         numbers = (system.mean, system.deviation, system.selection_deviation)
         table.add_row(
             Text(shown_text(system.name)),
@@ -56,18 +61,18 @@ def system_table(found: MetricComparison) -> Table:
     return table
 
 
-def test_table(found: MetricComparison) -> Table:
-    """Lay out the tests; several have corrected p-values beside the others."""
-    digits = digits_of(*(system.mean for system in found.systems))
+def test_table(comparison: MetricComparison) -> Table:
+    """Lay out the tests; several have corrected p-values too."""
+    digits = digits_of(*(system.mean for system in comparison.systems))
     table = Table(pad_edge=digits <= WIDE)
     table.add_column("difference", min_width=10, overflow="fold")
-    several = len(found.tests) > 1
+    several = len(comparison.tests) > 1
     of_p = ("p\nboot.", "p\nrand.") if several else ("p\nbootstrap", "p\nrandomis.")
     for head in ("", "95 % interval", *of_p):
         table.add_column(head, justify="right", no_wrap=True)
         if several and head.startswith("p"):
             table.add_column("p\nHolm", justify="right", no_wrap=True)
-    for test in found.tests:
+    for test in comparison.tests:
         name = Text(f"{shown_text(test.b)} − {shown_text(test.a)}")
         table.add_row(name, *_figures(test, digits, several))
     return table
@@ -90,12 +95,12 @@ def ranking_lines(ranking: Ranking, most: int) -> Text:
     width = max(len("reference"), len(a), len(b))
     lines = [f"{shown_text(ranking.metric)} by sentence: {b} − {a}"]
     digits = digits_of(*ranking.score_a.ravel().tolist(), *ranking.score_b.ravel().tolist())
-    for one in ranking.sentences(most):
-        scores = f"{a} {one.score_a:.{digits}f}, {b} {one.score_b:.{digits}f}"
-        lines += ["", f"sentence {one.sentence}: {one.difference:+.{digits}f} ({scores})"]
-        lines += [f"  {'reference':<{width}}  {shown_text(text)}" for text in one.references]
-        lines += [f"  {a:<{width}}  {shown_text(one.text_a)}"]
-        lines += [f"  {b:<{width}}  {shown_text(one.text_b)}"]
+    for sentence in ranking.sentences(most):
+        scores = f"{a} {sentence.score_a:.{digits}f}, {b} {sentence.score_b:.{digits}f}"
+        lines += ["", f"sentence {sentence.sentence}: {sentence.difference:+.{digits}f} ({scores})"]
+        lines += [f"  {'reference':<{width}}  {shown_text(text)}" for text in sentence.references]
+        lines += [f"  {a:<{width}}  {shown_text(sentence.text_a)}"]
+        lines += [f"  {b:<{width}}  {shown_text(sentence.text_b)}"]
     return _line("\n".join(lines))
 
 
@@ -137,3 +142,86 @@ def as_text(comparison: Comparison) -> str:
     Console(file=out, width=110, no_color=True).print(comparison, crop=False)
     notes = "".join(f"note: {note}\n" for note in comparison.notes)
     return f"{out.getvalue()}{notes}".rstrip()
+
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+}
+
+
+def latex_table(comparison: Comparison) -> str:
+    """Return a tabular with the rules of booktabs, metric by metric.
+
+    The p-values are those of the tests against the first system; tests among the others follow
+    below it.
+    """
+    several = any(
+        len(comparison_of_metric.tests) > 1 for comparison_of_metric in comparison.metrics
+    )
+    of_p = [r"$p_\mathrm{boot}$", r"$p_\mathrm{rand}$"]
+    heads = ["Metric", "System", "Runs", "Mean", r"$s_\mathrm{opt}$", r"$s_\mathrm{sel}$", *of_p]
+    heads += [r"$p_\mathrm{rand}$ (Holm)"] if several else []
+    lines = [
+        "% needs \\usepackage{booktabs} and \\usepackage[T1]{fontenc}",
+        f"\\begin{{tabular}}{{ll{'r' * (len(heads) - 2)}}}",
+        r"\toprule",
+        " & ".join(heads) + r" \\",
+    ]
+    for comparison_of_metric in comparison.metrics:
+        lines += [r"\midrule", *_rows(comparison_of_metric, several)]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [
+        f"% {escaped_comment(comparison_of_metric.signature)}"
+        for comparison_of_metric in comparison.metrics
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(comparison: MetricComparison, several: bool) -> list[str]:
+    """Return a row for each system, and one for each test that is not against the first."""
+    base = comparison.systems[0].name
+    against = {test.b: test for test in comparison.tests if test.a == base}
+    digits = digits_of(*(system.mean for system in comparison.systems))
+    rows = []
+    for k, system in enumerate(comparison.systems):
+        numbers = (system.mean, system.deviation, system.selection_deviation)
+        cells = [escaped(comparison.metric) if k == 0 else "", escaped(system.name)]
+        cells += [str(len(system.runs)), *(_number(value, digits) for value in numbers)]
+        rows.append(cells + _p_values(against.get(system.name), several))
+    for test in comparison.tests:
+        if test.a != base:
+            name = f"{escaped(test.b)} $-$ {escaped(test.a)}"
+            cells = ["", name, "", f"${test.difference:+.{digits}f}$", "", ""]
+            rows.append(cells + _p_values(test, several))
+    return [" & ".join(cells) + r" \\" for cells in rows]
+
+
+def _p_values(test: PairedTest | None, several: bool) -> list[str]:
+    if test is None:
+        return ["--"] * (3 if several else 2)
+    values = [test.p_bootstrap, test.p_randomization]
+    values += [test.p_randomization_holm] if several else []
+    return [f"{value:.4f}" for value in values]
+
+
+def _number(value: float | None, digits: int) -> str:
+    text = "--" if value is None else shown(value, digits)
+    return f"${text}$" if text.startswith("-") and value is not None else text
+
+
+def escaped(text: str) -> str:
+    """Return a text that LaTeX prints as it is."""
+    plain = "".join(_ESCAPES.get(c, c) for c in text)
+    return plain.replace("--", "-{}-").replace("--", "-{}-")  # two in a row would be one dash
+
+
+def escaped_comment(text: str) -> str:
+    """Return a text that stays within a comment."""
+    return " ".join(text.split())

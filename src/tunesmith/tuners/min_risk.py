@@ -27,7 +27,7 @@ from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round
-from tunesmith.tuners.online.learner import Learner, SentenceUpdate
+from tunesmith.tuners.online.learner import OnlineLearner, SentenceUpdate
 from tunesmith.tuners.online.model import Model
 from tunesmith.tuners.online.training import OnlineTuner, Training
 
@@ -183,7 +183,7 @@ class MinRisk(OnlineTuner):
         """Return the temperature of a round."""
         return self._number("temperature") * self._number("cooling") ** epoch
 
-    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+    def epoch_entry(self, epoch: int, learners: Sequence[OnlineLearner]) -> dict[str, Any]:
         """Return the temperature, and what was expected of a sentence."""
         count = sum(learner.seen for learner in learners)
         worth = sum(learner.expected for learner in learners) / count

@@ -18,7 +18,7 @@ from tests.helpers.cli.loop_task import HELD, RANKER, REFERENCES, SENTENCES, STA
 from tests.helpers.waiting import PATIENCE, wait_until
 from tunesmith.cli import main
 from tunesmith.decoders.command import CommandDecoder
-from tunesmith.decoders.processes import tied
+from tunesmith.decoders.processes import parent_death_prefix
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
 from tunesmith.tuners.mert.mert import MERT
@@ -158,7 +158,7 @@ def alive(process: int) -> bool:
 def test_stopped_while_a_decoder_runs(
     cli: Run, task: Task, whole: dict, number: signal.Signals, code: int
 ) -> None:
-    if number == signal.SIGKILL and not tied():
+    if number == signal.SIGKILL and not parent_death_prefix():
         pytest.skip("there is no setpriv, without which a decoder outlives us")
     run = task.path("run")
     task.path("slow").write_text("3")  # the held-out set of round 1

@@ -26,7 +26,7 @@ class CopyEngine(Engine):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: object = None,
+        results: object = None,
     ) -> list[Any]:
         held = next((copy for one, copy in self.sent if one is data), None)
         if held is None:

@@ -28,7 +28,7 @@ class Fragile(Engine):
         self.closed = 0
         self._sent = {}
 
-    def map(self, work, data, pieces, *common, made=None):
+    def map(self, work, data, pieces, *common, results=None):
         with working_on(None):
             return [sent(work(data, sent(piece), *sent(common))) for piece in pieces]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunesmith.parallel.engine import Engine, working_on
 from tunesmith.parallel.local import threads
-from tunesmith.parallel.remote.packing import packed, unpacked
+from tunesmith.parallel.remote.packing import pack, unpack
 
 
 class PicklingEngine(Engine):
@@ -22,14 +22,14 @@ class PicklingEngine(Engine):
         self.workers = workers
         self.maps = []
 
-    def map(self, work, data, pieces, *common, made=None):
+    def map(self, work, data, pieces, *common, results=None):
         """Send data, pieces and results as bytes."""
         self.maps.append((work.__name__, len(pieces)))
-        held = packed((work, data, common)).block()
-        found = {} if made is None else made
+        held = pack((work, data, common)).block()
+        found = {} if results is None else results
         with working_on(None), threads(1):
             for number, piece in enumerate(pieces):
-                own, copy, about = unpacked(held)
+                own, copy, about = unpack(held)
                 found[number] = _sent(own(copy, _sent(piece), *about))
         return list(found.values())
 
@@ -39,4 +39,4 @@ class PicklingEngine(Engine):
 
 
 def _sent(value):
-    return unpacked(packed(value).block())
+    return unpack(pack(value).block())

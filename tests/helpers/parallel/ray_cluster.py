@@ -20,9 +20,9 @@ def joined_ray():
     """Start a Ray that engines find and leave running."""
     os.environ.update(SETTINGS)
     pytest.importorskip("ray", reason="ray is not installed: pip install 'tunesmith[ray]'")
-    from tunesmith.parallel.ray.cluster import joined
+    from tunesmith.parallel.ray.cluster import join_cluster
 
-    return joined(None, CPUS)
+    return join_cluster(None, CPUS)
 
 
 def leave_ray():

@@ -165,7 +165,9 @@ def sample(text: str = "", running: bool = False) -> v.View:
     return v.View(
         version="0.1.0",
         summary=summary,
-        warnings=(v.Warned("overfitting", f"Dev fell by 0.30 in round 4.{text}", "Take round 3."),),
+        warnings=(
+            v.Caution("overfitting", f"Dev fell by 0.30 in round 4.{text}", "Take round 3."),
+        ),
         rounds=_rounds((f"0{text}", "1", "2", "3")),
         weights=v.WeightTable(("0", "1", "2", "3"), rows, 3),
         surfaces=v.Surfaces("tune", (*curves[:3], flat), 2, f"the best of forests{text}"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 
 import pytest
@@ -15,7 +14,6 @@ from tunesmith.errors import TunesmithError
 from tunesmith.hiero.grammar.grammar import Nonterminal, Rule, grammar_of
 from tunesmith.hiero.grammar.lexical import (
     frequent_in_rules,
-    frequent_words,
     lexical_name,
     unaligned_name,
     with_lexical,
@@ -132,20 +130,6 @@ def test_long_source_sides(monkeypatch):
     rule = Rule("X", ("a",) * size, ("b",), {}, ((size - 1, 0),))
     (found,) = with_lexical(grammar_of([rule]), ["a"], ["b"]).rules()
     assert found.features == {"lex(b)": 1.0, "lex(a,b)": 1.0}
-
-
-@given(st.lists(st.lists(st.sampled_from(WORDS)), min_size=1), st.integers(0, 9), st.integers(0, 3))
-def test_frequent_words_are_counted(tmp_path_factory, lines, most, least):
-    folder = tmp_path_factory.mktemp("text")
-    text = "".join(" ".join(line) + "\n" for line in lines)
-    (folder / "a").write_text(text, encoding="utf-8")
-    (folder / "b.gz").write_bytes(gzip.compress(text.encode()))
-    counts = Counter(word for line in lines for word in [*line, *line])
-    ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    wanted = [word for word in ranked if counts[word] >= least]
-    paths = [folder / "a", folder / "b.gz"]
-    assert frequent_words(paths, most, least) == tuple(wanted[:most])
-    assert frequent_words(paths, at_least=least) == tuple(wanted)
 
 
 @settings(max_examples=examples(40))

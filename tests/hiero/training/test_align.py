@@ -17,7 +17,7 @@ from tests.helpers.hiero.aligned_text import Pair, pairs, text_of
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.training.align import (
     ALIGNERS,
-    aligned,
+    align,
     check_aligner,
     read_alignment,
 )
@@ -46,9 +46,9 @@ def test_words_that_always_go_together(aligner: str, tmp_path: Path) -> None:
         expected.append(sorted([order[j], j] for j in range(len(order))))
     text = written(tmp_path, "\n".join(source) + "\n", "\n".join(target) + "\n")
     with threads(2):
-        to_source, to_target = aligned(text, aligner)
+        to_source, to_target = align(text, aligner)
     with threads(1):
-        again = aligned(text, aligner)
+        again = align(text, aligner)
     assert (again[0].tolist(), again[1].tolist()) == (to_source.tolist(), to_target.tolist())
     assert len(to_source) == len(text.target.ids)
     assert len(to_target) == len(text.source.ids)

@@ -14,13 +14,13 @@ from tunesmith.data.forests import ForestArrays
 from tunesmith.inference.forests.derivations import unfold, viterbi
 from tunesmith.inference.forests.expectation import edge_gains
 from tunesmith.inference.forests.hope_fear import (
+    add_k,
     natural_bleu,
     reference_derivation,
     rerank,
-    reranked,
-    with_added,
+    rerank_choice,
 )
-from tunesmith.inference.forests.ngrams.counts import counted
+from tunesmith.inference.forests.ngrams.counts import forests_with_counts
 from tunesmith.metrics.bleu import BLEU
 
 FEW = examples(100, interpreted=10)
@@ -51,7 +51,7 @@ def statistics(draw: st.DrawFn, metric: BLEU, most: float) -> np.ndarray:
 @given(metrics(), st.data())
 def test_bleu_beside_a_document_is_the_metrics(metric: BLEU, data: st.DataObject) -> None:
     row = data.draw(statistics(metric, data.draw(st.sampled_from([3.0, 30.0]))))
-    found = natural_bleu(with_added(row, metric.scoring, 1.0), metric.scoring)
+    found = natural_bleu(add_k(row, metric.scoring, 1.0), metric.scoring)
     assert found == pytest.approx(float(metric.gain(row)), rel=1e-9, abs=1e-12)
 
 
@@ -65,7 +65,7 @@ def test_on_a_list_reranking_is_exact(
     arrays = forest_arrays([(0, [], [k], {}) for k in range(size)], 0)._replace(counts=rows)
     document = data.draw(statistics(metric, 30.0))
     scores = drawn_scores(data, arrays)
-    chosen = reranked(arrays, 0, scores, document, factor, *metric.scoring, sign)
+    chosen = rerank_choice(arrays, 0, scores, document, factor, *metric.scoring, sign)
     gains = metric.gain(document + rows) - metric.gain(document)
     values = scores + sign * factor * gains
     assert values[chosen[0]] == pytest.approx(values.max(), abs=1e-9)
@@ -76,7 +76,7 @@ def test_on_a_list_reranking_is_exact(
 def test_what_is_reported_is_that_of_the_derivation(
     arrays: ForestArrays, held: list[list[int]], metric: BLEU, sign: float, data: st.DataObject
 ) -> None:
-    after = counted(forest_set([arrays], 3, 3, [held]), metric, 1e9).in_memory().arrays
+    after = forests_with_counts(forest_set([arrays], 3, 3, [held]), metric, 1e9).in_memory().arrays
     scores = drawn_scores(data, after)
     document = data.draw(statistics(metric, 30.0))
     choice, value, stats = rerank(after, 0, scores, document, 5.0, metric.scoring, sign)
@@ -106,7 +106,7 @@ def test_where_bleu_is_linear_reranking_is_exact(
     arrays = arrays._replace(counts=counts)
     scores = drawn_scores(data, arrays)
     document = np.array([64.0, 60.0, 1.0, 64.0])
-    choice = reranked(arrays, 0, scores, document, 64.0, *BLEU(order=1).scoring, sign)
+    choice = rerank_choice(arrays, 0, scores, document, 64.0, *BLEU(order=1).scoring, sign)
     values = scores + sign * np.array(matches)
     best = max(values[list(tree.edges)].sum() for tree in derivations(arrays))
     assert values[unfold(arrays, 0, choice)].sum() == pytest.approx(best)
@@ -118,7 +118,7 @@ def test_linear_values_find_the_best_of_all(
     arrays: ForestArrays, held: list[list[int]], sign: float, data: st.DataObject
 ) -> None:
     metric = BLEU(order=2)
-    after = counted(forest_set([arrays], 3, 3, [held]), metric, 1e9).in_memory().arrays
+    after = forests_with_counts(forest_set([arrays], 3, 3, [held]), metric, 1e9).in_memory().arrays
     document = np.array([40.0, 42.0, 20.0, 8.0, 40.0, 37.0])
     slope = 40.0 * metric.slope(document)
     scores = drawn_scores(data, after)
@@ -133,7 +133,7 @@ def test_linear_values_find_the_best_of_all(
 
 def test_values_of_a_forest_among_others_are_its_own() -> None:
     one = forest_arrays([(0, [], [0, 1], {}), (1, [0], [-1, 2], {})], 1)
-    whole = counted(forest_set([one, one], 1, 3, [[[2]], [[0, 1, 2]]]), BLEU(order=2))
+    whole = forests_with_counts(forest_set([one, one], 1, 3, [[[2]], [[0, 1, 2]]]), BLEU(order=2))
     arrays = whole.in_memory().arrays
     slope = np.array([0.0, 0.0, 1.0, 10.0, 0.0, 0.0])
     assert edge_gains(arrays, 0, slope).tolist() == [0.0, 1.0]

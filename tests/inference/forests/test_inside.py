@@ -11,13 +11,13 @@ from tests.helpers.forests import derivations, drawn_forest, forest_arrays
 from tests.helpers.inference.derivations import probabilities, scores_of, uses_of
 from tunesmith.data.forests import ForestArrays, joined
 from tunesmith.inference.forests.derivations import unfold, viterbi
-from tunesmith.inference.forests.inside import expected_uses, inside, outside, posteriors, shares
+from tunesmith.inference.forests.inside import expected_uses, inside, shares
 
 weights = st.lists(st.floats(-2, 2, width=16), min_size=3, max_size=3).map(np.array)
 
 
 @given(drawn_forest(), weights, st.sampled_from([0.0, 0.3, 1.0, 20.0]))
-def test_sums_and_posteriors_are_those_of_all_derivations(
+def test_sums_and_uses_are_those_of_all_derivations(
     arrays: ForestArrays, w: np.ndarray, sharpness: float
 ) -> None:
     scores = sharpness * scores_of(arrays, w)
@@ -27,15 +27,7 @@ def test_sums_and_posteriors_are_those_of_all_derivations(
     np.testing.assert_array_equal(inside(arrays, 0, scores), sums)
     assert sums[-1] == pytest.approx(whole, rel=1e-10, abs=1e-10)
     uses = chances @ uses_of(trees, len(scores))
-    around = outside(arrays, 0, scores, sums)
-    assert np.isfinite(around).all()
-    found = posteriors(arrays, 0, scores, sums, around)
-    np.testing.assert_allclose(found, uses, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(expected_uses(arrays, 0, share), uses, rtol=1e-8, atol=1e-12)
-    # Inside times outside is the sum over derivations, each as often as it uses the node.
-    heads = np.repeat(np.arange(len(sums)), np.diff(arrays.edge_start))
-    of_node = np.bincount(heads, uses, len(sums))
-    np.testing.assert_allclose(np.exp(sums + around - whole), of_node, rtol=1e-8, atol=1e-12)
 
 
 @given(st.lists(drawn_forest(), min_size=2, max_size=3), weights)
@@ -47,12 +39,6 @@ def test_a_forest_among_others_is_what_it_is_alone(
         scores = scores_of(arrays, w)
         alone = inside(arrays, 0, scores)
         np.testing.assert_array_equal(inside(together, s, scores), alone)
-        around = outside(arrays, 0, scores, alone)
-        np.testing.assert_array_equal(outside(together, s, scores, alone), around)
-        np.testing.assert_array_equal(
-            posteriors(together, s, scores, alone, around),
-            posteriors(arrays, 0, scores, alone, around),
-        )
         share = shares(arrays, 0, scores)[1]
         np.testing.assert_array_equal(
             expected_uses(together, s, share), expected_uses(arrays, 0, share)
@@ -66,12 +52,8 @@ def test_a_sharp_distribution_is_its_winners(arrays: ForestArrays, w: list[int])
     totals = np.array([scores[list(tree.edges)].sum() for tree in trees])
     winners = totals == totals.max()
     wanted = uses_of(trees, len(scores))[winners].mean(axis=0)
-    sums, share = shares(arrays, 0, scores)
-    around = outside(arrays, 0, scores, sums)
+    _, share = shares(arrays, 0, scores)
     np.testing.assert_allclose(expected_uses(arrays, 0, share), wanted, atol=1e-6)
-    np.testing.assert_allclose(
-        posteriors(arrays, 0, scores, sums, around), wanted, rtol=1e-5, atol=1e-6
-    )
     if winners.sum() == 1:
         best = unfold(arrays, 0, viterbi(arrays, 0, scores)[1])
         np.testing.assert_array_equal(
@@ -90,18 +72,14 @@ def test_scores_of_any_sign_and_size_are_added_up(size: float) -> None:
     arrays = forest_arrays(edges, 99)
     scores = scores_of(arrays, np.ones(1))
     sums, share = shares(arrays, 0, scores)
-    around = outside(arrays, 0, scores, sums)
     assert sums[-1] == pytest.approx(100 * (size + np.log(4.0)), rel=1e-13)
     wanted = np.tile([0.25, 0.75], 100)
-    np.testing.assert_allclose(posteriors(arrays, 0, scores, sums, around), wanted, rtol=1e-6)
     np.testing.assert_allclose(expected_uses(arrays, 0, share), wanted, rtol=1e-7)
 
 
 def test_derivations_may_be_as_many_as_they_like() -> None:
     edges = [(n, [n - 1] if n else [], [-1] if n else [], {}) for n in range(700) for _ in range(3)]
     arrays = forest_arrays(edges, 699)
-    sums = inside(arrays, 0, np.zeros(2100))
+    sums, share = shares(arrays, 0, np.zeros(2100))
     assert sums[-1] == pytest.approx(700 * np.log(3.0), rel=1e-12)  # 1e334 of them
-    around = outside(arrays, 0, np.zeros(2100), sums)
-    found = posteriors(arrays, 0, np.zeros(2100), sums, around)
-    np.testing.assert_allclose(found, 1 / 3, rtol=1e-9)
+    np.testing.assert_allclose(expected_uses(arrays, 0, share), 1 / 3, rtol=1e-9)

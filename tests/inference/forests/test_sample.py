@@ -108,7 +108,7 @@ def test_seeds_differ_and_may_be_long() -> None:
     assert found[0] != found[1] != found[2] != found[0]
 
 
-def test_a_sharp_distribution_draws_the_best_alone() -> None:
+def test_a_sharp_distribution_draws_the_best_only() -> None:
     one = forest_set([choices(5)], 2, 5)
     w = np.array([0.7, 0.0])
     wanted = rows(best_derivations(one, w)) * 50

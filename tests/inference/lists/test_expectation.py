@@ -17,8 +17,8 @@ from tests.helpers.builders import candidate_set
 from tests.helpers.inference.expectations import METRICS, lists, matrix, of_groups
 from tests.helpers.tiers import examples
 from tunesmith.data.features import Features
-from tunesmith.inference.lists.distribution import FEW as FEW_OF_ALL
-from tunesmith.inference.lists.distribution import LIKELY, Distribution, covariance
+from tunesmith.inference.lists.expectation import FEW as FEW_OF_ALL
+from tunesmith.inference.lists.expectation import LIKELY, Distribution, covariance
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads
 from tunesmith.tasks.lists import TuningSet

@@ -30,7 +30,7 @@ from tunesmith.parallel.choice import engine_of
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.ray import cluster as ray_cluster
 from tunesmith.parallel.ray import engine as engine_module
-from tunesmith.parallel.ray.cluster import parsed, unreachable
+from tunesmith.parallel.ray.cluster import parse_address, unreachable
 
 pytestmark = pytest.mark.skipif(
     find_spec("ray") is None, reason="ray is not installed: pip install 'tunesmith[ray]'"
@@ -80,7 +80,7 @@ def free_port():
     ],
 )
 def test_addresses(address, expected):
-    assert parsed(address) == expected
+    assert parse_address(address) == expected
 
 
 @pytest.mark.long
@@ -131,7 +131,7 @@ def test_a_cluster_that_cannot_be_joined_is_told_of_in_time(listening, monkeypat
 
 @pytest.mark.usefixtures("alone")
 def test_other_versions_are_told_of(monkeypatch):
-    monkeypatch.setattr(ray_cluster, "_tried", lambda address: None)
+    monkeypatch.setattr(ray_cluster, "_probe", lambda address: None)
     with pytest.raises(TunesmithError) as caught:
         engine_of("ray", 1, "head:6379")
     assert str(caught.value) == (
@@ -225,9 +225,9 @@ def test_who_leaves_a_ray_that_has_ended_ends_no_other(monkeypatch):
     fake = Ray()
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.setattr(ray_cluster, "_cluster", None)
-    first = ray_cluster.joined(None, 1)
+    first = ray_cluster.join_cluster(None, 1)
     fake.shutdown()
-    second = ray_cluster.joined(None, 1)
+    second = ray_cluster.join_cluster(None, 1)
     assert second is not first
     first.leave()
     assert fake.runs

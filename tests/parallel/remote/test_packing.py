@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunesmith.errors import TunesmithError
-from tunesmith.parallel.remote.packing import ALIGNMENT, mapped, packed, unpacked
+from tunesmith.parallel.remote.packing import ALIGNMENT, map_block, pack, unpack
 
 KINDS = [np.float64, np.float32, np.int64, np.int32, np.uint8, np.bool_, np.complex128]
 
@@ -43,9 +43,9 @@ nodes = st.recursive(
 
 def through_file(value):
     with tempfile.TemporaryFile() as file:
-        packed(value).write(file)
+        pack(value).write(file)
         file.flush()
-        return unpacked(mapped(file.fileno()))
+        return unpack(map_block(file.fileno()))
 
 
 def assert_equal(one, other):
@@ -61,10 +61,10 @@ def assert_equal(one, other):
 
 @given(nodes)
 def test_values_come_back_as_they_were(node):
-    block = packed(node)
+    block = pack(node)
     assert len(block.block()) == block.nbytes
-    assert_equal(unpacked(block.block()), node)
-    assert_equal(unpacked(bytearray(block.block())), node)
+    assert_equal(unpack(block.block()), node)
+    assert_equal(unpack(bytearray(block.block())), node)
     assert_equal(through_file(node), node)
 
 
@@ -85,7 +85,7 @@ def views():
 
 @pytest.mark.parametrize("array", list(views()))
 def test_arrays_of_every_kind_can_be_written_to(array):
-    for copy in (unpacked(packed(array).block()), through_file(array)):
+    for copy in (unpack(pack(array).block()), through_file(array)):
         assert (copy.dtype, copy.shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(copy, array)
         assert copy.flags.writeable
@@ -97,9 +97,9 @@ def test_arrays_of_every_kind_can_be_written_to(array):
 def test_a_mapped_array_does_not_need_its_file(tmp_path):
     array = np.memmap(tmp_path / "a", np.float64, "w+", shape=(2000,))
     array[:] = np.arange(2000)
-    block = packed(array)
+    block = pack(array)
     assert [b.nbytes for b in block.buffers] == [16_000]
-    copy = unpacked(block.block())
+    copy = unpack(block.block())
     del array
     (tmp_path / "a").unlink()
     assert type(copy) is np.ndarray
@@ -108,36 +108,36 @@ def test_a_mapped_array_does_not_need_its_file(tmp_path):
 
 def test_arrays_are_not_copied_and_lie_aligned():
     values = [np.arange(k, dtype=np.uint8) for k in (1, 63, 64, 65, 1000)]
-    block = packed(values)
+    block = pack(values)
     for value, buffer in zip(values, block.buffers, strict=True):
         assert np.shares_memory(value, np.frombuffer(buffer, np.uint8))
     memory = np.frombuffer(bytearray(block.block()), np.uint8)
-    for copy in unpacked(memory):
+    for copy in unpack(memory):
         assert np.shares_memory(copy, memory)
         assert (copy.ctypes.data - memory.ctypes.data) % ALIGNMENT == 0
 
 
 def test_what_one_writes_another_does_not_see():
     with tempfile.TemporaryFile() as file:
-        packed(np.zeros(10_000)).write(file)
+        pack(np.zeros(10_000)).write(file)
         file.flush()
-        one, other = (unpacked(mapped(file.fileno())) for _ in range(2))
+        one, other = (unpack(map_block(file.fileno())) for _ in range(2))
         one[5] = 1.0
         assert other.sum() == 0.0
-        assert unpacked(mapped(file.fileno())).sum() == 0.0
+        assert unpack(map_block(file.fileno())).sum() == 0.0
     assert one.sum() == 1.0  # the file is closed
 
 
 def test_the_same_array_twice_is_packed_once():
     array = np.arange(1000.0)
-    first, second = unpacked(packed((array, array)).block())
+    first, second = unpack(pack((array, array)).block())
     assert first is second
-    assert packed((array, array)).nbytes < 1.5 * array.nbytes
+    assert pack((array, array)).nbytes < 1.5 * array.nbytes
 
 
 def test_sparse_matrices():
     matrix = scipy.sparse.random_array((30, 40), density=0.1, rng=np.random.default_rng(0))
-    copy = unpacked(packed(matrix.tocsr()).block())
+    copy = unpack(pack(matrix.tocsr()).block())
     assert (copy != matrix.tocsr()).nnz == 0
     copy.data[:] = 0.0
 
@@ -146,4 +146,4 @@ def test_what_cannot_be_packed_is_named():
     with pytest.raises(
         TunesmithError, match=r"^dict cannot be sent to another process: .*; define"
     ):
-        packed({"a": lambda: 1})
+        pack({"a": lambda: 1})

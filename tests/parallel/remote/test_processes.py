@@ -22,7 +22,7 @@ from tunesmith.parallel.remote import channel, processes
 from tunesmith.parallel.remote import engine as remote
 from tunesmith.parallel.remote import worker as worker_module
 from tunesmith.parallel.remote.channel import MEMORY
-from tunesmith.parallel.remote.packing import mapped, packed, unpacked
+from tunesmith.parallel.remote.packing import map_block, pack, unpack
 from tunesmith.parallel.remote.processes import ProcessEngine
 
 HERE = Path(__file__).parents[3]
@@ -290,7 +290,7 @@ def test_a_limit_of_open_files_is_reported(monkeypatch):
 
     monkeypatch.setattr(channel.tempfile, "TemporaryFile", refuse)
     with pytest.raises(TunesmithError, match=r"no more can be opened; .* \(ulimit -n\)"):
-        channel.shared(packed(np.zeros(1_000_000)))
+        channel.share_block(pack(np.zeros(1_000_000)))
 
 
 class _Full:
@@ -302,20 +302,20 @@ class _Full:
 @pytest.mark.long
 def test_what_memory_does_not_hold_is_shared_on_disk(monkeypatch):
     data = np.arange(10_000.0)
-    block = packed(data)
+    block = pack(data)
     with monkeypatch.context() as patch:
         patch.setattr(channel, "budget", lambda: 2 * block.nbytes)
-        files = [channel.shared(block) for _ in range(4)]
+        files = [channel.share_block(block) for _ in range(4)]
         files[0].close()
-        files.append(channel.shared(block))
+        files.append(channel.share_block(block))
     in_memory = MEMORY.is_dir()
     used = [f.memory for f in files]
     assert used == [block.nbytes * in_memory * (k in (0, 1, 4)) for k in range(5)]
     for file in files[1:]:
-        np.testing.assert_array_equal(unpacked(mapped(file.file.fileno())), data)
+        np.testing.assert_array_equal(unpack(map_block(file.file.fileno())), data)
         file.close()
     assert not any(id(file) in channel._open_blocks for file in files)
-    kept = channel.shared(block)
+    kept = channel.share_block(block)
     place = id(kept)
     assert place in channel._open_blocks
     kept.file.close()

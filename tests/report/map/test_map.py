@@ -19,7 +19,7 @@ from tunesmith.errors import MissingExtraError, UnknownNameError, UsageError
 from tunesmith.report.map import html as map_html
 from tunesmith.report.map.files import write_map
 from tunesmith.report.map.map import metric_map, pixels
-from tunesmith.report.map.words import scale, starred, summary
+from tunesmith.report.map.words import scale, star_of, summary
 
 MAGIC = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<?xml", "pdf": b"%PDF-", "html": b"<!doctype html>"}
 SMALL = (6, 8)
@@ -97,7 +97,7 @@ def test_the_window_holds_the_current_and_the_best_weights():
         _, _, tuning = problem(seed)
         found = metric_map(tuning, WEIGHTS, ["f0", "f1"], size=SMALL)
         assert found.holds(found.current)
-        mark, what = starred(found)
+        mark, what = star_of(found)
         if found.holds(found.best):
             assert (mark, what) == (found.best, "best of the plane, proven")
         else:
@@ -116,7 +116,7 @@ def test_no_time_for_the_best():
     _, _, tuning = problem()
     found = metric_map(tuning, WEIGHTS, ["f0", "f1"], time_limit=1e-9, size=SMALL)
     assert (found.best, found.proven) == (None, False)
-    assert starred(found)[0] is found.best_row
+    assert star_of(found)[0] is found.best_row
     assert "--time-limit" in summary(found)[2]
     assert found.to_dict()["best"] is None
 

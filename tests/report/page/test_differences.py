@@ -10,8 +10,8 @@ from tunesmith.report.page.differences import (
     ELLIPSIS,
     MOST_CHARACTERS,
     MOST_WORDS,
-    cut,
     differences,
+    truncated,
 )
 
 words = st.lists(st.sampled_from(["a", "b", "c", "d_d", "<b>"]), max_size=9)
@@ -55,19 +55,19 @@ def test_an_empty_output_has_no_pieces():
 
 def test_long_texts_are_cut_and_say_so():
     many = " ".join(["w"] * (MOST_WORDS + 1))
-    assert cut(many).split() == [*["w"] * MOST_WORDS, ELLIPSIS]
+    assert truncated(many).split() == [*["w"] * MOST_WORDS, ELLIPSIS]
     whole = " ".join(["w"] * MOST_WORDS)
-    assert cut(whole) == whole
+    assert truncated(whole) == whole
 
 
 @pytest.mark.parametrize("before", ["", "short "])
 def test_a_very_long_word_is_cut(before):
-    found = cut(before + "x" * (MOST_CHARACTERS + 5)).split()
+    found = truncated(before + "x" * (MOST_CHARACTERS + 5)).split()
     assert found[-1] == ELLIPSIS
     assert len(found[-2]) == MOST_CHARACTERS - len(before.strip())
 
 
 def test_a_word_that_just_fits_is_not_cut():
     word = "x" * MOST_CHARACTERS
-    assert cut(word) == word
-    assert cut(f"{word} y") == f"{word} {ELLIPSIS}"
+    assert truncated(word) == word
+    assert truncated(f"{word} y") == f"{word} {ELLIPSIS}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.report.views import HOSTILE, sample
 from tunesmith.errors import MissingExtraError
 from tunesmith.report.page import html
-from tunesmith.report.page.html import embedded, page_of, policy
+from tunesmith.report.page.html import embedded, live_page, page_of, policy
 
 anything = st.text(st.characters(codec=None, exclude_categories=()))
 SHORT = "/* plotly */"
@@ -88,7 +88,8 @@ def test_a_page_asks_nobody(without_plotly):
 
 
 def test_a_live_page_asks_its_server(without_plotly):
-    found = parsed(page_of(sample(running=True), live=True))
+    data = {"view": sample(running=True).to_dict(), "is_running": True, "words": ""}
+    found = parsed(live_page(data, "run/"))
     assert ("data-live", "2") in found.attributes
     told = json.loads(found.scripts[0])
     assert told["is_running"] is True

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.builders import candidate_set
 from tests.helpers.report.records import record_of
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.report.page.pair_rounds import pairs_of
+from tunesmith.report.page.rounds import pairs_of
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.pro.pro import PRO
 

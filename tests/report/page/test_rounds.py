@@ -14,8 +14,7 @@ from tests.helpers.report.records import record_of
 from tunesmith.data.weights import Weights
 from tunesmith.loop.inputs import Inputs
 from tunesmith.loop.loop import Loop
-from tunesmith.report.page.pair_rounds import pairs_of
-from tunesmith.report.page.rounds import replicates_of, rounds_of
+from tunesmith.report.page.rounds import pairs_of, replicates_of, rounds_of
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA

@@ -14,9 +14,8 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.weights import Weights
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.metrics.base import METRICS, Metric
-from tunesmith.report.page.looked_into import MOST, MOST_FEATURES, contributions
 from tunesmith.report.page.run.record import RunRecord, RunSet
-from tunesmith.report.page.sentences import sentences_of
+from tunesmith.report.page.sentences import MOST, MOST_FEATURES, contributions, sentences_of
 from tunesmith.tasks.lists import TuningSet
 
 WORDS = ["a", "b", "c", "d", "e"]
@@ -117,7 +116,7 @@ def test_candidates_have_their_ranks_and_contributions(data):
             }
             named = dict(zip(found.features, view.contributions, strict=True))
             assert {k: v for k, v in named.items() if v} == {k: v for k, v in shares.items() if v}
-        best_alone = max(
+        best_only = max(
             held.lists.metric.score(
                 held.lists.stats[row]
                 + TuningSet(held.after, record.metric).stats.sum(axis=0)
@@ -126,7 +125,7 @@ def test_candidates_have_their_ranks_and_contributions(data):
             for row in rows
         )
         shown = [r for r in rows if candidates.text(r) in texts]
-        assert best_alone == max(
+        assert best_only == max(
             held.lists.metric.score(
                 held.lists.stats[row]
                 + TuningSet(held.after, record.metric).stats.sum(axis=0)

@@ -14,7 +14,7 @@ from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.search.directions.base import Climb
-from tunesmith.search.line.penalised import bounded, intervals_of
+from tunesmith.search.line.penalised import bound_interval, intervals_of
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
@@ -289,4 +289,4 @@ def test_breakpoints_that_rounding_alone_tells_apart_have_nothing_between_them()
     ],
 )
 def test_unbounded_intervals_are_cut(low, high, first, last):
-    assert bounded(low, high, 2.0, 10.0) == (first, last)
+    assert bound_interval(low, high, 2.0, 10.0) == (first, last)

@@ -14,7 +14,7 @@ from tests.helpers.tuners.online import many
 from tests.tuners.online.watched import Watched
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.remote.processes import ProcessEngine
-from tunesmith.tuners.online.learner import Learner
+from tunesmith.tuners.online.learner import OnlineLearner
 
 pytestmark = pytest.mark.long
 KILLS = 2
@@ -79,7 +79,7 @@ def test_workers_are_killed_at_random(engine, options, tmp_path, monkeypatch):
     if tuner.is_free and engine.name == "ray":
         pytest.skip("to save time: what differs from lockstep is no engine's matter")
     seen = Counter()
-    honest = Learner.apply
+    honest = OnlineLearner.apply
 
     def apply(self, step):
         seen[step.group] += 1
@@ -87,7 +87,7 @@ def test_workers_are_killed_at_random(engine, options, tmp_path, monkeypatch):
 
     wanted = None if tuner.is_free else dict(tuner.fit(tuning, rng=5).weights)
     with monkeypatch.context() as patch, working_on(engine), Killer(tmp_path) as killer:
-        patch.setattr(Learner, "apply", apply)  # here, not where learners live
+        patch.setattr(OnlineLearner, "apply", apply)  # here, not where learners live
         found = tuner.changed(folder=str(tmp_path)).fit(tuning, rng=5)
     assert seen == dict.fromkeys(range(tuning.groups), 2)
     assert len(killer.killed) == KILLS

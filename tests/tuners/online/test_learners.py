@@ -21,7 +21,7 @@ from tunesmith.parallel.local import threads
 from tunesmith.progress import show_with
 from tunesmith.tuners.min_risk import MinRisk
 from tunesmith.tuners.online.arow import AROW
-from tunesmith.tuners.online.learner import Learner, copy_scorer
+from tunesmith.tuners.online.learner import OnlineLearner, copy_scorer
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.perceptron import Perceptron
 from tunesmith.tuners.online.sgd import SGD
@@ -131,12 +131,12 @@ def test_the_error_of_a_learner_ends_all():
 @pytest.mark.parametrize("times", [0, 2])
 def test_a_sentence_that_was_not_learnt_from_once_is_noticed(times, monkeypatch):
     """Whatever an engine does: an answer that comes twice or lacks steps is an error."""
-    honest = Learner.learn
+    honest = OnlineLearner.learn
 
     def learn(self, groups, epoch, received=()):
         return honest(self, groups, epoch, received) * times
 
-    monkeypatch.setattr(Learner, "learn", learn)
+    monkeypatch.setattr(OnlineLearner, "learn", learn)
     with pytest.raises(AssertionError, match="has not learnt from what it was given"):
         SGD(learners=2).fit(many(5))
 

@@ -13,7 +13,7 @@ from tunesmith.kernels import inlined, kernel
 from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.kernels.copying import copy_rows
 
-# Columns of what waits: its bundle, the rank of its rule among those of its option, where its
+# Columns of a waiting entry: its bundle, the rank of its rule among those of its option, where its
 # evaluation is (-1 before it has one); then a rank for each tail.
 BUNDLE, RULE, PLACE, RANKS = range(4)
 NONE = -1
@@ -58,7 +58,7 @@ class CubeItem(NamedTuple):
 
 @kernel
 def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
-    """Return room for entries of some arity, and for so many models with such contexts."""
+    """Return room for entries of an arity, and for the states of ``count`` language models."""
     size = 256
     return (
         Queue(np.empty((size, RANKS + arity), np.int32), np.empty(size), np.empty(size, np.int32)),
@@ -73,7 +73,7 @@ def empty_queue(arity: int, count: int, context: int) -> tuple[Queue, CubeItem]:
 
 @kernel
 def with_entries(queue: Queue, room: int) -> Queue:
-    """Return the queue with room for so many entries."""
+    """Return the queue with room for ``room`` entries."""
     if room <= queue.rows.shape[0]:
         return queue
     rows = np.empty((2 * room, queue.rows.shape[1]), np.int32)
@@ -83,7 +83,7 @@ def with_entries(queue: Queue, room: int) -> Queue:
 
 @kernel
 def with_rows(evaluated: CubeItem, room: int) -> CubeItem:
-    """Return evaluations with room for so many."""
+    """Return evaluations with room for ``room`` of them."""
     before = evaluated.values.shape[0]
     if room <= before:
         return evaluated
@@ -97,16 +97,16 @@ def with_rows(evaluated: CubeItem, room: int) -> CubeItem:
 
 
 @inlined
-def _goes_before(one: Number, other: Number, priorities: Number) -> Number:
+def _goes_before(cube: Number, other: Number, priorities: Number) -> Number:
     """Whether an entry comes first: by priority, then as they were made."""
-    return priorities[one] > priorities[other] or (
-        priorities[one] == priorities[other] and one < other
+    return priorities[cube] > priorities[other] or (
+        priorities[cube] == priorities[other] and cube < other
     )
 
 
 @kernel
 def push(queue: Queue, size: int, entry: int) -> int:
-    """Let an entry wait with so many others; return how many there are then."""
+    """Add an entry to a heap of ``size``; return the new size."""
     heap, priorities = queue.heap, queue.priorities
     at = size
     while at > 0:
@@ -149,12 +149,12 @@ def row_hash(row: Ids) -> Number:
 
 
 @kernel
-def same_rows(one: Ids, other: Ids) -> bool:
+def same_rows(row: Ids, other: Ids) -> bool:
     """Whether two rows are equal."""
     k = 0
-    while k < one.shape[0] and one[k] == other[k]:
+    while k < row.shape[0] and row[k] == other[k]:
         k += 1
-    return bool(k == one.shape[0])
+    return bool(k == row.shape[0])
 
 
 @kernel

@@ -78,7 +78,7 @@ class Chart(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes under way: as in a chart, with their states, and those of each vertex best first.
+    """Nodes of an unfinished chart, with their states; those of each vertex best first.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Edges(NamedTuple):
 
 
 @kernel
-def searched(
+def search(
     parse: Parse,
     rules: SentenceRules,
     rule_scores: Floats,
@@ -143,13 +143,13 @@ def searched(
     guesses = rule_scores.copy()
     for m in range(count):
         guesses += model_weights[m] * rules.estimates[:, m]
-    ranked = _ranked(rules.option_start, guesses)
+    ranked = _rank_rules(rules.option_start, guesses)
     arity = _greatest_arity(parse)
     nodes = _more_nodes(_no_nodes(count, context), 1024)
     edges = _more_edges(_no_edges(count), 1024, 1024)
     first = np.zeros(parse.goal + 2, np.int64)
     queue, evaluated = empty_queue(arity, count, context)
-    seen, found = np.full(512, NONE, np.int32), np.full(512, NONE, np.int32)
+    seen, table = np.full(512, NONE, np.int32), np.full(512, NONE, np.int32)
     used = np.zeros(6, np.int64)
     for v in range(parse.goal + 1):
         first[v] = used[NODES]
@@ -157,7 +157,7 @@ def searched(
         if not parse.needed[v]:
             continue
         seen[:] = NONE
-        found[:] = NONE
+        table[:] = NONE
         bundles = parse.bundle_start[v + 1] - parse.bundle_start[v]
         queue = with_entries(queue, bundles)
         _begin(parse, rules.option_start, v, guesses, ranked, first, nodes, queue, used)
@@ -189,18 +189,18 @@ def searched(
             if used[NODES] == nodes.scores.shape[0]:
                 nodes = _more_nodes(nodes, 2 * used[NODES])
             edges = _with_room(edges, used[EDGES] + 1, used[TAILS] + tails.shape[0])
-            _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, found, used)
-            if 2 * (used[NODES] - first[v]) > found.shape[0]:
-                found = _with_nodes(nodes.ints, first[v], used[NODES], 4 * found.shape[0])
+            _settle(v, entry, rule, tails, first, nodes, edges, queue, evaluated, table, used)
+            if 2 * (used[NODES] - first[v]) > table.shape[0]:
+                table = _with_nodes(nodes.ints, first[v], used[NODES], 4 * table.shape[0])
             if tails.shape[0] > 1 and 2 * (used[ENTRIES] + tails.shape[0]) > seen.shape[0]:
                 seen = _with_seen(queue.rows, used[ENTRIES], used[ENTRIES] + tails.shape[0])
             value = evaluated.values[queue.rows[entry, PLACE]]
-            _succeed(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
+            _push_successors(entry, tails, guesses[rule], value, first, nodes, queue, seen, used)
         first[v + 1] = used[NODES]
         by_score = argsort(-nodes.scores[first[v] : used[NODES]])
         for k in range(by_score.shape[0]):
             nodes.order[first[v] + k] = first[v] + by_score[k]
-    return _finished(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
+    return _chart_of(nodes, edges, used, first[parse.goal], models, model_weights, has_ends)
 
 
 @kernel
@@ -258,7 +258,7 @@ def _evaluate(
     evaluated: CubeItem,
     used: Ints,
 ) -> None:
-    """Ask the language models about an entry, and let it wait with what it is worth.
+    """Score an entry with the language models, and put it into the queue of evaluated ones.
 
     ``side`` is the target side of its rule for each model, ``value`` the score of the rule.
     """
@@ -278,9 +278,9 @@ def _evaluate(
             word = side[m, k]
             if word < 0:
                 node = nodes.order[first[tails[-1 - word]] + row[RANKS - 1 - word]]
-                own = nodes.ints[node, m * width : (m + 1) * width]
+                state = nodes.ints[node, m * width : (m + 1) * width]
                 own_floats = nodes.floats[node, m * context : (m + 1) * context]
-                total += add_phrase(models, m, own, own_floats, ints, floats)
+                total += add_phrase(models, m, state, own_floats, ints, floats)
             elif word == models.begins[m]:
                 begin(models, m, ints, floats)
             else:
@@ -315,18 +315,18 @@ def _settle(
     edges: Edges,
     queue: Queue,
     evaluated: CubeItem,
-    found: Ids,
+    table: Ids,
     used: Ints,
 ) -> None:
     """Make an entry a hyperedge, into the node of its states."""
     place = queue.rows[entry, PLACE]
     value = evaluated.values[place]
     edge = used[EDGES]
-    node, slot = _node_of(evaluated.ints[place], nodes.ints, found)
+    node, slot = _node_of(evaluated.ints[place], nodes.ints, table)
     if node == NONE:
         node = used[NODES]
         used[NODES] += 1
-        found[slot] = node
+        table[slot] = node
         nodes.vertices[node] = v
         nodes.ints[node] = evaluated.ints[place]
         nodes.floats[node] = evaluated.floats[place]
@@ -344,7 +344,7 @@ def _settle(
 
 
 @kernel
-def _succeed(
+def _push_successors(
     entry: int,
     tails: Ids,
     guess: float,
@@ -377,7 +377,7 @@ def _succeed(
 
 
 @kernel
-def _finished(
+def _chart_of(
     nodes: Nodes,
     edges: Edges,
     used: Ints,
@@ -411,9 +411,9 @@ def _finished(
         if has_ends:
             for m in range(model_weights.shape[0]):
                 begin(models, m, ints, floats)
-                own = nodes.ints[node, m * width : (m + 1) * width]
+                state = nodes.ints[node, m * width : (m + 1) * width]
                 own_floats = nodes.floats[node, m * context : (m + 1) * context]
-                total = add_phrase(models, m, own, own_floats, ints, floats)
+                total = add_phrase(models, m, state, own_floats, ints, floats)
                 total += add_word(models, m, models.ends[m], ints, floats)
                 chart.probabilities[e, m] = total
                 score += model_weights[m] * total
@@ -423,7 +423,7 @@ def _finished(
 
 
 @kernel
-def _ranked(option_start: Ints, guesses: Floats) -> Ids:
+def _rank_rules(option_start: Ints, guesses: Floats) -> Ids:
     """Return the rules of each option, those first that are expected to be best."""
     ranked = np.empty(guesses.shape[0], np.int32)
     for o in range(option_start.shape[0] - 1):
@@ -482,7 +482,7 @@ def _no_edges(count: int) -> Edges:
 
 @kernel
 def _more_edges(edges: Edges, room: int, tails: int) -> Edges:
-    """Return hyperedges with room for so many, and for so many tails, at least."""
+    """Return hyperedges with room for at least ``room``, and for ``tails`` tails."""
     before = edges.probabilities.shape[0]
     probabilities = np.empty((max(room, before), edges.probabilities.shape[1]))
     copy_rows(probabilities, 0, edges.probabilities)
@@ -515,10 +515,10 @@ def _node_of(state: Ids, ints: Ids, table: Ids) -> tuple[int, int]:
 
 
 @kernel
-def _with_nodes(ints: Ids, begun: int, end: int, size: int) -> Ids:
+def _with_nodes(ints: Ids, first_node: int, end: int, size: int) -> Ids:
     """Return a larger table of the nodes of a vertex."""
     table = np.full(size, NONE, np.int32)
-    for node in range(begun, end):
+    for node in range(first_node, end):
         _, at = _node_of(ints[node], ints, table)
         table[at] = node
     return table
@@ -526,7 +526,7 @@ def _with_nodes(ints: Ids, begun: int, end: int, size: int) -> Ids:
 
 @kernel
 def _with_seen(rows: Ids, count: int, room: int) -> Ids:
-    """Return a larger table of what was met, with room for so many."""
+    """Return a larger hash table of entries in the queue, with room for ``room``."""
     size = 512
     while size < 4 * room:
         size *= 2

@@ -16,7 +16,7 @@ from tunesmith.kernels import kernel
 
 @kernel
 def chart_forest(
-    chart: Chart, parse: Parse, rules: SentenceRules, best_alone: bool, hidden: Ids
+    chart: Chart, parse: Parse, rules: SentenceRules, best_only: bool, hidden: Ids
 ) -> ForestArrays:
     """Return the forest of one sentence: what the goal is made of, or its best derivation alone.
 
@@ -24,7 +24,7 @@ def chart_forest(
     then those of its rule. ``hidden`` words are not in it.
     """
     nodes = chart.vertices.shape[0]
-    start, by_head = _by_head(chart, best_alone)
+    start, by_head = _by_head(chart, best_only)
     number = np.full(nodes, -1, np.int32)
     number[nodes - 1] = 0
     kept_edges = 0
@@ -36,21 +36,21 @@ def chart_forest(
             e = by_head[k]
             for t in range(chart.tail_start[e], chart.tail_start[e + 1]):
                 number[chart.tails[t]] = 0
-    kept = 0
+    used_nodes = 0
     for n in range(nodes):
         if number[n] == 0:
-            number[n] = kept
-            kept += 1
+            number[n] = used_nodes
+            used_nodes += 1
     sizes = np.zeros(3, np.int64)
     for e in by_head:
         if number[chart.heads[e]] >= 0:
             sizes += _sizes(chart, rules, e)
-    edge_start = np.zeros(kept + 1, np.int64)
+    edge_start = np.zeros(used_nodes + 1, np.int64)
     tail_start, tails = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[0], np.int32)
     feature_start = np.zeros(kept_edges + 1, np.int64)
     ids, values = np.empty(sizes[1], np.int32), np.empty(sizes[1])
     word_start, words = np.zeros(kept_edges + 1, np.int64), np.empty(sizes[2], np.int32)
-    covered = np.empty(kept, np.int32)
+    covered = np.empty(used_nodes, np.int32)
     at = 0
     for n in range(nodes):
         if number[n] < 0:
@@ -69,7 +69,7 @@ def chart_forest(
             at += 1
         edge_start[number[n] + 1] = at
     return ForestArrays(
-        np.array([0, kept]),
+        np.array([0, used_nodes]),
         edge_start,
         tail_start,
         tails,
@@ -84,11 +84,11 @@ def chart_forest(
 
 
 @kernel
-def _by_head(chart: Chart, best_alone: bool) -> tuple[Ints, Ints]:
+def _by_head(chart: Chart, best_only: bool) -> tuple[Ints, Ints]:
     """Return where the hyperedges of each node begin, and all of them, by node, as found."""
     nodes, edges = chart.vertices.shape[0], chart.heads.shape[0]
     start = np.zeros(nodes + 1, np.int64)
-    if best_alone:
+    if best_only:
         return np.arange(nodes + 1), chart.best.astype(np.int64)
     for head in chart.heads:
         start[head + 1] += 1

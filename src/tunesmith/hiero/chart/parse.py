@@ -74,7 +74,7 @@ class ParseOptions(NamedTuple):
     table: Ids
 
 
-class Made(NamedTuple):
+class _Partial(NamedTuple):
     """Vertices and bundles under way; see :class:`Parse`."""
 
     begins: Ids
@@ -118,7 +118,7 @@ def unary_order(grammar: GrammarArrays, categories: int) -> Ids:
 
 
 @kernel
-def parsed(
+def parse_sentence(
     grammar: GrammarArrays,
     order: Ids,
     words: Ids,
@@ -147,14 +147,14 @@ def parsed(
         longest = max(longest, min(limit, size))
     cells = np.zeros((size * (longest + 1) + size + 1, 4), np.int64)
     items, complete = np.empty((256, 5), np.int32), np.empty((64, 2), np.int32)
-    options, made = _nothing()
+    options, numbers = _nothing()
     present = np.zeros(order.shape[0], np.bool_)
     used = np.zeros(6, np.int64)
     for width in range(1, size + 1):
         for i in range(size - width + 1 if width <= longest else 1):
             cell = cells[_cell(i, i + width, size, longest)]
             cell[FIRST_ITEM] = used[ITEMS]
-            items = _advance(grammar, words, i, i + width, longest, cells, items, made, used)
+            items = _advance(grammar, words, i, i + width, longest, cells, items, numbers, used)
             present[:] = False
             used[COMPLETE] = 0
             if width == 1 and passed[i]:
@@ -164,40 +164,42 @@ def parsed(
             )
             cell[LAST_ITEM] = used[ITEMS]
             cell[FIRST_VERTEX] = used[VERTICES]
-            here = items[cell[FIRST_ITEM] : used[ITEMS]]
-            made = _number(i, i + width, order, present, here, made, used)
+            cell_items = items[cell[FIRST_ITEM] : used[ITEMS]]
+            numbers = _number(i, i + width, order, present, cell_items, numbers, used)
             cell[LAST_VERTEX] = used[VERTICES]
             if used[COMPLETE] > 0:
-                made = _bundle(cell[FIRST_VERTEX], order, items, options, complete, made, used)
+                numbers = _bundle(
+                    cell[FIRST_VERTEX], order, items, options, complete, numbers, used
+                )
     goal, whole = NONE, cells[_cell(0, size, size, longest)]
     for v in range(whole[FIRST_VERTEX], whole[LAST_VERTEX]):
-        if made.categories[v] == top:
+        if numbers.categories[v] == top:
             goal = v
-    found = Parse(
-        made.begins[: used[VERTICES]].copy(),
-        made.ends[: used[VERTICES]].copy(),
-        made.categories[: used[VERTICES]].copy(),
+    parse = Parse(
+        numbers.begins[: used[VERTICES]].copy(),
+        numbers.ends[: used[VERTICES]].copy(),
+        numbers.categories[: used[VERTICES]].copy(),
         np.zeros(used[VERTICES], np.bool_),
-        made.bundle_start[: used[VERTICES] + 1].copy(),
-        made.bundle_options[: used[BUNDLES]].copy(),
-        made.tail_start[: used[BUNDLES] + 1].copy(),
-        made.tails[: used[TAILS]].copy(),
+        numbers.bundle_start[: used[VERTICES] + 1].copy(),
+        numbers.bundle_options[: used[BUNDLES]].copy(),
+        numbers.tail_start[: used[BUNDLES] + 1].copy(),
+        numbers.tails[: used[TAILS]].copy(),
         options.nodes[: used[OPTIONS]].copy(),
         options.heads[: used[OPTIONS]].copy(),
         goal,
     )
-    _mark_needed(found)
-    return found
+    _mark_needed(parse)
+    return parse
 
 
 @kernel
-def _nothing() -> tuple[ParseOptions, Made]:
+def _nothing() -> tuple[ParseOptions, _Partial]:
     """Return room for options, vertices and bundles."""
     size = 64
     table = np.full(4 * size, NONE, np.int32)
     return (
         ParseOptions(np.empty(size, np.int32), np.empty(size, np.int32), table),
-        Made(
+        _Partial(
             np.empty(size, np.int32),
             np.empty(size, np.int32),
             np.empty(size, np.int32),
@@ -243,14 +245,14 @@ def _with_item(
     count = used[ITEMS]
     used[ITEMS] += 1
     if count == items.shape[0]:
-        items = _doubled(items)
+        items = _with_double_rows(items)
     row = items[count]
     row[NODE], row[BEFORE], row[TAIL], row[PART], row[ARITY] = node, before, tail, part, arity
     return items
 
 
 @kernel
-def _doubled(rows: Ids) -> Ids:
+def _with_double_rows(rows: Ids) -> Ids:
     larger = np.empty((2 * rows.shape[0], rows.shape[1]), np.int32)
     copy_rows(larger, 0, rows)
     return larger
@@ -265,7 +267,7 @@ def _advance(
     longest: int,
     cells: Ints,
     items: Ids,
-    made: Made,
+    numbers: _Partial,
     used: Ints,
 ) -> Ids:
     """Add the dotted rules of a span whose last symbol is a word or a narrower vertex."""
@@ -297,7 +299,7 @@ def _advance(
             if not has_some or not _may(limits[part], i, width):
                 continue
             for v in range(right[FIRST_VERTEX], right[LAST_VERTEX]):
-                node = _child(start, symbols, nodes, before, -1 - made.categories[v])
+                node = _child(start, symbols, nodes, before, -1 - numbers.categories[v])
                 if node >= 0:
                     items = _with_item(items, used, node, item, v, part, items[item, ARITY] + 1)
     return items
@@ -320,7 +322,7 @@ def _with_complete(complete: Ids, option: int, item: int, used: Ints) -> Ids:
     count = used[COMPLETE]
     used[COMPLETE] += 1
     if count == complete.shape[0]:
-        complete = _doubled(complete)
+        complete = _with_double_rows(complete)
     complete[count, 0], complete[count, 1] = option, item
     return complete
 
@@ -338,7 +340,7 @@ def _complete(
     present: Flags,
     used: Ints,
 ) -> tuple[Ids, ParseOptions, Ids]:
-    """Find the rules that are complete, and begin others with what they make of this very span.
+    """Find the rules that are complete, and start others with what they cover of this span.
 
     A category that rules of one nonterminal make comes later in the order than what they make it
     of, so that one pass over the order is enough.
@@ -428,29 +430,31 @@ def _with_larger_table(options: ParseOptions, count: int) -> ParseOptions:
 
 
 @kernel
-def _number(i: int, j: int, order: Ids, present: Flags, items: Ids, made: Made, used: Ints) -> Made:
+def _number(
+    i: int, j: int, order: Ids, present: Flags, items: Ids, numbers: _Partial, used: Ints
+) -> _Partial:
     """Give the vertices of a span their numbers, and fill them into its dotted rules."""
     room = used[VERTICES] + order.shape[0]
-    made = Made(
-        grown(made.begins, room),
-        grown(made.ends, room),
-        grown(made.categories, room),
-        grown_offsets(made.bundle_start, room + 1),
-        made.bundle_options,
-        made.tail_start,
-        made.tails,
+    numbers = _Partial(
+        grown(numbers.begins, room),
+        grown(numbers.ends, room),
+        grown(numbers.categories, room),
+        grown_offsets(numbers.bundle_start, room + 1),
+        numbers.bundle_options,
+        numbers.tail_start,
+        numbers.tails,
     )
     vertex_of = np.empty(order.shape[0], np.int32)
     for category in order:
         if present[category]:
             v = used[VERTICES]
             used[VERTICES] += 1
-            made.begins[v], made.ends[v], made.categories[v] = i, j, category
+            numbers.begins[v], numbers.ends[v], numbers.categories[v] = i, j, category
             vertex_of[category] = v
     for k in range(items.shape[0]):
         if items[k, TAIL] < NONE:
             items[k, TAIL] = vertex_of[-2 - items[k, TAIL]]
-    return made
+    return numbers
 
 
 @kernel
@@ -460,9 +464,9 @@ def _bundle(
     items: Ids,
     options: ParseOptions,
     complete: Ids,
-    made: Made,
+    numbers: _Partial,
     used: Ints,
-) -> Made:
+) -> _Partial:
     """Add the bundles of a span, from its first vertex on, in the order of the vertices."""
     rank = np.empty(order.shape[0], np.int32)
     for k in range(order.shape[0]):
@@ -473,29 +477,29 @@ def _bundle(
         ranks[k] = rank[options.heads[complete[k, 0]]]
         tails += items[complete[k, 1], ARITY] if complete[k, 1] >= 0 else 0
     bundles = used[BUNDLES] + used[COMPLETE]
-    made = Made(
-        made.begins,
-        made.ends,
-        made.categories,
-        made.bundle_start,
-        grown(made.bundle_options, bundles),
-        grown_offsets(made.tail_start, bundles + 1),
-        grown(made.tails, tails),
+    numbers = _Partial(
+        numbers.begins,
+        numbers.ends,
+        numbers.categories,
+        numbers.bundle_start,
+        grown(numbers.bundle_options, bundles),
+        grown_offsets(numbers.tail_start, bundles + 1),
+        grown(numbers.tails, tails),
     )
     v = first
     for k in argsort(ranks):
         option, item = complete[k, 0], complete[k, 1]
-        while made.categories[v] != options.heads[option]:
+        while numbers.categories[v] != options.heads[option]:
             v += 1
-            made.bundle_start[v] = used[BUNDLES]
+            numbers.bundle_start[v] = used[BUNDLES]
         arity = items[item, ARITY] if item >= 0 else 0
-        _unroll(items, item, made.tails[used[TAILS] : used[TAILS] + arity])
-        made.bundle_options[used[BUNDLES]] = option
+        _unroll(items, item, numbers.tails[used[TAILS] : used[TAILS] + arity])
+        numbers.bundle_options[used[BUNDLES]] = option
         used[BUNDLES] += 1
         used[TAILS] += arity
-        made.tail_start[used[BUNDLES]] = used[TAILS]
-    made.bundle_start[used[VERTICES]] = used[BUNDLES]
-    return made
+        numbers.tail_start[used[BUNDLES]] = used[TAILS]
+    numbers.bundle_start[used[VERTICES]] = used[BUNDLES]
+    return numbers
 
 
 @kernel

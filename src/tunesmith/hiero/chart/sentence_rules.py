@@ -76,7 +76,7 @@ def rules_of(
     passed_words: Ids,
     drops: Flags,
     models: ModelArrays,
-    own: OwnFeatures,
+    own_features: OwnFeatures,
 ) -> SentenceRules:
     """Collect the rules of all options.
 
@@ -94,20 +94,20 @@ def rules_of(
         Which of them are left out instead.
     models
         The language models.
-    own
+    own_features
         Which further features rules have.
     """
     options = parse.option_nodes.shape[0]
     option_start = np.zeros(options + 1, np.int64)
     for o in range(options):
         node = parse.option_nodes[o]
-        held = 1
+        fits = 1
         if node >= 0:
-            held = 0
+            fits = 0
             for rule in range(grammar.rule_start[node], grammar.rule_start[node + 1]):
                 if grammar.heads[rule] == parse.option_heads[o]:
-                    held += 1
-        option_start[o + 1] = option_start[o] + held
+                    fits += 1
+        option_start[o + 1] = option_start[o] + fits
     size = option_start[options]
     target_start, targets = np.zeros(size + 1, np.int64), np.empty(4 * size, np.int32)
     feature_start = np.zeros(size + 1, np.int64)
@@ -120,7 +120,7 @@ def rules_of(
         for rule in range(first, last):
             if node >= 0 and grammar.heads[rule] != parse.option_heads[o]:
                 continue
-            at, begun = target_start[r], feature_start[r]
+            at, feature_count = target_start[r], feature_start[r]
             if node < 0:
                 targets = grown(targets, at + 1)
                 targets[at] = passed_words[-1 - node]
@@ -134,15 +134,24 @@ def rules_of(
             lo, hi = 0, 0
             if node >= 0:
                 lo, hi = grammar.feature_start[rule], grammar.feature_start[rule + 1]
-            room = begun + hi - lo + own.unknown.shape[0] + 3
+            room = feature_count + hi - lo + own_features.unknown.shape[0] + 3
             ids, values = grown(ids, room), grown_floats(values, room)
-            if own.rules >= 0 and node >= 0 and parse.option_heads[o] != own.uncounted:
-                ids[begun], values[begun] = own.rules, 1.0
-                begun += 1
-            if own.passed >= 0 and node < 0:
-                ids[begun], values[begun] = own.passed, own.passed_values[parse.option_heads[o]]
-                begun += 1
-            end = _own_features(own, side, word_nodes, strange_nodes, models, ids, values, begun)
+            if (
+                own_features.rules >= 0
+                and node >= 0
+                and parse.option_heads[o] != own_features.uncounted
+            ):
+                ids[feature_count], values[feature_count] = own_features.rules, 1.0
+                feature_count += 1
+            if own_features.passed >= 0 and node < 0:
+                ids[feature_count], values[feature_count] = (
+                    own_features.passed,
+                    own_features.passed_values[parse.option_heads[o]],
+                )
+                feature_count += 1
+            end = _own_features(
+                own_features, side, word_nodes, strange_nodes, models, ids, values, feature_count
+            )
             for k in range(lo, hi):
                 ids[end] = renamed[grammar.feature_ids[k]]
                 values[end] = grammar.feature_values[k]
@@ -177,7 +186,7 @@ def _node(word_nodes: Ids, strange_nodes: Ids, m: int, word: int) -> Number:
 
 @kernel
 def _own_features(
-    own: OwnFeatures,
+    own_features: OwnFeatures,
     side: Ids,
     word_nodes: Ids,
     strange_nodes: Ids,
@@ -187,20 +196,20 @@ def _own_features(
     end: int,
 ) -> int:
     """Write the features that are not the grammar's; return where they end."""
-    said = 0
+    terminals = 0
     for symbol in side:
-        said += 1 if symbol >= 0 else 0
-    for m in range(own.unknown.shape[0]):
+        terminals += 1 if symbol >= 0 else 0
+    for m in range(own_features.unknown.shape[0]):
         strange = 0
         for symbol in side:
             if symbol >= 0:
                 node = _node(word_nodes, strange_nodes, m, symbol)
                 strange += 1 if node == models.unknowns[m] else 0
-        if strange and own.unknown[m] >= 0:
-            ids[end], values[end] = own.unknown[m], strange
+        if strange and own_features.unknown[m] >= 0:
+            ids[end], values[end] = own_features.unknown[m], strange
             end += 1
-    if own.words >= 0 and said:
-        ids[end], values[end] = own.words, own.word_unit * said
+    if own_features.words >= 0 and terminals:
+        ids[end], values[end] = own_features.words, own_features.word_unit * terminals
         end += 1
     return end
 
@@ -229,7 +238,7 @@ def _in_order(ids: Ids, values: Floats, first: int, last: int) -> int:
 def _estimates(models: ModelArrays, start: Ints, nodes: Ids) -> Floats:
     """Return what each model says of each target side's words [R, M], tails forgotten."""
     size, count = start.shape[0] - 1, models.orders.shape[0]
-    found = np.zeros((size, count))
+    estimates = np.zeros((size, count))
     width = models.orders.max() - 1 if count else 0
     ints, floats = np.zeros(3 + 2 * width, np.int32), np.zeros(width, np.float32)
     for m in range(count):
@@ -244,8 +253,8 @@ def _estimates(models: ModelArrays, start: Ints, nodes: Ids) -> Floats:
                     begin(models, m, ints, floats)
                 else:
                     total += add_word(models, m, word, ints, floats)
-            found[r, m] = total
-    return found
+            estimates[r, m] = total
+    return estimates
 
 
 @kernel

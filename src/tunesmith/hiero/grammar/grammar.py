@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
 from tunesmith.hiero.grammar.rule_checks import (
     FAULTS,
@@ -22,8 +23,8 @@ from tunesmith.hiero.grammar.rule_checks import (
     trie_fault,
     unary_circle,
 )
-from tunesmith.hiero.grammar.rule_trie import RuleRows, arranged, children, sort_features
-from tunesmith.hiero.store import Portable, frozen, load_array, read_about, save_arrays
+from tunesmith.hiero.grammar.rule_trie import RuleRows, build_trie, children, sort_features
+from tunesmith.hiero.store import Portable, frozen, load_array, read_header, save_arrays
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.hiero.vocabulary import Vocabulary
 
@@ -128,18 +129,18 @@ class Grammar(Portable):
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write it into a folder, from which :meth:`load` maps it."""
-        about = {
+        header = {
             "schema": SCHEMA,
             "categories": self.categories,
             "names": self.names,
             "files": [asdict(file) for file in self.files],
         }
-        save_arrays(folder, {**self.arrays._asdict(), **self.vocabulary.arrays()}, about)
+        save_arrays(folder, {**self.arrays._asdict(), **self.vocabulary.arrays()}, header)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Grammar:
         """Map a grammar that was saved; it is checked, so that no kernel can stumble."""
-        about = read_about(folder, SCHEMA)
+        header = read_header(folder, SCHEMA)
         arrays = GrammarArrays(
             *(
                 load_array(folder, name, _TYPES.get(name, np.int32))
@@ -153,8 +154,8 @@ class Grammar(Portable):
             load_array(folder, "word_order", np.int32),
         )
         try:
-            categories, names = (tuple(map(str, about[key])) for key in ("categories", "names"))
-            files = tuple(FileDigest(**file) for file in about["files"])
+            categories, names = (tuple(map(str, header[key])) for key in ("categories", "names"))
+            files = tuple(FileDigest(**file) for file in header["files"])
         except (KeyError, TypeError):
             problem = "it does not say what the grammar has"
             raise FormatError(os.fspath(folder), None, problem, "make the folder again") from None
@@ -232,7 +233,7 @@ def grammar_of(rules: Iterable[Rule], limit: int = SPAN) -> Grammar:
         links.arrays(np.int32)[0],
         links.arrays(np.int32)[1].reshape(-1, 2),
     )
-    arrays, order = arranged(rows, limit)
+    arrays, order = build_trie(rows, limit)
     new = Grammar(arrays, Vocabulary.of(list(ids.words)), tuple(ids.categories), tuple(ids.names))
     new.check("rules", lambda rule: ("rules", int(order[rule]) + 1))
     return new
@@ -275,8 +276,8 @@ class _Rows:
 
 def glue(category: str = "X", top: str = "S", feature: str = "Glue") -> Grammar:
     """Return cdec's glue grammar: a sentence is a sequence of phrases."""
-    one, more = Nonterminal(category), Nonterminal(top)
-    rules = [Rule(top, (one,), (1,)), Rule(top, (more, one), (1, 2), {feature: 1.0})]
+    first, more = Nonterminal(category), Nonterminal(top)
+    rules = [Rule(top, (first,), (1,)), Rule(top, (more, first), (1, 2), {feature: 1.0})]
     return grammar_of(rules, FROM_START)
 
 
@@ -363,4 +364,4 @@ def _renumbered(arrays: GrammarArrays, words: Ids, categories: Ids, names: Ids) 
 def _offsets(parts: Sequence[GrammarArrays], name: str) -> NDArray[np.int64]:
     """Return the offsets of rows of all parts, one after the other."""
     sizes = [np.diff(getattr(part, name)) for part in parts]
-    return np.concatenate([[0], np.cumsum(np.concatenate(sizes))]).astype(np.int64)
+    return offsets(np.concatenate(sizes))

@@ -8,7 +8,6 @@ are UNK. A word with several links fires lex(f,e) for each; a feature that fires
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Sequence
 
@@ -20,9 +19,6 @@ from tunesmith.hiero.grammar.grammar import Grammar
 from tunesmith.hiero.grammar.rule_trie import with_features
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import GrammarArrays
-from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
-from tunesmith.io.utf8 import check_utf8
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_to
 from tunesmith.kernels.sorting import sorted_copy
@@ -59,12 +55,12 @@ def with_lexical(grammar: Grammar, sources: Collection[str], targets: Collection
     rows = _numbers(grammar, sources, _RARE)
     columns = _numbers(grammar, targets, 0)
     width = int(columns.max(initial=0)) + 1
-    start, codes, counts = _fired(arrays, rows, columns, width)
+    start, codes, counts = _fired_features(arrays, rows, columns, width)
     used, places = np.unique(codes, return_inverse=True)
     names = _names(grammar, rows, columns, used.tolist(), width)
-    taken = set(grammar.names).intersection(names)
-    if taken:
-        raise TunesmithError(f"the grammar has a feature '{min(taken)}' already; leave it out")
+    clash = set(grammar.names).intersection(names)
+    if clash:
+        raise TunesmithError(f"the grammar has a feature '{min(clash)}' already; leave it out")
     ids = (places + len(grammar.names)).astype(np.int32)
     changed = with_features(arrays, start, ids, counts)
     return Grammar(
@@ -93,35 +89,8 @@ def unaligned_name(word: str | None) -> str:
 
 def _escaped(word: str) -> str:
     return _SPECIAL.sub(
-        lambda found: "".join(f"%{byte:02X}" for byte in found.group().encode()), word
+        lambda match: "".join(f"%{byte:02X}" for byte in match.group().encode()), word
     )
-
-
-def frequent_words(
-    paths: Sequence[str | os.PathLike[str]], most: int | None = None, at_least: int = 1
-) -> tuple[str, ...]:
-    """Return the most frequent words of some files, the most frequent first.
-
-    Parameters
-    ----------
-    paths
-        Tokenised text, plain or compressed.
-    most
-        How many; all if None.
-    at_least
-        How often a word occurs. The paper has 10,000.
-    """
-    words = Interner()
-    counts = np.zeros(0, np.int64)
-    for path in paths:
-        source = Source(path)
-        line = 1
-        for block in source.blocks():
-            check_utf8(block, source.name, line)
-            found = np.bincount(tokenize(block, words).ids, minlength=len(words))
-            counts = np.pad(counts, (0, len(found) - len(counts))) + found
-            line += block.count(b"\n")
-    return most_frequent(words.words(), counts, most, at_least)
 
 
 def frequent_in_rules(
@@ -174,7 +143,9 @@ def _names(grammar: Grammar, rows: Ids, columns: Ids, used: Sequence[int], width
     return names
 
 
-def _fired(arrays: GrammarArrays, rows: Ids, columns: Ids, width: int) -> tuple[Ints, Ints, Floats]:
+def _fired_features(
+    arrays: GrammarArrays, rows: Ids, columns: Ids, width: int
+) -> tuple[Ints, Ints, Floats]:
     """Return which features each rule fires, ascending, and how often."""
     room = 2 * len(arrays.targets) + len(arrays.links)
     codes, counts = np.empty(room, np.int64), np.empty(room, np.float64)

@@ -10,7 +10,7 @@ from tunesmith.arrays import Ids, Ints, Number
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.kernels import kernel
 
-#: A rule has so many nonterminals at most.
+#: The most nonterminals of a rule.
 MOST_NONTERMINALS = 255
 
 # What can be wrong: of the trie, which no text can cause, and of rules.
@@ -134,7 +134,7 @@ def first_fault(
 
 @kernel
 def _target_fault(target: Ids, words: int, arity: int, rule: int, seen: Ints) -> int:
-    found = 0
+    linked = 0
     for symbol in target:
         if symbol >= words:
             return BAD_WORD
@@ -144,8 +144,8 @@ def _target_fault(target: Ids, words: int, arity: int, rule: int, seen: Ints) ->
             if seen[-symbol] == rule:
                 return LINKED_TWICE
             seen[-symbol] = rule
-            found += 1
-    return FINE if found == arity else ONE_SIDED
+            linked += 1
+    return FINE if linked == arity else ONE_SIDED
 
 
 @kernel

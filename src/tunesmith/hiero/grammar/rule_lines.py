@@ -21,7 +21,7 @@ DONE, WORDS_FULL, CATEGORIES_FULL, NAMES_FULL, SLOW_FULL = 0, 1, 2, 3, 4
 MISSING_FIELD, NO_HEAD, TOO_MANY, BAD_INDEX, INDEX_TWICE = 10, 11, 12, 13, 14
 NO_INDEX, UNLINKED, OTHER_CATEGORY, NO_NAME, NO_VALUE, BAD_POINT = 15, 16, 17, 18, 19, 20
 NUMBER = 21
-# What the kernel writes down: where it is, what it has, and the token that it stumbled over.
+# What the kernel reports: its position, its counts, and the token that it could not read.
 POSITION, LINE, RULES, SOURCES, TARGETS, PAIRS, LINKS, SLOW, LO, HI = range(10)
 #: No index and no place of a symbol is larger.
 _LARGE = 1 << 20

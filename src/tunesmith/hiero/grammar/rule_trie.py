@@ -1,4 +1,4 @@
-"""Rules as they come, one after the other, and the trie over their source sides."""
+"""Rules in any order, and the trie over their source sides."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tunesmith.arrays import Flags, Floats, Ids, Ints, Number, Words
+from tunesmith.data.rows import offsets
 from tunesmith.hiero.store import frozen
 from tunesmith.hiero.tables import GrammarArrays
 from tunesmith.kernels import inlined, kernel
@@ -18,7 +19,7 @@ from tunesmith.kernels.sorting import argsort
 #: A place of the hash table where nothing is; no node has so high a number.
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _32 = np.uint64(32)
-#: Up to so many features are sorted by insertion.
+#: Up to this many features are sorted by insertion.
 FEW = 50
 
 
@@ -40,7 +41,7 @@ class RuleRows(NamedTuple):
     links: Ids
 
 
-def arranged(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
+def build_trie(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
     """Put rules in a trie; return it, and which row became each rule.
 
     The rules of a node keep their order. Features that are 0 are left out, and so are links at
@@ -63,7 +64,7 @@ def arranged(rows: RuleRows, limit: int) -> tuple[GrammarArrays, Ints]:
         **children(parents, symbols),
         parents=parents,
         symbols=symbols,
-        rule_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        rule_start=offsets(counts),
         heads=rows.heads[order],
         target_start=target_start,
         targets=targets,
@@ -104,7 +105,7 @@ def children(parents: Ids, symbols: Ids) -> dict[str, NDArray[Any]]:
     nodes = inner[np.argsort(keys, kind="stable")]
     counts = np.bincount(parents[nodes], minlength=len(parents))
     return {
-        "child_start": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "child_start": offsets(counts),
         "child_symbols": symbols[nodes],
         "child_nodes": nodes.astype(np.int32),
     }
@@ -182,7 +183,7 @@ def _rehash(keys: Words, nodes: Ids, new_keys: Words, new_nodes: Ids) -> None:
 
 
 @kernel
-def _mark_words(rows: RuleRows, kept: Flags) -> None:
+def _mark_words(rows: RuleRows, flags: Flags) -> None:
     """Mark links that are not at nonterminals; those out of range are left to be found."""
     for rule in range(rows.heads.shape[0]):
         source = rows.sources[rows.source_start[rule] : rows.source_start[rule + 1]]
@@ -190,24 +191,24 @@ def _mark_words(rows: RuleRows, kept: Flags) -> None:
         for k in range(rows.link_start[rule], rows.link_start[rule + 1]):
             i, j = rows.links[k, 0], rows.links[k, 1]
             if 0 <= i < source.shape[0] and 0 <= j < target.shape[0]:
-                kept[k] = source[i] >= 0 and target[j] >= 0
+                flags[k] = source[i] >= 0 and target[j] >= 0
 
 
 def _chosen(
-    start: Ints, values: NDArray[Any], kept: Flags | None, order: Ints
+    start: Ints, values: NDArray[Any], flags: Flags | None, order: Ints
 ) -> tuple[Ints, NDArray[Any]]:
     """Return some rows, in the order given, without the values that are not kept."""
     if values.ndim == 2:
-        twice = None if kept is None else np.repeat(kept, 2)
-        offsets, flat = _chosen(2 * start, values.reshape(-1), twice, order)
-        return offsets // 2, flat.reshape(-1, 2)
-    if kept is not None and not kept.all():
-        before = np.concatenate([[0], np.cumsum(kept)])
-        start, values = before[start], values[kept]
-    offsets = np.concatenate([[0], np.cumsum(np.diff(start)[order])]).astype(np.int64)
-    out = np.empty(offsets[-1], values.dtype)
-    _gather(start, values, order, offsets, out)
-    return offsets, out
+        twice = None if flags is None else np.repeat(flags, 2)
+        row_start, flat = _chosen(2 * start, values.reshape(-1), twice, order)
+        return row_start // 2, flat.reshape(-1, 2)
+    if flags is not None and not flags.all():
+        before = offsets(flags)
+        start, values = before[start], values[flags]
+    row_start = offsets(np.diff(start)[order])
+    out = np.empty(row_start[-1], values.dtype)
+    _gather(start, values, order, row_start, out)
+    return row_start, out
 
 
 @kernel
@@ -224,25 +225,25 @@ def _gather(
 def sort_features(start: Ints, ids: Ids, values: Floats) -> None:
     """Sort the features of each rule by their ids."""
     for rule in range(start.shape[0] - 1):
-        own, of = ids[start[rule] : start[rule + 1]], values[start[rule] : start[rule + 1]]
-        if own.shape[0] > FEW:
-            order = argsort(own)
-            copy_to(own, 0, own[order])
+        rule_ids, of = ids[start[rule] : start[rule + 1]], values[start[rule] : start[rule + 1]]
+        if rule_ids.shape[0] > FEW:
+            order = argsort(rule_ids)
+            copy_to(rule_ids, 0, rule_ids[order])
             copy_to(of, 0, of[order])
             continue
-        for k in range(1, own.shape[0]):
-            name, value = own[k], of[k]
+        for k in range(1, rule_ids.shape[0]):
+            name, value = rule_ids[k], of[k]
             at = k
-            while at > 0 and own[at - 1] > name:
-                own[at], of[at] = own[at - 1], of[at - 1]
+            while at > 0 and rule_ids[at - 1] > name:
+                rule_ids[at], of[at] = rule_ids[at - 1], of[at - 1]
                 at -= 1
-            own[at], of[at] = name, value
+            rule_ids[at], of[at] = name, value
 
 
 def with_features(arrays: GrammarArrays, start: Ints, ids: Ids, values: Floats) -> GrammarArrays:
     """Put further features, with higher ids, after those of each rule."""
     size = np.diff(arrays.feature_start) + np.diff(start)
-    new_start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    new_start = offsets(size)
     new_ids, new_values = np.empty(new_start[-1], np.int32), np.empty(new_start[-1], np.float64)
     _lay(
         arrays.feature_start,

@@ -49,7 +49,7 @@ from tunesmith.hiero.grammar.rule_lines import (
     Table,
     parse_rules,
 )
-from tunesmith.hiero.grammar.rule_trie import RuleRows, arranged, some_rows
+from tunesmith.hiero.grammar.rule_trie import RuleRows, build_trie, some_rows
 from tunesmith.hiero.vocabulary import Vocabulary
 from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
@@ -63,7 +63,7 @@ _NAME, _VALUE = r"""[^\s="'<>]+""", r"""(?:"[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _ATTRIBUTE = re.compile(rf"({_NAME})\s*=\s*({_VALUE})")
 _SEGMENT = re.compile(rf"\s*<seg((?:\s+{_NAME}\s*=\s*{_VALUE})*)\s*>(.*)</seg>\s*", re.DOTALL)
 #: What is meant to be a segment.
-_BEGUN = re.compile(r"\s*<seg[\s>]")
+_SEGMENT_START = re.compile(r"\s*<seg[\s>]")
 
 #: Problem and remedy of what the kernel stumbles over; {} is the token.
 _FAULTS = {
@@ -108,7 +108,7 @@ def read_grammar(
     may_be_empty: bool = False,
     whole: str | None = None,
 ) -> Grammar:
-    """Read a grammar, of one file or of several.
+    """Read a grammar from one file or several.
 
     Parameters
     ----------
@@ -139,15 +139,17 @@ def read_grammar(
     rows, features = reader.rows(owner)
     categories = tuple(reader.categories.words())
     is_glue = _is_glue(rows, categories.index(whole)) if whole in categories else rows.heads < 0
-    about = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
+    shared = Vocabulary.of(reader.words.words()), categories, features, tuple(files)
     parts: list[Grammar] = []
     for which, own_limit in ((~is_glue, limit), (is_glue, FROM_START)):
         if not which.any() and (parts or is_glue.any()):
             continue
-        own = np.flatnonzero(which)
-        arrays, order = arranged(rows if which.all() else some_rows(rows, own), own_limit)
-        part = Grammar(arrays, *about)
-        part.check(names, partial(_place, reader, own[order]))
+        rows_of_part = np.flatnonzero(which)
+        arrays, order = build_trie(
+            rows if which.all() else some_rows(rows, rows_of_part), own_limit
+        )
+        part = Grammar(arrays, *shared)
+        part.check(names, partial(_place, reader, rows_of_part[order]))
         parts.append(part)
     return joined(parts)
 
@@ -161,8 +163,8 @@ def _is_glue(rows: RuleRows, category: int) -> Flags:
     begins = rows.source_start[:-1]
     has_some = begins < rows.source_start[1:]
     first = rows.sources[np.minimum(begins, max(0, len(rows.sources) - 1))]
-    found: Flags = (rows.heads == category) & has_some & (first == -1 - category)
-    return found
+    is_glue: Flags = (rows.heads == category) & has_some & (first == -1 - category)
+    return is_glue
 
 
 def segment(line: str) -> tuple[dict[str, str], str]:
@@ -170,20 +172,20 @@ def segment(line: str) -> tuple[dict[str, str], str]:
 
     A line without markup has no attributes. Values are between quotes of either kind, or bare.
     """
-    found = _SEGMENT.fullmatch(line)
-    if found is None or "</seg>" in found.group(2):
-        if _BEGUN.match(line):
+    match = _SEGMENT.fullmatch(line)
+    if match is None or "</seg>" in match.group(2):
+        if _SEGMENT_START.match(line):
             raise DecoderError(
                 '<seg> is not as it should be; write <seg id="0">words</seg>, and nothing after it'
             )
         return {}, line
-    pairs = _ATTRIBUTE.findall(found.group(1))
+    pairs = _ATTRIBUTE.findall(match.group(1))
     attributes = {name: value[1:-1] if value[0] in "\"'" else value for name, value in pairs}
-    return attributes, found.group(2).strip()
+    return attributes, match.group(2).strip()
 
 
 class _GrammarReader:
-    """Runs the kernel over the blocks of files and keeps what it found."""
+    """Runs the kernel over the blocks of files and collects the rules."""
 
     def __init__(self, conventions: Conventions) -> None:
         self.conventions = conventions
@@ -231,7 +233,10 @@ class _GrammarReader:
                 self.conventions.negated,
                 info,
                 self.room,
-                *(Table(*held.tables) for held in (self.words, self.categories, self.names)),
+                *(
+                    Table(*interner.tables)
+                    for interner in (self.words, self.categories, self.names)
+                ),
             )
             self._resolve(block, name, line, info)
             if status == WORDS_FULL:
@@ -249,7 +254,7 @@ class _GrammarReader:
                 shown = shortened(block[info[LO] : info[HI]].decode("utf-8", "replace"))
                 raise FormatError(name, int(info[LINE]), problem.format(shown), remedy)
         if info[RULES]:
-            self.pieces.append(_taken(self.room, info))
+            self.pieces.append(_copy_rules(self.room, info))
             self.rules += int(info[RULES])
 
     def _resolve(self, block: bytes, name: str, line: int, info: Ints) -> None:
@@ -267,20 +272,22 @@ class _GrammarReader:
     def rows(self, owner: str) -> tuple[RuleRows, tuple[str, ...]]:
         """Return all rules, and the names of features."""
         if not self.pieces:
-            self.pieces.append(_taken(self.room, np.zeros(10, np.int64)))
+            self.pieces.append(_copy_rules(self.room, np.zeros(10, np.int64)))
         rows = _together([piece for _, piece in self.pieces])
         self.pieces = [(lines, _NONE) for lines, _ in self.pieces]
         unnamed = max(0, -int(rows.feature_ids.min(initial=0)))
         named = self.conventions.unlabelled_name
         ids = {named(owner, index): index for index in range(unnamed)}
         known = [ids.setdefault(name, len(ids)) for name in self.names.words()]
-        own = rows.feature_ids
-        renamed = np.array([*known, 0], np.int32)[np.maximum(own, 0)]
-        return rows._replace(feature_ids=np.where(own < 0, -1 - own, renamed)), tuple(ids)
+        feature_ids = rows.feature_ids
+        renamed = np.array([*known, 0], np.int32)[np.maximum(feature_ids, 0)]
+        return rows._replace(
+            feature_ids=np.where(feature_ids < 0, -1 - feature_ids, renamed)
+        ), tuple(ids)
 
 
 def _room(size: int, slow: int) -> RuleBuffers:
-    """Return room for the rules of so many bytes: a symbol has two, a rule or a link more."""
+    """Return room for the rules in ``size`` bytes: a symbol has two, a rule or a link more."""
     most = size // 2 + 2
 
     def start() -> Ints:
@@ -307,7 +314,7 @@ def _room(size: int, slow: int) -> RuleBuffers:
     )
 
 
-def _taken(room: RuleBuffers, info: Ints) -> tuple[Ints, RuleRows]:
+def _copy_rules(room: RuleBuffers, info: Ints) -> tuple[Ints, RuleRows]:
     """Copy the rules out of the room: their lines, and themselves."""
     rules = int(info[RULES])
     starts = rules + 1
@@ -338,4 +345,4 @@ def _together(pieces: Sequence[RuleRows]) -> RuleRows:
     return RuleRows(*joined)
 
 
-_NONE = _taken(_room(0, 1), np.zeros(10, np.int64))[1]
+_NONE = _copy_rules(_room(0, 1), np.zeros(10, np.int64))[1]

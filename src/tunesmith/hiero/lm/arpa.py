@@ -91,7 +91,7 @@ class Ngrams:
 
 @dataclass
 class ArpaReader:
-    """Reads one file; afterwards ``words`` and ``lengths`` have what it holds.
+    """Reads one file into ``words`` and ``lengths``.
 
     Parameters
     ----------
@@ -157,10 +157,10 @@ class ArpaReader:
 
     def _count(self, line: str) -> None:
         """Take a line of the header."""
-        found = _COUNT.fullmatch(line)
-        if not found:
-            raise self._wrong(f"'{line}' is no count", "write 'ngram 1=100', a line a length")
-        order, count = int(found[1][:9]), int(found[2][:18])
+        match = _COUNT.fullmatch(line)
+        if not match:
+            raise self._wrong(f"'{line}' is no count", "write 'ngram 1=100', one line per length")
+        order, count = int(match[1][:9]), int(match[2][:18])
         if order != len(self._counts) + 1:
             problem = f"the count of {order}-grams follows that of {len(self._counts)}-grams"
             raise self._wrong(problem, "give counts for 1, 2, ... words")
@@ -177,10 +177,10 @@ class ArpaReader:
                 raise self._wrong(f"'{line}' follows the last n-grams", "end with \\end\\")
             self._place = _AFTER
             return
-        found = _SECTION.fullmatch(line)
+        match = _SECTION.fullmatch(line)
         if not self._counts:
             raise self._wrong("there are no counts", "write 'ngram 1=100' below \\data\\")
-        if not found or int(found[1][:9]) != done + 1:
+        if not match or int(match[1][:9]) != done + 1:
             problem = f"'{line}' stands where \\{done + 1}-grams: should"
             raise self._wrong(problem, "give all n-grams, the short ones first")
         self._place = done + 1
@@ -194,9 +194,9 @@ class ArpaReader:
         words = np.empty(room * order, np.int32)
         info = np.zeros(6, np.int64)
         info[POSITION], info[LINE] = at, self._line
-        given = np.full(2, np.nan)
+        bad_values = np.full(2, np.nan)
         known = self.lengths[0].probabilities.shape[0] if order > 1 else len(self.words)
-        arrays = (info, given, probabilities, backoffs, words, known)
+        arrays = (info, bad_values, probabilities, backoffs, words, known)
         while True:
             status = read_ngrams(data, order, top, *arrays, *self.words.tables)
             self._line = int(info[LINE])
@@ -205,11 +205,13 @@ class ArpaReader:
             if status == VOCABULARY_FULL:
                 self.words.grow(len(block))
             else:
-                self._stumbled(status, bytes(block[info[LO] : info[HI]]), given)
+                self._stumbled(status, bytes(block[info[LO] : info[HI]]), bad_values)
         count = int(info[NGRAMS])
         if count:
-            held = (words[: count * order], probabilities[:count], backoffs[:count])
-            self._pieces.append((held[0].copy(), held[1].copy(), held[2].copy()))
+            arrays_read = (words[: count * order], probabilities[:count], backoffs[:count])
+            self._pieces.append(
+                (arrays_read[0].copy(), arrays_read[1].copy(), arrays_read[2].copy())
+            )
             self._runs.append((int(info[FIRST]) + 1, count))
         if status == SECTION:
             self._end_section()
@@ -226,18 +228,18 @@ class ArpaReader:
             )
         return NOTHING
 
-    def _stumbled(self, status: int, token: bytes, given: Floats) -> None:
+    def _stumbled(self, status: int, token: bytes, bad_values: Floats) -> None:
         """Raise an error, unless it is a number that Python can read."""
         order, shown = self._place, token.decode("utf-8", "replace")
         if status in (BAD_PROBABILITY, BAD_BACKOFF):
             value = self._nothing(shown) if shown.lower() == "-inf" else float_or_nan(token)
             if not np.isnan(value):
-                given[0 if status == BAD_PROBABILITY else 1] = value
+                bad_values[0 if status == BAD_PROBABILITY else 1] = value
                 return
-            what = "the probability"
+            field = "the probability"
             if status == BAD_BACKOFF:
-                what = f"what follows the {order} word{'s' if order > 1 else ''}, the back-off,"
-            raise number_error(token, self.source.name, self._line + 1, what)
+                field = f"what follows the {order} word{'s' if order > 1 else ''}, the back-off,"
+            raise number_error(token, self.source.name, self._line + 1, field)
         problem, remedy = {
             POSITIVE: (
                 f"the logarithm of a probability is {shown}, above 0",

@@ -34,7 +34,7 @@ def read_ngrams(
     order: int,
     top: bool,
     info: Ints,
-    given: Floats,
+    bad_values: Floats,
     probabilities: Singles,
     backoffs: Singles,
     words: Ids,
@@ -47,8 +47,8 @@ def read_ngrams(
 ) -> int:
     """Read lines with n-grams up to an empty line, or to one that begins with a backslash.
 
-    ``given`` are the probability and the back-off of the first line where they could not be read
-    here; NaN otherwise. ``known`` words are there; for unigrams each word must be a new one.
+    ``bad_values`` are the probability and the back-off of the first line where they could not be
+    read here; NaN otherwise. ``known`` words are there; for unigrams each word must be new.
     """
     n = data.shape[0]
     while info[POSITION] < n:
@@ -71,7 +71,7 @@ def read_ngrams(
         value, i = _number(data, i)
         info[HI] = i
         if np.isnan(value):
-            value = given[0]
+            value = bad_values[0]
             if np.isnan(value):
                 return BAD_PROBABILITY
         if value > 0.0:
@@ -116,7 +116,7 @@ def read_ngrams(
             if i < n and data[i] != 10:
                 return MANY_WORDS
             if np.isnan(value):
-                value = given[1]
+                value = bad_values[1]
                 if np.isnan(value):
                     return BAD_BACKOFF
             if abs(value) > LARGEST:
@@ -124,7 +124,7 @@ def read_ngrams(
             if top and value != 0.0:
                 return BACKOFF_AT_TOP
         backoffs[row] = value
-        given[:] = np.nan
+        bad_values[:] = np.nan
         info[NGRAMS] = row + 1
         info[POSITION] = i + 1
         info[LINE] += 1

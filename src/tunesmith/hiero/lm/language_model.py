@@ -1,4 +1,4 @@
-"""Language models with back-off: what they say of words, in memory or on disk.
+"""Back-off language models: scores of words, in memory or on disk.
 
 Katz, "Estimation of probabilities from sparse data for the language model component of a speech
 recognizer" (1987): p(w | h) is that of the n-gram h w if it is there; otherwise the back-off of h
@@ -27,7 +27,7 @@ from tunesmith.hiero.store import (
     Portable,
     frozen,
     load_array,
-    read_about,
+    read_header,
     save_arrays,
 )
 from tunesmith.hiero.tables import (
@@ -126,7 +126,7 @@ class LanguageModel(Portable):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model into a folder, from where it is mapped when it is read."""
         arrays = self.arrays
-        about = {
+        header = {
             "schema": SCHEMA,
             "order": self.order,
             "begin": int(arrays.begins[0]),
@@ -134,8 +134,8 @@ class LanguageModel(Portable):
             "unknown": int(arrays.unknowns[0]),
             "files": [[file.path, file.sha256, file.format] for file in self.files],
         }
-        held: dict[str, NDArray[Any]] = {"entries": arrays.entries, **self.vocabulary.arrays()}
-        save_arrays(folder, held, about)
+        stored: dict[str, NDArray[Any]] = {"entries": arrays.entries, **self.vocabulary.arrays()}
+        save_arrays(folder, stored, header)
 
     @property
     def order(self) -> int:
@@ -201,7 +201,7 @@ def _perplexity(log10: float, words: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class LanguageModels(Portable):
-    """Several models that are asked together.
+    """Several models that score together.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class LanguageModels(Portable):
 
 def _load(folder: str | os.PathLike[str]) -> LanguageModel:
     """Return a model that was saved; arrays that do not go together are an error."""
-    about = read_about(folder, SCHEMA)
+    header = read_header(folder, SCHEMA)
     vocabulary = Vocabulary(
         load_array(folder, "word_start", np.int64),
         load_array(folder, "word_letters", np.uint8),
@@ -253,10 +253,10 @@ def _load(folder: str | os.PathLike[str]) -> LanguageModel:
         load_array(folder, "word_order", np.int32),
     )
     arrays = model_arrays(
-        _whole(folder, about, "order"),
-        _whole(folder, about, "begin"),
-        _whole(folder, about, "end"),
-        _whole(folder, about, "unknown"),
+        _whole(folder, header, "order"),
+        _whole(folder, header, "begin"),
+        _whole(folder, header, "end"),
+        _whole(folder, header, "unknown"),
         len(vocabulary.order),
         load_array(folder, "entries", ENTRY),
     )
@@ -264,20 +264,20 @@ def _load(folder: str | os.PathLike[str]) -> LanguageModel:
         raise FormatError(
             str(folder), None, "its arrays do not go together", "make the folder again"
         )
-    return LanguageModel(arrays, vocabulary, _files(folder, about))
+    return LanguageModel(arrays, vocabulary, _files(folder, header))
 
 
-def _whole(folder: str | os.PathLike[str], about: Mapping[str, Any], key: str) -> int:
-    number = about.get(key)
+def _whole(folder: str | os.PathLike[str], header: Mapping[str, Any], key: str) -> int:
+    number = header.get(key)
     if type(number) is not int or not 0 <= number < 2**31:
         problem = f"its {key} is {number}, no number of this kind"
         raise FormatError(str(folder), None, problem, "make the folder again")
     return number
 
 
-def _files(folder: str | os.PathLike[str], about: Mapping[str, Any]) -> tuple[FileDigest, ...]:
+def _files(folder: str | os.PathLike[str], header: Mapping[str, Any]) -> tuple[FileDigest, ...]:
     try:
-        return tuple(FileDigest(*map(str, file)) for file in about.get("files", []))
+        return tuple(FileDigest(*map(str, file)) for file in header.get("files", []))
     except TypeError:
         raise FormatError(
             str(folder), None, "its list of files is damaged", "make the folder again"
@@ -318,10 +318,10 @@ def _child(models: ModelArrays, node: Number, word: Number) -> Number:
     place = spread_bits(key) & mask
     while True:
         at = table + np.int64(place)
-        held = models.entries[at]["key"]
-        if held == EMPTY:
+        stored_key = models.entries[at]["key"]
+        if stored_key == EMPTY:
             return np.int64(-1)
-        if held & PLAIN == key:
+        if stored_key & PLAIN == key:
             return at
         place = (place + _1) & mask
 

@@ -1,4 +1,4 @@
-"""Kernels: what a language model must know of a phrase, and phrases put together.
+"""Kernels: the state of a language model for a phrase, and for phrases put together.
 
 Heafield, "KenLM: faster and smaller language model queries" (WMT 2011), section 4.1, and Li and
 Khudanpur, "A scalable decoder for parsing-based machine translation with equivalent language model
@@ -77,51 +77,51 @@ def add_word(models: ModelArrays, m: int, word: int, ints: Ids, floats: Singles)
     # The longest n-gram that ends in the word. The back-offs of its suffixes, which are the next
     # contexts, take the places of those that it makes needless; one waits until that is known.
     at = start + np.int64(word)
-    held = entries[at]["key"]
+    entry = entries[at]["key"]
     waiting = entries[at]["backoff"]
-    kept = 1 if held & EXTENDS_RIGHT != _0 else 0
+    context_length = 1 if entry & EXTENDS_RIGHT != _0 else 0
     matched = 0
-    while matched < used and held & EXTENDS_LEFT != _0:
+    while matched < used and entry & EXTENDS_LEFT != _0:
         key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
         place = spread_bits(key) & mask
-        held = entries[table + np.int64(place)]["key"]
-        while held & PLAIN != key and held != EMPTY:
+        entry = entries[table + np.int64(place)]["key"]
+        while entry & PLAIN != key and entry != EMPTY:
             place = (place + _1) & mask
-            held = entries[table + np.int64(place)]["key"]
-        if held == EMPTY:
+            entry = entries[table + np.int64(place)]["key"]
+        if entry == EMPTY:
             break
         at = table + np.int64(place)
         floats[matched] = waiting
         waiting = entries[at]["backoff"]
         matched += 1
-        if held & EXTENDS_RIGHT != _0:
-            kept = matched + 1
-    kept = min(kept, most)  # of a sound model it is not more
+        if entry & EXTENDS_RIGHT != _0:
+            context_length = matched + 1
+    context_length = min(context_length, most)  # of a sound model it is not more
     change = np.float64(entries[at]["probability"])
     for k in range(matched, used):
         change += np.float64(floats[k])
 
     if ints[COMPLETE] == 0:
-        if matched < used or held & EXTENDS_LEFT == _0:
+        if matched < used or entry & EXTENDS_LEFT == _0:
             ints[COMPLETE] = 1
         else:
             length = np.int64(ints[LEFT])
             ints[NODES + length] = at - start
             ints[LEFT] = length + 1
             # Where the context ends within the phrase, or n-grams do, no later word sees beyond.
-            if kept != used + 1 or length + 1 == most:
+            if context_length != used + 1 or length + 1 == most:
                 ints[COMPLETE] = 1
 
     if matched < places:
         floats[matched] = waiting
-    for k in range(kept, min(max(used, matched + 1), places)):
+    for k in range(context_length, min(max(used, matched + 1), places)):
         floats[k] = 0.0
         ints[words + k] = 0
-    for k in range(kept - 1, 0, -1):
+    for k in range(context_length - 1, 0, -1):
         ints[words + k] = ints[words + k - 1]
-    if kept > 0:
+    if context_length > 0:
         ints[words] = word
-    ints[RIGHT] = kept
+    ints[RIGHT] = context_length
     return change
 
 
@@ -134,10 +134,10 @@ def add_phrase(
     The probability of the phrase itself, which was counted when it was made, is not in it.
     """
     places = floats.shape[0]
-    said = np.int64(ints[RIGHT])
-    used: Number = said  # words of the context that still matter
+    stored_length = np.int64(ints[RIGHT])
+    used: Number = stored_length  # words of the context that still matter
     change = 0.0
-    if said == 0 and ints[COMPLETE] == 0:  # nothing is said yet
+    if stored_length == 0 and ints[COMPLETE] == 0:  # no words yet
         copy_to(ints, 0, other_ints)
         copy_to(floats, 0, other_floats)
         return change
@@ -149,39 +149,39 @@ def add_phrase(
         if used == 0:
             break
         at = start + np.int64(other_ints[NODES + first])
-        held = entries[at]["key"]
+        entry = entries[at]["key"]
         change -= np.float64(entries[at]["probability"])
-        kept = 0
+        context_length = 0
         matched = 0
-        while matched < used and held & EXTENDS_LEFT != _0:
+        while matched < used and entry & EXTENDS_LEFT != _0:
             key = (np.uint64(at - start) << _32) | np.uint64(ints[words + matched])
             place = spread_bits(key) & mask
-            held = entries[table + np.int64(place)]["key"]
-            while held & PLAIN != key and held != EMPTY:
+            entry = entries[table + np.int64(place)]["key"]
+            while entry & PLAIN != key and entry != EMPTY:
                 place = (place + _1) & mask
-                held = entries[table + np.int64(place)]["key"]
-            if held == EMPTY:
+                entry = entries[table + np.int64(place)]["key"]
+            if entry == EMPTY:
                 break
             at = table + np.int64(place)
             # Of the context that ends in this word of the phrase; the one whose place it takes
             # is not needed any more.
             floats[matched] = entries[at]["backoff"]
             matched += 1
-            if held & EXTENDS_RIGHT != _0:
-                kept = matched
+            if entry & EXTENDS_RIGHT != _0:
+                context_length = matched
         change += np.float64(entries[at]["probability"])
         for k in range(matched, used):
             change += np.float64(floats[k])
         if ints[COMPLETE] == 0:
-            if matched < used or held & EXTENDS_LEFT == _0:
+            if matched < used or entry & EXTENDS_LEFT == _0:
                 ints[COMPLETE] = 1
             else:
                 length = np.int64(ints[LEFT])
                 ints[NODES + length] = at - start
                 ints[LEFT] = length + 1
-                if kept != said or length + 1 == most:
+                if context_length != stored_length or length + 1 == most:
                     ints[COMPLETE] = 1
-        used = kept
+        used = context_length
 
     added = np.int64(other_ints[RIGHT])
     if other_ints[COMPLETE] != 0:
@@ -196,7 +196,7 @@ def add_phrase(
     for k in range(added):
         ints[words + k] = other_ints[words + k]
         floats[k] = other_floats[k]
-    for k in range(added + used, said):
+    for k in range(added + used, stored_length):
         ints[words + k] = 0
         floats[k] = 0.0
     ints[RIGHT] = added + used

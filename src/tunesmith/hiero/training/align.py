@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import FileDigest, Texts
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError, MissingExtraError, UnknownNameError, UsageError
 from tunesmith.hiero.training.links import Links
 from tunesmith.hiero.training.parallel_text import ParallelText
@@ -44,7 +45,7 @@ def check_aligner(aligner: str, iterations: int) -> None:
     _thot()
 
 
-def aligned(text: ParallelText, aligner: str, iterations: int = ITERATIONS) -> tuple[Ids, Ids]:
+def align(text: ParallelText, aligner: str, iterations: int = ITERATIONS) -> tuple[Ids, Ids]:
     """Train a model in both directions, and align the text with each.
 
     Returns
@@ -84,12 +85,12 @@ def _one_way(
             model.train()
             step()
         model.end_training()
-    found: list[int] = []
-    for own, other in _batches(source, target):
-        for _, matrix in last.get_best_alignments(own, other):
-            found.extend(matrix.to_list())  # from 1, 0 for none
+    links: list[int] = []
+    for sources, other in _batches(source, target):
+        for _, matrix in last.get_best_alignments(sources, other):
+            links.extend(matrix.to_list())  # from 1, 0 for none
     last.clear()
-    return np.array(found, np.int32) - np.int32(1)
+    return np.array(links, np.int32) - np.int32(1)
 
 
 def _batches(source: Texts, target: Texts) -> Iterator[tuple[list[list[str]], list[list[str]]]]:
@@ -137,29 +138,29 @@ def read_alignment(path: str | os.PathLike[str], text: ParallelText) -> tuple[Li
         check_utf8(block, source.name, number + 1)
         for line in block.decode().removesuffix("\n").split("\n"):
             if number < text.total and (pair := int(pair_of[number])) >= 0:
-                found = _links(line, source.name, number + 1, sizes[pair])
-                counts[pair] = len(found)
-                places.append(found)
+                links = _links(line, source.name, number + 1, sizes[pair])
+                counts[pair] = len(links)
+                places.append(links)
             number += 1
     if number != text.total:
         problem = f"it has {number} lines and the text has {text.total}"
         raise FormatError(source.name, None, problem, "give an alignment line for each pair")
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start = offsets(counts)
     return Links(start, np.concatenate(places)), source.digest("alignment")
 
 
 def _links(line: str, name: str, number: int, sizes: Any) -> Ids:
     """Return the links of a line, ascending and none twice."""
-    found = set()
+    links = set()
     for part in line.split():
         match = _LINK.fullmatch(part)
         if match is None:
             problem = f"'{part}' is no link"
             raise FormatError(name, number, problem, "write 0-0 1-2: source and target places")
-        own, other = int(match[1]), int(match[2])
-        for place, size, side in ((own, sizes[0], "source"), (other, sizes[1], "target")):
+        source, other = int(match[1]), int(match[2])
+        for place, size, side in ((source, sizes[0], "source"), (other, sizes[1], "target")):
             if place >= size:
                 problem = f"link '{part}', and the {side} side has {size} words"
                 raise FormatError(name, number, problem, "count words from 0")
-        found.add((own, other))
-    return np.array(sorted(found), np.int32).reshape(-1, 2)
+        links.add((source, other))
+    return np.array(sorted(links), np.int32).reshape(-1, 2)

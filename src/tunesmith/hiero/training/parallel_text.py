@@ -62,12 +62,12 @@ class ParallelText:
             file = Source(path)
             sides.append(read_lines(file, words))
             files.append(file.digest("text"))
-        own, other = sides
-        if len(own) != len(other):
-            problem = f"it has {len(other)} lines and {files[0].path} has {len(own)}"
+        sources, other = sides
+        if len(sources) != len(other):
+            problem = f"it has {len(other)} lines and {files[0].path} has {len(sources)}"
             raise FormatError(files[1].path, None, problem, "give a line for each line of both")
-        empty = (own.lengths == 0) | (other.lengths == 0)
-        long = ~empty & ((own.lengths > LONGEST) | (other.lengths > LONGEST))
+        empty = (sources.lengths == 0) | (other.lengths == 0)
+        long = ~empty & ((sources.lengths > LONGEST) | (other.lengths > LONGEST))
         lines = np.flatnonzero(~(empty | long))
         if not len(lines):
             raise TunesmithError(
@@ -75,11 +75,11 @@ class ParallelText:
                 "give parallel text, a sentence a line"
             )
         return cls(
-            own.take(lines),
+            sources.take(lines),
             other.take(lines),
             Vocabulary.of(words.words()),
             lines,
-            len(own),
+            len(sources),
             int(empty.sum()),
             int(long.sum()),
             tuple(files),

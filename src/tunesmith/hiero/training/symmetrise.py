@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
+from tunesmith.data.rows import offsets
 from tunesmith.errors import UnknownNameError
 from tunesmith.hiero.training.links import Links
 from tunesmith.kernels import inlined, kernel
@@ -61,7 +62,7 @@ def symmetrised(
 
     parts = map_pieces(work, pieces_of(len(source_start) - 1, np.diff(source_start)))
     counts = np.concatenate([part[0] for part in parts])
-    start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    start = offsets(counts)
     return Links(start, np.concatenate([part[1] for part in parts]))
 
 

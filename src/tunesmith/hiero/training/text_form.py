@@ -60,13 +60,16 @@ def _lines(grammar: Grammar, words: tuple[str, ...]) -> Iterator[str | None]:
             if source is None or target is None:
                 yield None
                 continue
-            own = slice(*starts["feature"][k : k + 2])
-            ids, values = arrays.feature_ids[own].tolist(), arrays.feature_values[own].tolist()
-            found = dict(zip(ids, values, strict=True))
+            features_of_rule = slice(*starts["feature"][k : k + 2])
+            ids, values = (
+                arrays.feature_ids[features_of_rule].tolist(),
+                arrays.feature_values[features_of_rule].tolist(),
+            )
+            by_id = dict(zip(ids, values, strict=True))
             if is_first:  # names have their order from where they come first
-                found = {i: found.get(i, 0.0) for i in range(len(grammar.names))}
+                by_id = {i: by_id.get(i, 0.0) for i in range(len(grammar.names))}
                 is_first = False
-            features = " ".join(f"{grammar.names[i]}={v!r}" for i, v in found.items())
+            features = " ".join(f"{grammar.names[i]}={v!r}" for i, v in by_id.items())
             links = arrays.links[slice(*starts["link"][k : k + 2])].tolist()
             head = grammar.categories[arrays.heads[first + k]]
             pairs = " ".join(f"{i}-{j}" for i, j in links)

@@ -15,6 +15,7 @@ import numpy as np
 from tunesmith._version import __version__
 from tunesmith.arrays import Ints
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import UsageError
 from tunesmith.hiero.grammar.grammar import Grammar, glue, joined
 from tunesmith.hiero.lm.arpa import MAX_ORDER
@@ -26,13 +27,13 @@ from tunesmith.hiero.model import (
     TEXT,
     SearchSettings,
     check_target,
-    write_about,
     write_counts,
+    write_header,
     writing_model,
 )
 from tunesmith.hiero.training.align import (
     ITERATIONS,
-    aligned,
+    align,
     check_aligner,
     read_alignment,
 )
@@ -46,8 +47,8 @@ from tunesmith.hiero.training.symmetrise import check_way, symmetrised
 from tunesmith.hiero.training.text_form import write_grammar_text
 from tunesmith.progress import tell
 
-#: Weights to begin with. All probabilities count alike, and those of a rule share one between
-#: them; a word more is worth about what the language model takes for it.
+#: Initial weights. All probabilities have the same weight, and those of a rule share one; the
+#: word penalty about makes up for what the language model takes for a word.
 START = {
     "LanguageModel": 1.0,
     "LanguageModel_OOV": -1.0,
@@ -90,7 +91,7 @@ _ALIGNING = ("aligner", "iterations", "symmetrise")
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingReport:
     """What came of a training.
 
     Attributes
@@ -133,7 +134,7 @@ def train(
     lm: str | os.PathLike[str] | None = None,
     filters: Sequence[str | os.PathLike[str]] = (),
     as_text: bool = False,
-) -> Trained:
+) -> TrainingReport:
     """Train a model on parallel text.
 
     Parameters
@@ -155,15 +156,15 @@ def train(
     as_text
         Write the rules as text too.
     """
-    held = recipe or Recipe()
+    settled = recipe or Recipe()
     inputs = [source, target, *lm_texts, *filters, *(p for p in (alignment, lm) if p is not None)]
     check_target(out, inputs)
-    _check(held, source, target, alignment, lm_texts, lm)
+    _check(settled, source, target, alignment, lm_texts, lm)
     clock = _Clock()
     with writing_model(out) as folder:
         # What is wrong with a file is said before anything takes long.
         text = ParallelText.read(source, target)
-        given = None if alignment is None else read_alignment(alignment, text)
+        alignment_read = None if alignment is None else read_alignment(alignment, text)
         sentences = read_sentences(filters, text.vocabulary) if filters else None
         counts = [
             np.bincount(side.ids, minlength=len(text.vocabulary))
@@ -173,18 +174,20 @@ def train(
         if sentences is not None:
             _tell_of_languages(sentences[0], *counts)
         clock.done("reading")
-        order, ngrams, files = _language_model(folder, held.order, target, lm_texts, lm)
+        order, ngrams, files = _language_model(folder, settled.order, target, lm_texts, lm)
         clock.done("language model")
-        links = _links(text, held) if given is None else given[0]
+        links = _links(text, settled) if alignment_read is None else alignment_read[0]
         clock.done("alignment")
-        rules = held.rules.grammar(text, links, None if sentences is None else sentences[0])
+        rules = settled.rules.grammar(text, links, None if sentences is None else sentences[0])
         numbers = _by_nonterminals(rules)
         left_out = write_grammar_text(rules, folder / TEXT) if as_text else 0
-        joined([rules, glue(held.settings.category, held.settings.top)]).save(folder / GRAMMAR)
+        joined([rules, glue(settled.settings.category, settled.settings.top)]).save(
+            folder / GRAMMAR
+        )
         del rules
         write_counts(folder, *counts)
         clock.done("rules")
-        trained = Trained(
+        trained = TrainingReport(
             pairs=len(text),
             empty=text.empty,
             long=text.long,
@@ -195,17 +198,17 @@ def train(
             seconds=clock.seconds,
             size=sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
         )
-        used = {**asdict(held), "order": order}
-        if given is not None:
+        used = {**asdict(settled), "order": order}
+        if alignment_read is not None:
             used |= dict.fromkeys(_ALIGNING)
-        made = {"version": __version__, "recipe": used, **asdict(trained)}
+        provenance = {"version": __version__, "recipe": used, **asdict(trained)}
         files = (
             *text.files,
-            *([] if given is None else [given[1]]),
+            *([] if alignment_read is None else [alignment_read[1]]),
             *files,
             *(() if sentences is None else sentences[1]),
         )
-        write_about(folder, held.settings, START, files, made)
+        write_header(folder, settled.settings, START, files, provenance)
     return trained
 
 
@@ -282,14 +285,14 @@ def _tell_of_languages(sentences: SentenceArrays, sources: Ints, targets: Ints) 
 
 
 def _links(text: ParallelText, recipe: Recipe) -> Links:
-    to_source, to_target = aligned(text, recipe.aligner, recipe.iterations)
+    to_source, to_target = align(text, recipe.aligner, recipe.iterations)
     start = text.source.start, text.target.start
     return symmetrised(to_source, to_target, *start, recipe.symmetrise)
 
 
 def _by_nonterminals(rules: Grammar) -> tuple[int, ...]:
     """Count rules by how many nonterminals they have."""
-    before = np.concatenate([[0], np.cumsum(rules.arrays.targets < 0)])
+    before = offsets(rules.arrays.targets < 0)
     arities = np.diff(before[rules.arrays.target_start])
     return tuple(np.bincount(arities, minlength=3).tolist())
 
@@ -301,11 +304,11 @@ def _language_model(
     lm_texts: Sequence[str | os.PathLike[str]],
     lm: str | os.PathLike[str] | None,
 ) -> tuple[int, tuple[int, ...], tuple[FileDigest, ...]]:
-    """Write the language model; return its order, its n-grams, and what it was made of."""
+    """Write the language model; return its order, its n-grams and its source files."""
     if lm is not None:
-        given = LanguageModel.read(lm)
-        given.save(folder / LM)
-        return given.order, (), given.files
+        lm_read = LanguageModel.read(lm)
+        lm_read.save(folder / LM)
+        return lm_read.order, (), lm_read.files
     estimated = estimate_files([target, *lm_texts], order)
     estimated.write_arpa(folder / ARPA)
     model = LanguageModel.read(folder / ARPA)
@@ -324,8 +327,8 @@ def _digest(path: str | os.PathLike[str]) -> FileDigest:
     return source.digest("text")
 
 
-def as_json(trained: Trained) -> dict[str, Any]:
+def as_json(trained: TrainingReport) -> dict[str, Any]:
     """Return what came of a training, for JSON."""
-    found = asdict(trained)
-    found["rules"] = {str(k): number for k, number in enumerate(trained.rules)}
-    return found
+    report = asdict(trained)
+    report["rules"] = {str(k): number for k, number in enumerate(trained.rules)}
+    return report

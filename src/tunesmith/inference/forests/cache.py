@@ -1,4 +1,4 @@
-"""What was made of forests and is asked for again: counts, tables, samples.
+"""What is computed from forests and used again: counts, tables, samples.
 
 A tuner, its oracle and an evaluation go over the same forests; what takes long is made once.
 """
@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 def cached(forests: Forests, kind: str, settings: Hashable, make: Callable[[], T]) -> T:
-    """Return what was made of a set with some settings, or make it now.
+    """Return what was computed from a set with these settings; compute it if it is new.
 
     It is cached as long as the set lives, until one of that kind with other settings is asked for.
 

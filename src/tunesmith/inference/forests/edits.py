@@ -63,18 +63,18 @@ def wer_hope(
     edge, place = _best_edges(arrays, forest, scores, reference, factor, kind)
     edge0 = arrays.edge_start[arrays.node_start[forest]]
     node, at = edge.shape[0] - 1, reference.shape[0]
-    found = np.empty(64, np.int32)
+    derivation = np.empty(64, np.int32)
     count = 0
     while count < LONGEST:
         e = edge[node, at]
-        found = grown(found, count + 1)
-        found[count] = e
+        derivation = grown(derivation, count + 1)
+        derivation[count] = e
         count += 1
         at = place[node, at]
         if arrays.tail_start[edge0 + e] == arrays.tail_start[edge0 + e + 1]:
-            return found[:count]
+            return derivation[:count]
         node = arrays.tails[arrays.tail_start[edge0 + e]]
-    return found[:0]
+    return derivation[:0]
 
 
 @kernel

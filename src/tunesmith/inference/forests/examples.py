@@ -17,20 +17,21 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import Block, Forests
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.examples import Derivation, Risk, expected_of
 from tunesmith.inference.forests.derivations import (
     LONGEST,
     check_length,
+    describe,
     edge_scores,
     spell_all,
     unfold,
     viterbi,
 )
-from tunesmith.inference.forests.description import describe
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forests.expectation import combine_edges, edge_gains, expected_gain
-from tunesmith.inference.forests.hope_fear import reference_derivation, reranked
+from tunesmith.inference.forests.hope_fear import reference_derivation, rerank_choice
 from tunesmith.inference.forests.kbest.search import kbest_of
 from tunesmith.inference.forests.ngrams.counts import counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
@@ -40,7 +41,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer
 from tunesmith.metrics.scored_forests import ScoredForests
 
-#: Where worth alone counts, scores are made so small beside it that they decide among equals.
+#: Where only the gain counts, scores are scaled so far down that they only break ties.
 NEARLY_NOTHING = 1e-9
 #: Scores over a temperature stay below it: sums of them are finite.
 SHARPEST = 1e100
@@ -56,7 +57,7 @@ class ForestExamples:
         self.tuning = tuning
         self.names = tuning.names
         self.groups = tuning.groups
-        self.plain = Loaded(tuning.forests)
+        self.plain = BlockCache(tuning.forests)
         # Room for the features of one derivation: all 0, but while it is written down.
         self.sums = np.zeros(len(self.names))
         self.seen = np.zeros(len(self.names), np.bool_)
@@ -73,18 +74,18 @@ class ForestExamples:
         if metric is not self._metric:
             self._metric = metric
             self.exact = ExactStatistics(self.tuning.forests, metric)
-            for made in ("counted", "units"):
-                self.__dict__.pop(made, None)
+            for name in ("counted", "units"):
+                self.__dict__.pop(name, None)
         is_kbest = self.tuning.options.search == "kbest"
         if isinstance(scorer, DocumentScorer) and type(metric) is BLEU and not is_kbest:
             return WholeForest(self, group, scorer, metric)
         return AmongBest(self, group, scorer)
 
     @cached_property
-    def counted(self) -> Loaded:
+    def counted(self) -> BlockCache:
         """The forests with what BLEU counts at hyperedges, for the current scorer."""
         assert isinstance(self._metric, BLEU)  # only whole forests ask
-        return Loaded(counted_once(self.tuning.forests, self._metric))
+        return BlockCache(counted_once(self.tuning.forests, self._metric))
 
     @cached_property
     def units(self) -> Units | None:
@@ -98,14 +99,14 @@ class ForestExamples:
         references = self.tuning.forests.references
         if references is None:
             return np.zeros(self.groups)
-        ends = np.concatenate([[0], np.cumsum(references.texts.lengths)])
+        ends = offsets(references.texts.lengths)
         sums = np.diff(ends[references.group_start])
         means: Floats = sums / np.maximum(references.counts, 1)
         return means
 
 
-class Loaded:
-    """Forests, of which the last one that was asked for stays in memory."""
+class BlockCache:
+    """Forests, of which the one read last stays in memory."""
 
     def __init__(self, forests: Forests) -> None:
         self.forests = forests
@@ -119,7 +120,7 @@ class Loaded:
         return self._block
 
 
-class Listed(NamedTuple):
+class KBest(NamedTuple):
     """The best derivations of a forest by the model, no text twice.
 
     Attributes
@@ -146,7 +147,7 @@ class _AtWeights:
         # Without a circle, so that a forest that was loaded goes when its example does.
         self._example: ForestExample = weakref.proxy(example)
         self.weights = weights
-        self._listed: dict[int, Listed] = {}
+        self._listed: dict[int, KBest] = {}
 
     @cached_property
     def scores(self) -> Floats:
@@ -163,23 +164,24 @@ class _AtWeights:
     def best(self) -> Derivation:
         """The 1-best."""
         block = self._example.block
-        return self._example.told(block, viterbi(block.arrays, block.first, self.scores)[1])
+        _, choice = viterbi(block.arrays, block.first, self.scores)
+        return self._example.derivation_of(block, choice)
 
     @cached_property
     def nearly_nothing(self) -> float:
-        """What scores are multiplied by to be far less than 1, where only worth counts."""
+        """The factor that makes scores far less than 1, where only the gain counts."""
         largest = max(abs(self.best.score(self.weights)), float(np.abs(self.scores).max()))
         return NEARLY_NOTHING / largest if largest > 0.0 else 1.0
 
-    def listed(self, size: int) -> Listed:
-        """Return the so many best."""
+    def listed(self, size: int) -> KBest:
+        """Return the ``size`` best."""
         if size not in self._listed:
             self._listed[size] = self._example.list_of(self.scores, size)
         return self._listed[size]
 
 
 class ForestExample(ABC):
-    """One forest: what does not depend on how derivations of some worth are looked for.
+    """One forest: what does not depend on how derivations with a high gain are searched for.
 
     The key of a derivation is made of its words and features: what differs in neither is the
     same to learners, and a forest whose nodes were split has other hyperedges.
@@ -207,7 +209,7 @@ class ForestExample(ABC):
         """Return a derivation with a high w·h + factor · B, never lower than the 1-best's."""
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best texts, or of all that is found."""
+        """Return the derivation with the highest gain, of the ``among`` best texts or of all."""
         if among is None:
             return self._oracle(weights)
         listed = self.at(weights).listed(among)
@@ -215,7 +217,7 @@ class ForestExample(ABC):
 
     @abstractmethod
     def _oracle(self, weights: Floats) -> Derivation:
-        """Return what is worth most of all that is found, never less than the 1-best."""
+        """Return the derivation with the highest gain that is found, at least the 1-best's."""
 
     @abstractmethod
     def risk(self, weights: Floats, temperature: float) -> Risk:
@@ -229,16 +231,16 @@ class ForestExample(ABC):
                 "which derivations are references is not known without references; give "
                 "--references, or use another --reference than bold"
             )
-        found: Derivation | None = None
+        best: Derivation | None = None
         scores, (arrays, forest, _) = self.at(weights).scores, self.block
         lo, hi = references.group_start[self.group : self.group + 2]
         for r in range(lo, hi):
             edges = reference_derivation(arrays, forest, scores, references.texts[r])
             if len(edges):
-                one = self.derivation(self.block, edges)
-                if found is None or one.score(weights) > found.score(weights):
-                    found = one
-        return found
+                derivation = self.derivation(self.block, edges)
+                if best is None or derivation.score(weights) > best.score(weights):
+                    best = derivation
+        return best
 
     def values(self, stats: Stats) -> Floats:
         """Return the gains of statistics [n, K]."""
@@ -263,26 +265,26 @@ class ForestExample(ABC):
         usual = np.full((1, 2), self.examples.reference_lengths[self.group])
         return self.scorer.factor(usual)
 
-    def told(self, block: Block, choice: Ids) -> Derivation:
+    def derivation_of(self, block: Block, choice: Ids) -> Derivation:
         """Return the derivation that has the chosen hyperedge at each node."""
         return self.derivation(block, unfold(block.arrays, block.first, choice))
 
     def derivation(self, block: Block, edges: Ids, stats: Stats | None = None) -> Derivation:
         """Return a derivation with the exact statistics of its text, if need be counted now."""
         examples = self.examples
-        found = None
+        described = None
         if len(edges):
-            found = describe(block.arrays, block.first, edges, examples.sums, examples.seen)
-        if found is None or len(found[0]) > LONGEST:
+            described = describe(block.arrays, block.first, edges, examples.sums, examples.seen)
+        if described is None or len(described[0]) > LONGEST:
             check_length(np.array([0, -1]), examples.tuning.forests, np.array([self.group]))
             raise AssertionError("a derivation that is too long is an error")
-        words, features, values, key = found
+        words, features, values, key = described
         if stats is None:
             stats = examples.exact.of_text(self.group, words)
         gain = float(self.values(stats[None, :])[0])
         return Derivation(features, values, stats, gain, int(key))
 
-    def list_of(self, scores: Floats, size: int) -> Listed:
+    def list_of(self, scores: Floats, size: int) -> KBest:
         """Return the best texts by some scores, with their gains."""
         arrays, forest, _ = self.block
         start, edges, totals = kbest_of(arrays, forest, scores, size, True)
@@ -291,9 +293,9 @@ class ForestExample(ABC):
         ends, words = spell_all(arrays, np.full(len(totals), forest), start, edges)
         check_length(ends, self.examples.tuning.forests, groups)
         stats = self.examples.exact.of_texts(groups, Texts(ends, words))
-        return Listed(start, edges, totals, stats, self.values(stats))
+        return KBest(start, edges, totals, stats, self.values(stats))
 
-    def of_list(self, listed: Listed, place: int) -> Derivation:
+    def of_list(self, listed: KBest, place: int) -> Derivation:
         """Return a member of a list."""
         edges = listed.edges[listed.start[place] : listed.start[place + 1]]
         return self.derivation(self.block, edges, listed.stats[place])
@@ -310,21 +312,21 @@ class AmongBest(ForestExample):
     reference, hope and oracle are exact over all derivations. With ``lowercase`` they are not.
     """
 
-    def _listed(self, weights: Floats) -> Listed:
+    def _listed(self, weights: Floats) -> KBest:
         return self.at(weights).listed(self.examples.tuning.options.size)
 
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         """Return the one with the highest w·h + factor · B."""
         listed = self._listed(weights)
-        found = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
+        chosen = self.of_list(listed, int(np.argmax(listed.scores + factor * listed.values)))
         others = self._with_few_edits(self.at(weights).scores, factor)
-        return max([found, *others], key=lambda one: one.score(weights) + factor * one.gain)
+        return max([chosen, *others], key=lambda d: d.score(weights) + factor * d.gain)
 
     def _oracle(self, weights: Floats) -> Derivation:
         listed, at = self._listed(weights), self.at(weights)
-        found = self.of_list(listed, int(np.argmax(listed.values)))
+        chosen = self.of_list(listed, int(np.argmax(listed.values)))
         others = self._with_few_edits(at.scores * at.nearly_nothing, 1.0)
-        return max([found, *others], key=lambda one: (one.gain, one.score(weights)))
+        return max([chosen, *others], key=lambda d: (d.gain, d.score(weights)))
 
     def _with_few_edits(self, scores: Floats, factor: float) -> list[Derivation]:
         """Return the best derivation by scores and edits to each reference, of a lattice."""
@@ -332,20 +334,20 @@ class AmongBest(ForestExample):
         if units is None or lattice_kind(*self.block[:2]) == NO_LATTICE:
             return []
         arrays, forest, _ = self._in_units
-        references, found = units.references, []
+        references, close = units.references, []
         for r in range(*references.group_start[self.group : self.group + 2]):
             # What an error costs is the same for all of them, as long as the reference is.
             length = int(units.lengths[r])
-            none, one = self.values(np.array([[0, length, 0], [1, length, 0]]))
-            cost = factor * float(none - one)
+            none, per_word = self.values(np.array([[0, length, 0], [1, length, 0]]))
+            cost = factor * float(none - per_word)
             edges = wer_hope(arrays, forest, scores, references.texts[r], cost)
             if len(edges):
-                found.append(self.derivation(self.block, edges))
-        return found
+                close.append(self.derivation(self.block, edges))
+        return close
 
     @cached_property
     def _in_units(self) -> Block:
-        assert self.examples.units is not None  # nobody else asks
+        assert self.examples.units is not None  # the only case in which it is called
         return self.examples.units.seen(self.block)
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
@@ -384,19 +386,19 @@ class WholeForest(ForestExample):
         best = self.best(weights)
         if factor == 0.0:
             return best
-        found = self._search(self.at(weights).searched_scores, factor)
-        return max(found, best, key=lambda one: one.score(weights) + factor * one.gain)
+        chosen = self._search(self.at(weights).searched_scores, factor)
+        return max(chosen, best, key=lambda d: d.score(weights) + factor * d.gain)
 
     def _search(self, scores: Floats, factor: float) -> Derivation:
         arrays, forest, _ = self.searched
         if self.examples.tuning.options.search == "linear":
             values = edge_gains(arrays, forest, factor * self._slope)
-            return self.told(self.searched, viterbi(arrays, forest, scores + values)[1])
-        choice = reranked(
+            return self.derivation_of(self.searched, viterbi(arrays, forest, scores + values)[1])
+        choice = rerank_choice(
             *(arrays, forest, scores, self.scorer.document, self.factor * abs(factor)),
             *(*self._metric.scoring, float(np.sign(factor))),
         )
-        return self.told(self.searched, choice)
+        return self.derivation_of(self.searched, choice)
 
     @cached_property
     def _slope(self) -> Floats:
@@ -405,8 +407,8 @@ class WholeForest(ForestExample):
 
     def _oracle(self, weights: Floats) -> Derivation:
         best, at = self.best(weights), self.at(weights)
-        found = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
-        return max(found, best, key=lambda one: (one.gain, one.score(weights)))
+        chosen = self._search(at.searched_scores * (at.nearly_nothing * self.factor), 1.0)
+        return max(chosen, best, key=lambda d: (d.gain, d.score(weights)))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected gain by linear BLEU, and its derivative."""

@@ -31,11 +31,11 @@ from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import sorted_copy
 from tunesmith.parallel.engine import current_engine, map_over
 
-#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on who works.
+#: Hyperedges of one piece of work, about; fixed, so that sums do not depend on the engine.
 PIECE = 1 << 15
 
 
-def summed(forests: Forests, work: Callable[..., Floats], *common: Any) -> Floats:
+def sum_over_forests(forests: Forests, work: Callable[..., Floats], *common: Any) -> Floats:
     """Add up what ``work(forests, run, *common)`` finds for runs of forests.
 
     The runs and the order of the sum are the same for any number of workers. A few results are
@@ -48,7 +48,7 @@ def summed(forests: Forests, work: Callable[..., Floats], *common: Any) -> Float
     total: Floats | None = None
     for first in range(0, len(runs), at_once):
         for part in map_over(forests, work, runs[first : first + at_once], *common):
-            with np.errstate(over="ignore"):  # told below
+            with np.errstate(over="ignore"):  # reported below
                 total = part if total is None else total + part
     if total is None:
         raise TunesmithError("there is no forest; give some")
@@ -63,16 +63,16 @@ def expected_counts(forests: Forests, weights: Floats, sharpness: float) -> Floa
     return np.concatenate(map_over(forests, _expect_counts, forests.pieces(), sharp))
 
 
-def _checked(forests: Forests, piece: slice, found: tuple[int, Floats]) -> Floats:
+def _finite_values(forests: Forests, piece: slice, result: tuple[int, Floats]) -> Floats:
     """Return what was found of a run of forests, unless one of them cannot be added up."""
-    wrong, values = found
+    wrong, values = result
     check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
     return values
 
 
 def _expect_counts(forests: Forests, piece: slice, weights: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _counts_of_block(*block, weights))
+    return _finite_values(forests, piece, _counts_of_block(*block, weights))
 
 
 def covariance_with_counts(
@@ -84,13 +84,13 @@ def covariance_with_counts(
     with w/T for w, where the sharpness is 1/T).
     """
     sharp = sharpened(weights, sharpness)
-    found = summed(forests, _add_count_moments, sharp, slope)
-    return found[:-1], float(found[-1])
+    moments = sum_over_forests(forests, _add_count_moments, sharp, slope)
+    return moments[:-1], float(moments[-1])
 
 
 def _add_count_moments(forests: Forests, piece: slice, weights: Floats, slope: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _count_moments(*block, weights, slope))
+    return _finite_values(forests, piece, _count_moments(*block, weights, slope))
 
 
 def covariance_with_features(
@@ -98,14 +98,14 @@ def covariance_with_features(
 ) -> Floats:
     """Return the sum over forests of Cov(v·h, h) for each vector v: [B, D] for [B, D]."""
     sharp = sharpened(weights, sharpness)
-    return summed(forests, _add_feature_moments, sharp, vectors)
+    return sum_over_forests(forests, _add_feature_moments, sharp, vectors)
 
 
 def _add_feature_moments(
     forests: Forests, piece: slice, weights: Floats, vectors: Floats
 ) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _feature_moments(*block, weights, vectors))
+    return _finite_values(forests, piece, _feature_moments(*block, weights, vectors))
 
 
 def score_deviation(forests: Forests, weights: Floats) -> float:
@@ -119,7 +119,7 @@ def score_deviation(forests: Forests, weights: Floats) -> float:
 
 def _vary(forests: Forests, piece: slice, weights: Floats) -> Floats:
     block = forests.block(piece.start, piece.stop)
-    return _checked(forests, piece, _score_variances(*block, weights))
+    return _finite_values(forests, piece, _score_variances(*block, weights))
 
 
 @kernel
@@ -142,8 +142,8 @@ def combine_edges(
     """Return Σ c_e h(e) of a forest: the features that are not 0, ascending, and their values."""
     sums = np.zeros(width)
     seen: Flags = np.zeros(width, np.bool_)
-    own = np.empty(width, np.int32)
-    there = 0
+    fired = np.empty(width, np.int32)
+    position = 0
     edge0 = arrays.edge_start[arrays.node_start[forest]]
     feature_start, ids, values = arrays.feature_start, arrays.feature_ids, arrays.feature_values
     for e in range(coefficients.shape[0]):
@@ -154,10 +154,10 @@ def combine_edges(
             feature = ids[k]
             if not seen[feature]:
                 seen[feature] = True
-                own[there] = feature
-                there += 1
+                fired[position] = feature
+                position += 1
             sums[feature] += factor * values[k]
-    features = sorted_copy(own[:there])
+    features = sorted_copy(fired[:position])
     features = features[sums[features] != 0.0]
     return features, sums[features]
 
@@ -177,7 +177,7 @@ def deviations(
     edge0 = edge_start[0]
     tail_start, tails = arrays.tail_start, arrays.tails
     mean, variance = np.empty(nodes), np.empty(nodes)
-    found = np.empty(share.shape[0])
+    result = np.empty(share.shape[0])
     for n in range(nodes):
         first, last = edge_start[n], edge_start[n + 1]
         likeliest = first - edge0
@@ -187,19 +187,19 @@ def deviations(
             for k in range(tail_start[e], tail_start[e + 1]):
                 value += mean[tails[k]]
                 varies += variance[tails[k]]
-            found[e - edge0] = value
+            result[e - edge0] = value
             within += share[e - edge0] * varies
             if share[e - edge0] > share[likeliest]:
                 likeliest = e - edge0
         # From the likeliest on, which in a sharp distribution all but is the mean: its distance
         # from it would be rounding alone otherwise.
-        origin = found[likeliest]
+        origin = result[likeliest]
         away = 0.0
         for i in range(first - edge0, last - edge0):
-            away += share[i] * (found[i] - origin)
+            away += share[i] * (result[i] - origin)
         for i in range(first - edge0, last - edge0):
-            found[i] = found[i] - origin - away
-            within += share[i] * found[i] * found[i]
+            result[i] = result[i] - origin - away
+            within += share[i] * result[i] * result[i]
         mean[n] = origin + away
         variance[n] = within
     goal_mean, goal_variance = mean[nodes - 1], variance[nodes - 1]
@@ -210,11 +210,11 @@ def deviations(
     for n in range(nodes - 1, -1, -1):
         for e in range(edge_start[n], edge_start[n + 1]):
             used = uses[n] * share[e - edge0]
-            found[e - edge0] = share[e - edge0] * excess[n] + used * found[e - edge0]
+            result[e - edge0] = share[e - edge0] * excess[n] + used * result[e - edge0]
             for k in range(tail_start[e], tail_start[e + 1]):
                 uses[tails[k]] += used
-                excess[tails[k]] += found[e - edge0]
-    return goal_mean, goal_variance, found
+                excess[tails[k]] += result[e - edge0]
+    return goal_mean, goal_variance, result
 
 
 @kernel
@@ -226,14 +226,14 @@ def edge_gains(arrays: ForestArrays, forest: int, slope: Floats) -> Floats:
     """
     nodes = arrays.node_start[forest], arrays.node_start[forest + 1]
     counts = arrays.counts[arrays.edge_start[nodes[0]] : arrays.edge_start[nodes[1]]]
-    found = np.empty(counts.shape[0])
+    gains = np.empty(counts.shape[0])
     for e in range(counts.shape[0]):
         row = counts[e]
         gain = 0.0
         for k in range(row.shape[0]):
             gain += slope[k] * row[k]
-        found[e] = gain
-    return found
+        gains[e] = gain
+    return gains
 
 
 @kernel
@@ -253,21 +253,21 @@ def _counts_of_block(
     arrays: ForestArrays, first: int, last: int, weights: Floats
 ) -> tuple[int, Floats]:
     """Return E[b] of each forest, and which one cannot be added up; -1 is none."""
-    found = np.zeros((last - first, arrays.counts.shape[1]))
+    totals = np.zeros((last - first, arrays.counts.shape[1]))
     for s in range(first, last):
         sums, share = shares(arrays, s, edge_scores(arrays, s, weights))
         if not np.isfinite(sums[-1]):
-            return s - first, found
+            return s - first, totals
         uses = expected_uses(arrays, s, share)
         edge0 = arrays.edge_start[arrays.node_start[s]]
         counts = arrays.counts[edge0 : edge0 + uses.shape[0]]
-        own = found[s - first]
+        total = totals[s - first]
         for e in range(uses.shape[0]):
             if uses[e] != 0.0:
                 row = counts[e]
                 for k in range(row.shape[0]):
-                    own[k] += uses[e] * row[k]
-    return -1, found
+                    total[k] += uses[e] * row[k]
+    return -1, totals
 
 
 @kernel
@@ -275,15 +275,15 @@ def _count_moments(
     arrays: ForestArrays, first: int, last: int, weights: Floats, slope: Floats
 ) -> tuple[int, Floats]:
     """Return Σ Cov(slope·b, h) with Σ Var(slope·b) after it, and which forest is wrong."""
-    found = np.zeros(weights.shape[0] + 1)
+    moments = np.zeros(weights.shape[0] + 1)
     for s in range(first, last):
         sums, share = shares(arrays, s, edge_scores(arrays, s, weights))
         if not np.isfinite(sums[-1]):
-            return s - first, found
+            return s - first, moments
         _, variance, coefficients = deviations(arrays, s, share, edge_gains(arrays, s, slope))
-        _add_edges(arrays, s, coefficients, found)
-        found[-1] += variance
-    return -1, found
+        _add_edges(arrays, s, coefficients, moments)
+        moments[-1] += variance
+    return -1, moments
 
 
 @kernel
@@ -291,16 +291,16 @@ def _feature_moments(
     arrays: ForestArrays, first: int, last: int, weights: Floats, vectors: Floats
 ) -> tuple[int, Floats]:
     """Return Σ Cov(v·h, h) for each vector, and which forest is wrong; -1 is none."""
-    found = np.zeros(vectors.shape)
+    moments = np.zeros(vectors.shape)
     for s in range(first, last):
         sums, share = shares(arrays, s, edge_scores(arrays, s, weights))
         if not np.isfinite(sums[-1]):
-            return s - first, found
+            return s - first, moments
         for b in range(vectors.shape[0]):
             values = edge_scores(arrays, s, vectors[b])
             _, _, coefficients = deviations(arrays, s, share, values)
-            _add_edges(arrays, s, coefficients, found[b])
-    return -1, found
+            _add_edges(arrays, s, coefficients, moments[b])
+    return -1, moments
 
 
 @kernel
@@ -308,11 +308,11 @@ def _score_variances(
     arrays: ForestArrays, first: int, last: int, weights: Floats
 ) -> tuple[int, Floats]:
     """Return Var(w·h) of each forest over its derivations, and which forest is wrong."""
-    found = np.empty(last - first)
+    variances = np.empty(last - first)
     for s in range(first, last):
         scores = edge_scores(arrays, s, weights)
         sums, share = shares(arrays, s, np.zeros(scores.shape[0]))
-        _, found[s - first], _ = deviations(arrays, s, share, scores)
-        if not (np.isfinite(sums[-1]) and np.isfinite(found[s - first])):
-            return s - first, found
-    return -1, found
+        _, variances[s - first], _ = deviations(arrays, s, share, scores)
+        if not (np.isfinite(sums[-1]) and np.isfinite(variances[s - first])):
+            return s - first, variances
+    return -1, variances

@@ -19,12 +19,12 @@ from tunesmith.metrics.bleu import ADD_K, score_rows
 
 #: The derivation of a longer reference is not looked for.
 LONGEST_REFERENCE = 1 << 12
-#: Products of so many matches are numbers still, however large the document is.
+#: The product of this many matches is still a finite number, however large the document is.
 FEW = 4
 
 
 @kernel
-def reranked(
+def rerank_choice(
     arrays: ForestArrays,
     forest: int,
     scores: Floats,
@@ -79,7 +79,7 @@ def rerank(
     width = counts.shape[1]
     choice, value = np.empty(nodes, np.int32), np.empty(nodes)
     stats = np.empty((nodes, width))
-    begin = with_added(document, scoring, 1.0)
+    begin = add_k(document, scoring, 1.0)
     row = np.empty(width)
     times = sign * factor
     for n in range(nodes):
@@ -88,9 +88,9 @@ def rerank(
         if edge_start[n + 1] - best > 1:
             top = -np.inf
             for e in range(edge_start[n], edge_start[n + 1]):
-                own = counts[e]
+                edge_counts = counts[e]
                 for k in range(width):
-                    row[k] = begin[k] + own[k]
+                    row[k] = begin[k] + edge_counts[k]
                 total = scores[e - edge0]
                 for t in range(tail_start[e], tail_start[e + 1]):
                     total += value[tails[t]]
@@ -103,9 +103,9 @@ def rerank(
                     best = e
         choice[n] = best - edge0
         total = scores[best - edge0]
-        own, sums = counts[best], stats[n]
+        edge_counts, sums = counts[best], stats[n]
         for k in range(width):
-            sums[k] = own[k]
+            sums[k] = edge_counts[k]
         for t in range(tail_start[best], tail_start[best + 1]):
             total += value[tails[t]]
             below = stats[tails[t]]
@@ -116,15 +116,15 @@ def rerank(
 
 
 @kernel
-def with_added(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
+def add_k(row: Floats, scoring: tuple[int, int, float, float], sign: float) -> Floats:
     """Return statistics with what add-k adds to all orders but the first, or without it."""
     order, smoothing, added, _ = scoring
-    found = row.copy()
+    total = row.copy()
     if smoothing == ADD_K:
         for n in range(1, order):
-            found[2 + n] += sign * added
-            found[2 + order + n] += sign * added
-    return found
+            total[2 + n] += sign * added
+            total[2 + order + n] += sign * added
+    return total
 
 
 @kernel
@@ -144,14 +144,14 @@ def natural_bleu(row: Floats, scoring: tuple[int, int, float, float]) -> float:
         if not adds:
             least = min(least, row[2 + n], row[2 + order + n])
     if order > FEW or least < 1.0:
-        rows = with_added(row, scoring, -1.0).reshape(1, row.shape[0])
+        rows = add_k(row, scoring, -1.0).reshape(1, row.shape[0])
         out = np.empty(1)
         score_rows(rows, order, smoothing, added, scale, out)
         return float(out[0]) / 100.0
-    found = _root(above / below, order)
+    bleu = _root(above / below, order)
     if row[0] < scale * row[1]:
-        found *= np.exp(1.0 - scale * row[1] / row[0])
-    return found
+        bleu *= np.exp(1.0 - scale * row[1] / row[0])
+    return bleu
 
 
 @inlined
@@ -200,34 +200,34 @@ def reference_derivation(arrays: ForestArrays, forest: int, scores: Floats, refe
         for e in range(edge_start[n], edge_start[n + 1]):
             if not _may_match(arrays, e, occurs, part_start):
                 continue
-            there = size
+            states = size
             for i in range(size):
                 now_keys[i], now_values[i], now_links[i] = i * size + i, scores[e - edge0], -1
             for k in range(arrays.word_start[e], arrays.word_start[e + 1]):
                 word = arrays.words[k]
                 if word >= 0:
-                    there = _read_word(
-                        word, reference, size, now_keys, now_values, now_links, there
+                    states = _read_word(
+                        word, reference, size, now_keys, now_values, now_links, states
                     )
                 else:
                     tail = arrays.tails[arrays.tail_start[e] - word - 1]
                     lo, hi = part_start[tail], part_start[tail + 1]
                     link_part = grown(link_part, linked + size * size)
                     link_before = grown(link_before, linked + size * size)
-                    now = (now_keys[:there], now_values[:there], now_links[:there])
+                    now = (now_keys[:states], now_values[:states], now_links[:states])
                     new = (new_keys, new_values, new_links)
                     parts = (keys[lo:hi], values[lo:hi])
-                    there, linked = _read_tail(
+                    states, linked = _read_tail(
                         size, now, new, parts, lo, marks, link_part, link_before, linked
                     )
                     now_keys, new_keys = new_keys, now_keys
                     now_values, new_values = new_values, now_values
                     now_links, new_links = new_links, now_links
-                if there == 0:
+                if states == 0:
                     break
-            keys, values = grown(keys, count + there), grown_floats(values, count + there)
-            edges, links = grown(edges, count + there), grown(links, count + there)
-            for i in range(there):
+            keys, values = grown(keys, count + states), grown_floats(values, count + states)
+            edges, links = grown(edges, count + states), grown(links, count + states)
+            for i in range(states):
                 at = place[now_keys[i]]
                 if at < 0:
                     at = count
@@ -261,16 +261,16 @@ def _may_match(arrays: ForestArrays, edge: int, occurs: Flags, part_start: Ints)
 
 @kernel
 def _read_word(
-    word: int, reference: Ids, size: int, keys: Ids, values: Floats, links: Ids, there: int
+    word: int, reference: Ids, size: int, keys: Ids, values: Floats, links: Ids, states: int
 ) -> int:
     """Keep the parts that a word of the reference goes on, each with one word more."""
-    kept = 0
-    for i in range(there):
+    survivors = 0
+    for i in range(states):
         end = keys[i] % size
         if end < reference.shape[0] and reference[end] == word:
-            keys[kept], values[kept], links[kept] = keys[i] + 1, values[i], links[i]
-            kept += 1
-    return kept
+            keys[survivors], values[survivors], links[survivors] = keys[i] + 1, values[i], links[i]
+            survivors += 1
+    return survivors
 
 
 @kernel
@@ -286,7 +286,7 @@ def _read_tail(
     linked: int,
 ) -> tuple[int, int]:
     """Put each part of a tail, the first of which has a number, behind those it goes on."""
-    there = 0
+    position = 0
     for i in range(now[0].shape[0]):
         begin, end = now[0][i] // size, now[0][i] % size
         at = first_not_below(parts[0], 0, parts[0].shape[0], end * size)
@@ -295,19 +295,19 @@ def _read_tail(
             value = now[1][i] + parts[1][at]
             mark = marks[key]
             if mark < 0:
-                mark = there
+                mark = position
                 marks[key] = mark
                 new[0][mark], new[1][mark] = key, -np.inf
                 new[2][mark] = linked
-                there += 1
+                position += 1
                 linked += 1
             if value > new[1][mark]:
                 new[1][mark] = value
                 link_part[new[2][mark]], link_before[new[2][mark]] = first + at, now[2][i]
             at += 1
-    for i in range(there):
+    for i in range(position):
         marks[new[0][i]] = -1
-    return there, linked
+    return position, linked
 
 
 @kernel
@@ -322,16 +322,16 @@ def _sort_parts(keys: Ids, values: Floats, edges: Ids, links: Ids) -> None:
 @kernel
 def _written(part: int, edges: Ids, links: Ids, link_part: Ids, link_before: Ids) -> Ids:
     """Return the hyperedges of the derivation of a part, from the top; empty if too many."""
-    found, stack = np.empty(64, np.int32), np.empty(64, np.int32)
+    derivation, stack = np.empty(64, np.int32), np.empty(64, np.int32)
     stack[0] = part
     depth, count = 1, 0
     while depth > 0:
         depth -= 1
         at = stack[depth]
         if count == LONGEST:
-            return found[:0]
-        found = grown(found, count + 1)
-        found[count] = edges[at]
+            return derivation[:0]
+        derivation = grown(derivation, count + 1)
+        derivation[count] = edges[at]
         count += 1
         # Links go from the last tail to the first, which so comes out on top.
         link: Number = links[at]
@@ -340,4 +340,4 @@ def _written(part: int, edges: Ids, links: Ids, link_part: Ids, link_before: Ids
             stack[depth] = link_part[link]
             depth += 1
             link = link_before[link]
-    return found[:count]
+    return derivation[:count]

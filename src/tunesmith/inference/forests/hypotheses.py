@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: Derivations of each forest that tell how much features vary, drawn from all alike. Of many
-#: forests fewer will do, and what they take in memory must not grow with the set.
+#: Derivations drawn uniformly from each forest to estimate how much features vary. Fewer will
+#: do for many forests: the memory that they take must not grow with the set.
 SAMPLES, SEED = 64, 1
 MOST_SAMPLES = 1 << 17
 
@@ -57,13 +57,13 @@ class _OnForests:
 
 @dataclass(frozen=True)
 class _OnLists:
-    """A distribution over some of them, and what it is for lists."""
+    """An expectation over listed derivations, and the hypotheses of those lists."""
 
     lists: ListHypotheses
     expectation: Expectation
 
 
-class _Begun:
+class _ClimbStart:
     """Where a climb began, of which all its points know, and the lists made there."""
 
     def __init__(self, hypotheses: ForestHypotheses, weights: Floats) -> None:
@@ -76,7 +76,7 @@ class _Begun:
 
     @cached_property
     def lists(self) -> ListHypotheses:
-        """The best derivations under those weights; made when they are asked for."""
+        """The best derivations under those weights, computed at first use."""
         return self._hypotheses.best_lists(self._weights)
 
 
@@ -89,7 +89,7 @@ class ForestHypotheses:
     For other metrics, and where BLEU tokenises whole texts, they are over lists: the best
     derivations under the weights of the point from which others were reached by ``move``. So the
     directions of a climb are those of lists made where it began, while its line searches go over
-    all derivations. Who needs lists that keep up with the weights asks for :meth:`renewed`.
+    all derivations. Use :meth:`renewed` for lists that follow the weights.
     """
 
     is_costly: ClassVar[bool] = True
@@ -112,18 +112,18 @@ class ForestHypotheses:
         return cls(ScoredForests(forests, *rest))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have them pickled as what they are made of."""
+        """Pickle what they are made of; the other process builds them again."""
         return type(self), (self.tuning,)
 
     def point(self, weights: Floats) -> Point:
         """Evaluate weights: the statistics are those of the best derivations' texts."""
-        return self._point(weights, _Begun(self, weights))
+        return self._point(weights, _ClimbStart(self, weights))
 
-    def _point(self, weights: Floats, begun: _Begun) -> Point:
+    def _point(self, weights: Floats, winners: _ClimbStart) -> Point:
         parts = share_out(self, _winners, self.forests.pieces(), weights)
         stats = np.concatenate(parts)
         total: Stats = stats.sum(axis=0)
-        return Point(weights, total, float(self.metric.gain(total)), begun)
+        return Point(weights, total, float(self.metric.gain(total)), winners)
 
     def move(self, point: Point, direction: Direction, step: float) -> Point:
         """Evaluate weights on a line."""
@@ -144,7 +144,7 @@ class ForestHypotheses:
     def envelope(self, point: Point, direction: Direction) -> Envelope:
         """Follow the winners of all forests along a line through the point."""
         line = (point.weights, direction.vector(len(self.names)))
-        parts = share_out(self, _followed, self.forests.pieces(), *line)
+        parts = share_out(self, _winners_along_line, self.forests.pieces(), *line)
         forest, at, stats = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         is_first = np.diff(forest, prepend=-1) > 0
         later = np.flatnonzero(~is_first)
@@ -174,15 +174,15 @@ class ForestHypotheses:
     def _sampled(self) -> ListHypotheses:
         flat = np.zeros(len(self.names))
         size = max(2, min(SAMPLES, MOST_SAMPLES // self.groups))
-        about = self.forests, flat, 0.0, size, SEED
-        drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*about))
-        # Nobody asks for their scores.
+        setting = self.forests, flat, 0.0, size, SEED
+        drawn = cached(self.forests, "samples", (size, SEED), lambda: sampled_lists(*setting))
+        # Their scores are not needed.
         nothing = np.zeros((len(drawn), len(self.metric.stat_names)))
         return ListHypotheses(ScoredCandidates(drawn, self.metric, nothing))
 
     @cached_property
     def _counted(self) -> Forests:
-        assert can_count(self.metric)  # nobody else asks
+        assert can_count(self.metric)  # the only case in which it is called
         return counted_once(self.forests, self.metric)
 
     def best_lists(self, weights: Floats) -> ListHypotheses:
@@ -209,8 +209,8 @@ class ForestHypotheses:
 
     def _over_lists(self, point: Point, sharpness: float) -> Expectation:
         lists: ListHypotheses = point.cache.lists
-        (found,) = lists.expected([lists.point(point.weights)], [sharpness])
-        return replace(found, cache=_OnLists(lists, found))
+        (expectation,) = lists.expected([lists.point(point.weights)], [sharpness])
+        return replace(expectation, cache=_OnLists(lists, expectation))
 
     def _over_all(self, point: Point, sharpness: float) -> Expectation:
         """Go over the forests twice: the second time the metric's slope is known."""
@@ -228,18 +228,18 @@ class ForestHypotheses:
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
         """Return covariances times vectors [B, D]."""
-        found = np.empty(vectors.shape)
+        products = np.empty(vectors.shape)
         for k, expectation in enumerate(expectations):
-            own = expectation.cache
+            cache = expectation.cache
             rows = vectors[k : k + 1]
-            if isinstance(own, _OnLists):
-                found[k] = own.lists.covariance([own.expectation], rows)[0]
+            if isinstance(cache, _OnLists):
+                products[k] = cache.lists.covariance([cache.expectation], rows)[0]
             else:
                 sharp = expectation.sharpness
-                found[k] = covariance_with_features(self.forests, own.weights, sharp, rows)[0]
-        return found
+                products[k] = covariance_with_features(self.forests, cache.weights, sharp, rows)[0]
+        return products
 
-    def counted(self, block: Block, first: int, own: Ints, start: Ints, edges: Ids) -> Stats:
+    def counted(self, block: Block, first: int, groups: Ints, start: Ints, edges: Ids) -> Stats:
         """Return the exact statistics [n, K] of derivations in a block.
 
         They are spelled and counted at once: derivations of a large set are many.
@@ -248,29 +248,29 @@ class ForestHypotheses:
         ----------
         block, first
             Some forests, and the number of the first in the set.
-        own : int64[n]
+        groups : int64[n]
             Whose derivations they are, ascending.
         start, edges
             The derivations.
         """
-        check_length(start, self.forests, own)
-        ends, words = spell_all(block.arrays, own - first + block.first, start, edges)
-        check_length(ends, self.forests, own)
-        return self._exact.of_texts(own, Texts(ends, words))
+        check_length(start, self.forests, groups)
+        ends, words = spell_all(block.arrays, groups - first + block.first, start, edges)
+        check_length(ends, self.forests, groups)
+        return self._exact.of_texts(groups, Texts(ends, words))
 
 
 def _winners(hypotheses: ForestHypotheses, piece: slice, weights: Floats) -> Stats:
     """Return the statistics of the best derivations of a run of forests."""
     block = hypotheses.forests.block(piece.start, piece.stop)
-    own = np.arange(piece.start, piece.stop)
-    return hypotheses.counted(block, piece.start, own, *best_of_block(*block, weights))
+    groups = np.arange(piece.start, piece.stop)
+    return hypotheses.counted(block, piece.start, groups, *best_of_block(*block, weights))
 
 
-def _followed(
+def _winners_along_line(
     hypotheses: ForestHypotheses, piece: slice, weights: Floats, direction: Floats
 ) -> tuple[Ints, Floats, Stats]:
     """Return what wins along a line: whose derivation it is, from where on, its statistics."""
     block = hypotheses.forests.block(piece.start, piece.stop)
     counts, table, start, edges = envelopes_of_block(*block, weights, direction)
-    own = np.repeat(np.arange(piece.start, piece.stop), counts)
-    return own, table[:, 0], hypotheses.counted(block, piece.start, own, start, edges)
+    groups = np.repeat(np.arange(piece.start, piece.stop), counts)
+    return groups, table[:, 0], hypotheses.counted(block, piece.start, groups, start, edges)

@@ -1,12 +1,12 @@
-"""Sums over all derivations of a forest: inside, outside, and how often a hyperedge is used.
+"""Sums over all derivations of a forest, and how often a hyperedge is used.
 
 Under P(d) ∝ exp(score of d), appendix A.4 of Chiang (2012). All kernels work on one forest, with
 one score for each of its hyperedges; what they return is numbered within the forest.
 
-Two ways lead to the posteriors. The sums inside and outside are logarithms, so that no score is
-too large. The shares that hyperedges have in the sum of their node are plain numbers between 0
-and 1; products of them down from the goal give the same posteriors with no further exponential,
-and where a distribution is sharp they are 0 and 1 to the last bit.
+The sums are logarithms, so that no score is too large. The shares that hyperedges have in the sum
+of their node are plain numbers between 0 and 1. Products of them down from the goal are the
+posteriors, with no further exponential, and where a distribution is sharp they are 0 and 1 to the
+last bit.
 
 A derivation may use a node twice. Then posteriors, here, are expected numbers of uses, which is
 what expectations need; they may be above 1.
@@ -23,7 +23,7 @@ from tunesmith.kernels import kernel
 
 
 def sharpened(weights: Floats, sharpness: float) -> Floats:
-    """Return weights times a sharpness; what is too large is told with the forest's sum."""
+    """Return weights times a sharpness; overflow shows up as an infinite sum of a forest."""
     with np.errstate(over="ignore", invalid="ignore"):
         return sharpness * weights
 
@@ -45,7 +45,7 @@ def inside(arrays: ForestArrays, forest: int, scores: Floats) -> Floats:
 
 @kernel
 def shares(arrays: ForestArrays, forest: int, scores: Floats) -> tuple[Floats, Floats]:
-    """Return the sums inside, and the share of each hyperedge in that of its node.
+    """Return the inside sums, and the share of each hyperedge in the sum of its node.
 
     A share is the probability of a hyperedge where its node is used: inside(v → **v**) /
     inside(v) in equation 12. The sum of the goal is not a finite number if one inside is not.
@@ -70,71 +70,15 @@ def shares(arrays: ForestArrays, forest: int, scores: Floats) -> tuple[Floats, F
             sums[n] = share[first - edge0]
             share[first - edge0] = 1.0
             continue
-        own = share[first - edge0 : last - edge0]
+        shares_of_node = share[first - edge0 : last - edge0]
         whole = 0.0
-        for i in range(own.shape[0]):
-            own[i] = np.exp(own[i] - top)
-            whole += own[i]
-        for i in range(own.shape[0]):
-            own[i] /= whole
+        for i in range(shares_of_node.shape[0]):
+            shares_of_node[i] = np.exp(shares_of_node[i] - top)
+            whole += shares_of_node[i]
+        for i in range(shares_of_node.shape[0]):
+            shares_of_node[i] /= whole
         sums[n] = top + np.log(whole)
     return sums, share
-
-
-@kernel
-def outside(arrays: ForestArrays, forest: int, scores: Floats, inside: Floats) -> Floats:
-    """Return the logarithm of the sum of exp(score) of all that may stand around each node.
-
-    With the sum inside it is the logarithm of the sum over all derivations, each as often as it
-    uses the node.
-    """
-    node0 = arrays.node_start[forest]
-    nodes = arrays.node_start[forest + 1] - node0
-    edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
-    edge0 = edge_start[0]
-    tail_start, tails = arrays.tail_start, arrays.tails
-    # The greatest term so far, and the sum of exp(term − greatest): no term is seen twice.
-    top = np.full(nodes, -np.inf)
-    sums = np.zeros(nodes)
-    around = np.zeros(nodes)
-    for n in range(nodes - 1, -1, -1):
-        if n < nodes - 1:
-            around[n] = top[n] + np.log(sums[n])
-        for e in range(edge_start[n], edge_start[n + 1]):
-            whole = around[n] + scores[e - edge0]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                whole += inside[tails[k]]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                t = tails[k]
-                term = whole - inside[t]
-                if term > top[t]:
-                    sums[t] = sums[t] * np.exp(top[t] - term) + 1.0
-                    top[t] = term
-                else:
-                    sums[t] += np.exp(term - top[t])
-    return around
-
-
-@kernel
-def posteriors(
-    arrays: ForestArrays, forest: int, scores: Floats, inside: Floats, outside: Floats
-) -> Floats:
-    """Return how often a derivation is expected to use each hyperedge."""
-    node0 = arrays.node_start[forest]
-    nodes = arrays.node_start[forest + 1] - node0
-    edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
-    edge0 = edge_start[0]
-    tail_start, tails = arrays.tail_start, arrays.tails
-    found = np.empty(scores.shape[0])
-    for n in range(nodes):
-        # The sum around first: it and the goal's are about the same size.
-        around = outside[n] - inside[nodes - 1]
-        for e in range(edge_start[n], edge_start[n + 1]):
-            total = scores[e - edge0]
-            for k in range(tail_start[e], tail_start[e + 1]):
-                total += inside[tails[k]]
-            found[e - edge0] = np.exp(around + total)
-    return found
 
 
 @kernel
@@ -147,11 +91,11 @@ def expected_uses(arrays: ForestArrays, forest: int, share: Floats) -> Floats:
     tail_start, tails = arrays.tail_start, arrays.tails
     of_node = np.zeros(nodes)
     of_node[nodes - 1] = 1.0
-    found = np.empty(share.shape[0])
+    result = np.empty(share.shape[0])
     for n in range(nodes - 1, -1, -1):
         for e in range(edge_start[n], edge_start[n + 1]):
             uses = of_node[n] * share[e - edge0]
-            found[e - edge0] = uses
+            result[e - edge0] = uses
             for k in range(tail_start[e], tail_start[e + 1]):
                 of_node[tails[k]] += uses
-    return found
+    return result

@@ -13,6 +13,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features
 from tunesmith.data.forests import Forests
+from tunesmith.data.rows import offsets
 from tunesmith.inference.forests.derivations import (
     Derivations,
     Vectors,
@@ -49,7 +50,7 @@ def candidates_of(forests: Forests, derivations: Derivations) -> CandidateSet:
         sources = tuple(sources[g] for g in groups)
     return CandidateSet(
         tuple(forests.ids[g] for g in groups),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets(sizes),
         _features(forests.names, features_of(forests, derivations)),
         texts_of(forests, derivations),
         forests.vocabulary,
@@ -70,7 +71,7 @@ def _features(names: tuple[str, ...], vectors: Vectors) -> Features:
 
 
 def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = True) -> CandidateSet:
-    """Return the so many derivations of each forest with the highest w·h, the best first.
+    """Return the ``size`` derivations of each forest with the highest w·h, the best first.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ def kbest_lists(forests: Forests, weights: Floats, size: int, unique: bool = Tru
     unique
         Of derivations with the same words, take the best one alone.
     """
-    found, _ = kbest_derivations(forests, weights, size, unique)
-    return candidates_of(forests, found)
+    derivations, _ = kbest_derivations(forests, weights, size, unique)
+    return candidates_of(forests, derivations)
 
 
 def merged(before: S, more: S) -> S:
@@ -104,10 +105,10 @@ def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, I
         Which of all, those before and then the others, each of them is.
     """
     sizes = [np.diff(lists.start) for lists in (before, more)]
-    group = np.concatenate([np.repeat(np.arange(before.groups), own) for own in sizes])
+    group = np.concatenate([np.repeat(np.arange(before.groups), size) for size in sizes])
     order = np.argsort(group, kind="stable")
-    one, other = before.texts, more.texts
-    start = np.concatenate([one.start, one.start[-1] + other.start[1:]])
+    texts, added = before.texts, more.texts
+    start = np.concatenate([texts.start, texts.start[-1] + added.start[1:]])
     features = Features(
         before.features.dense_names,
         np.hstack([before.features.dense, more.features.dense]),
@@ -119,7 +120,7 @@ def with_more(before: CandidateSet, more: CandidateSet) -> tuple[CandidateSet, I
             before,
             start=before.start + more.start,
             features=features.of(order),
-            texts=Texts(start, np.concatenate([one.ids, other.ids])).take(order),
+            texts=Texts(start, np.concatenate([texts.ids, added.ids])).take(order),
         )
     )
     return together, order[keep]
@@ -130,10 +131,10 @@ def sampled_lists(
 ) -> CandidateSet:
     """Return samples of the distribution exp(sharpness · w·h) over the derivations of each forest.
 
-    So many are drawn; of those that are equal in words and features the first is kept.
+    ``size`` are drawn; of those that are equal in words and features the first stays.
     """
-    found = sampled_derivations(forests, weights, sharpness, size, seed)
-    return without_duplicates(candidates_of(forests, found))[0]
+    derivations = sampled_derivations(forests, weights, sharpness, size, seed)
+    return without_duplicates(candidates_of(forests, derivations))[0]
 
 
 def outputs(forests: Forests, weights: Floats) -> CandidateSet:

@@ -19,7 +19,7 @@ from tunesmith.inference.forests.derivations import (
 )
 from tunesmith.inference.forests.edits import NO_LATTICE, lattice_kind, wer_hope
 from tunesmith.inference.forests.expectation import edge_gains
-from tunesmith.inference.forests.hope_fear import reranked
+from tunesmith.inference.forests.hope_fear import rerank_choice
 from tunesmith.inference.forests.lists import kbest_lists
 from tunesmith.inference.forests.ngrams.counts import can_count, counted_once
 from tunesmith.inference.forests.ngrams.exact import ExactStatistics
@@ -30,7 +30,7 @@ from tunesmith.metrics.scored import ScoredCandidates
 from tunesmith.metrics.scored_forests import ScoredForests
 from tunesmith.parallel.engine import map_over
 
-#: Each forest in turn takes a better derivation, so many times at most.
+#: How often at most each forest in turn takes a better derivation.
 ROUNDS = 10
 
 
@@ -63,8 +63,8 @@ def forest_oracle(
     It is never worse than that of the weights.
     """
     exact = ExactStatistics(tuning.forests, tuning.metric)
-    found = oracle(tuning.forests, tuning.metric, exact, weights, worst, tuning.options.size)
-    return found.score, found.exact
+    best = oracle(tuning.forests, tuning.metric, exact, weights, worst, tuning.options.size)
+    return best.score, best.exact
 
 
 def oracle(
@@ -104,8 +104,8 @@ def oracle(
 def _of_bleu(
     forests: Forests, metric: BLEU, exact: ExactStatistics, weights: Floats, worst: bool
 ) -> ForestOracle:
-    stats, begun, _, _ = _chosen(forests, metric, exact, weights)
-    texts = [begun[s] for s in range(forests.groups)]
+    stats, start_texts, _, _ = _chosen(forests, metric, exact, weights)
+    texts = [start_texts[s] for s in range(forests.groups)]
     total: Stats = stats.sum(axis=0)
     sign = -1.0 if worst else 1.0
     searched = counted_once(forests, metric)
@@ -116,7 +116,7 @@ def _of_bleu(
             for s in range(piece.start, piece.stop):
                 others = total - stats[s]
                 top = sign * float(metric.gain(total))
-                for words in _found(arrays, begin + s - piece.start, metric, others, sign):
+                for words in _better_texts(arrays, begin + s - piece.start, metric, others, sign):
                     row = exact.of_text(s, words)
                     gain = sign * float(metric.gain(others + row))
                     if gain > top:
@@ -128,20 +128,20 @@ def _of_bleu(
     return ForestOracle(stats, pack_texts(texts), float(metric.score(total)), False)
 
 
-def _found(
+def _better_texts(
     arrays: ForestArrays, forest: int, metric: BLEU, others: Stats, sign: float
 ) -> list[Ids]:
-    """Return the words of derivations that may be better beside what the other forests have."""
+    """Return texts that may score higher, given the choices of the other forests."""
     edges = arrays.edge_start[arrays.node_start[forest : forest + 2]]
     nothing = np.zeros(edges[1] - edges[0])
     document = others.astype(np.float64)
     by_linear = edge_gains(arrays, forest, sign * metric.slope(document))
     choices = [
-        reranked(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
+        rerank_choice(arrays, forest, nothing, document, 1.0, *metric.scoring, sign),
         viterbi(arrays, forest, by_linear)[1],
     ]
     derivations = [unfold(arrays, forest, choice) for choice in choices]
-    return [spell(arrays, forest, own) for own in derivations if len(own)]
+    return [spell(arrays, forest, derivation) for derivation in derivations if len(derivation)]
 
 
 def _are_lattices(forests: Forests) -> bool:
@@ -163,13 +163,13 @@ def _of_errors(
     """
     references = units.references
     parts = map_over((forests, units), _with_fewest, forests.pieces(), metric)
-    texts = pack_texts([own for part in parts for own in part])
+    texts = pack_texts([text for part in parts for text in part])
     stats = exact.of_texts(np.arange(forests.groups), texts)
     lengths: list[Ints] = np.split(units.lengths, references.group_start[1:-1])
-    same = all(len(np.unique(own)) == 1 for own in lengths)
+    same = all(len(np.unique(lengths_of_group)) == 1 for lengths_of_group in lengths)
     best = ForestOracle(stats, texts, float(metric.score(stats.sum(axis=0))), same)
-    begun = _chosen(forests, metric, exact, weights)
-    return begun if begun.score < best.score else best
+    start_choice = _chosen(forests, metric, exact, weights)
+    return start_choice if start_choice.score < best.score else best
 
 
 def _with_fewest(data: tuple[Forests, Units], piece: slice, metric: Metric) -> list[Ids]:
@@ -179,19 +179,22 @@ def _with_fewest(data: tuple[Forests, Units], piece: slice, metric: Metric) -> l
     references = units.references
     block = forests.block(piece.start, piece.stop)
     seen = units.seen(block)
-    found = []
+    fewest = []
     for s in range(piece.start, piece.stop):
         place = s - piece.start
-        own = [references.texts[r] for r in range(*references.group_start[s : s + 2])]
+        group_references = [references.texts[r] for r in range(*references.group_start[s : s + 2])]
         # Without words as well: the space that follows characters does not follow none.
-        own.append(np.empty(0, np.int32))
-        edges = [_fewest_edits(seen.arrays, seen.first + place, one) for one in own]
-        lengths = [0, *(-1 if len(one) == 0 else 1 for one in edges)]
+        group_references.append(np.empty(0, np.int32))
+        edges = [
+            _fewest_edits(seen.arrays, seen.first + place, reference)
+            for reference in group_references
+        ]
+        lengths = [0, *(-1 if len(derivation) == 0 else 1 for derivation in edges)]
         check_length(np.array(lengths), forests, np.full(len(edges), s))
-        texts = [spell(block.arrays, block.first + place, one) for one in edges]
+        texts = [spell(block.arrays, block.first + place, derivation) for derivation in edges]
         errors = [int(exact.of_text(s, text)[0]) for text in texts]
-        found.append(texts[int(np.argmin(errors))])
-    return found
+        fewest.append(texts[int(np.argmin(errors))])
+    return fewest
 
 
 def _fewest_edits(arrays: ForestArrays, forest: int, reference: Ids) -> Ids:
@@ -214,7 +217,7 @@ def _of_lists(
 ) -> ForestOracle:
     listed = ScoredCandidates(kbest_lists(forests, weights, size), metric)
     start = listed.candidates.start
-    found = listed.oracle(worst, begin=start[:-1])
+    best = listed.oracle(worst, begin=start[:-1])
     complete = bool((np.diff(start) < size).all())
-    texts = listed.candidates.texts.take(found.chosen)
-    return ForestOracle(listed.stats[found.chosen], texts, found.score, found.exact and complete)
+    texts = listed.candidates.texts.take(best.chosen)
+    return ForestOracle(listed.stats[best.chosen], texts, best.score, best.exact and complete)

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ids
 from tunesmith.data.forests import Block, ForestArrays, Forests
-from tunesmith.data.rows import gather_rows
+from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.errors import UsageError
 from tunesmith.inference.forests.derivations import edge_scores, viterbi
 from tunesmith.inference.forests.inside import check_sum, expected_uses, shares, sharpened
@@ -34,7 +34,7 @@ ROUNDING = 1e-12
 def prune_posterior(
     forests: Forests, weights: Floats, threshold: float, sharpness: float = 1.0
 ) -> Forests:
-    """Keep hyperedges that are used at least so often, and those of the best derivation.
+    """Keep hyperedges whose expected use reaches a threshold, and the best derivation.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def prune_posterior(
     if not 0.0 <= threshold <= 1.0:
         raise UsageError(f"threshold is {threshold}; give a probability, from 0 to 1")
     sharp = sharpened(weights, sharpness)
-    return _pruned(forests, _keep_likely, weights, sharp, threshold)
+    return _prune_all(forests, _keep_likely, weights, sharp, threshold)
 
 
 def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
@@ -60,37 +60,39 @@ def prune_beam(forests: Forests, weights: Floats, beam: float) -> Forests:
     """
     if not beam >= 0.0:
         raise UsageError(f"beam is {beam}; give 0 or more")
-    return _pruned(forests, _keep_within, weights, beam)
+    return _prune_all(forests, _keep_within, weights, beam)
 
 
 def prune_density(forests: Forests, weights: Floats, density: float) -> Forests:
-    """Keep the best hyperedges, so many for each word of the best derivation's text, at most.
+    """Keep the best hyperedges, at most ``density`` per word of the best derivation's text.
 
     They are the best by their best derivations; of equals that are too many all go. The best
     derivation stays, even where it has more.
     """
     if not density > 0.0:
         raise UsageError(f"density is {density}; give more than 0")
-    return _pruned(forests, _keep_densest, weights, density)
+    return _prune_all(forests, _keep_densest, weights, density)
 
 
-def _pruned(forests: Forests, choose: Callable[..., tuple[int, Flags]], *about: Any) -> Forests:
+def _prune_all(
+    forests: Forests, choose: Callable[..., tuple[int, Flags]], *arguments: Any
+) -> Forests:
     """Keep what ``choose(block, *about)`` chooses, which also says which forest is wrong."""
     pieces = forests.pieces()
     together = current_engine().workers if forests.bytes_per_edge > 0.0 else len(pieces)
     parts = (
         part
         for i in range(0, len(pieces), together)
-        for part in map_over(forests, _prune, pieces[i : i + together], choose, *about)
+        for part in map_over(forests, _prune, pieces[i : i + together], choose, *arguments)
     )
     return made_like(forests, parts)
 
 
 def _prune(
-    forests: Forests, piece: slice, choose: Callable[..., tuple[int, Flags]], *about: Any
+    forests: Forests, piece: slice, choose: Callable[..., tuple[int, Flags]], *arguments: Any
 ) -> ForestArrays:
     block = forests.block(piece.start, piece.stop)
-    wrong, keep = choose(block, *about)
+    wrong, keep = choose(block, *arguments)
     check_sum(forests, wrong if wrong < 0 else piece.start + wrong)
     return with_edges(block, keep)
 
@@ -140,7 +142,7 @@ def with_edges(block: Block, keep: Flags) -> ForestArrays:
     old = a.tails[tails] + (node_start - node_start[0])[forest]
     return ForestArrays(
         new_start,
-        np.concatenate([[0], np.cumsum(np.bincount(number[heads], minlength=len(nodes)))]),
+        offsets(np.bincount(number[heads], minlength=len(nodes))),
         tail_start,
         (number[old] - new_start[forest]).astype(np.int32),
         feature_start,
@@ -166,17 +168,17 @@ def deficits(arrays: ForestArrays, forest: int, scores: Floats, value: Floats) -
     tail_start, tails = arrays.tail_start, arrays.tails
     of_node = np.full(nodes, np.inf)
     of_node[nodes - 1] = 0.0
-    found = np.empty(scores.shape[0])
+    result = np.empty(scores.shape[0])
     for n in range(nodes - 1, -1, -1):
         for e in range(edge_start[n], edge_start[n + 1]):
             total = scores[e - edge0]
             for k in range(tail_start[e], tail_start[e + 1]):
                 total += value[tails[k]]
             lost = of_node[n] + (value[n] - total)
-            found[e - edge0] = lost
+            result[e - edge0] = lost
             for k in range(tail_start[e], tail_start[e + 1]):
                 of_node[tails[k]] = min(of_node[tails[k]], lost)
-    return found
+    return result
 
 
 @kernel
@@ -209,14 +211,14 @@ def _hang_together(arrays: ForestArrays, forest: int, keep: Flags) -> None:
     edge_start = arrays.edge_start[node0 : node0 + nodes + 1]
     edge0 = edge_start[0]
     tail_start, tails = arrays.tail_start, arrays.tails
-    made = np.zeros(nodes, np.bool_)
+    reachable = np.zeros(nodes, np.bool_)
     for n in range(nodes):
         for e in range(edge_start[n], edge_start[n + 1]):
             for k in range(tail_start[e], tail_start[e + 1]):
-                if not made[tails[k]]:
+                if not reachable[tails[k]]:
                     keep[e - edge0] = False
             if keep[e - edge0]:
-                made[n] = True
+                reachable[n] = True
     used = np.zeros(nodes, np.bool_)
     used[nodes - 1] = True
     for n in range(nodes - 1, -1, -1):
@@ -242,11 +244,11 @@ def _likely(
             return s - first, keep
         uses = expected_uses(arrays, s, share)
         begin = arrays.edge_start[arrays.node_start[s]] - edge0
-        own = keep[begin : begin + scores.shape[0]]
-        for e in range(own.shape[0]):
-            own[e] = uses[e] >= threshold
-        _keep_best(arrays, s, choice, own)
-        _hang_together(arrays, s, own)
+        keep_edges = keep[begin : begin + scores.shape[0]]
+        for e in range(keep_edges.shape[0]):
+            keep_edges[e] = uses[e] >= threshold
+        _keep_best(arrays, s, choice, keep_edges)
+        _hang_together(arrays, s, keep_edges)
     return -1, keep
 
 
@@ -264,9 +266,9 @@ def _within(
         lost = deficits(arrays, s, scores, value)
         bound = beam + ROUNDING * (np.abs(value).max() + np.abs(scores).max())
         begin = arrays.edge_start[arrays.node_start[s]] - edge0
-        own = keep[begin : begin + scores.shape[0]]
-        for e in range(own.shape[0]):
-            own[e] = lost[e] <= bound
+        keep_edges = keep[begin : begin + scores.shape[0]]
+        for e in range(keep_edges.shape[0]):
+            keep_edges[e] = lost[e] <= bound
     return -1, keep
 
 
@@ -282,10 +284,10 @@ def _densest(
         if not np.isfinite(value[-1]):
             return s - first, keep
         begin = arrays.edge_start[arrays.node_start[s]] - edge0
-        own = keep[begin : begin + scores.shape[0]]
-        most = density * _keep_best(arrays, s, choice, own)
+        keep_edges = keep[begin : begin + scores.shape[0]]
+        most = density * _keep_best(arrays, s, choice, keep_edges)
         lost = deficits(arrays, s, scores, value)
-        bound = np.inf if most >= own.shape[0] else kth_smallest(lost, int(most))
-        for e in range(own.shape[0]):
-            own[e] = own[e] or lost[e] < bound or bound == np.inf
+        bound = np.inf if most >= keep_edges.shape[0] else kth_smallest(lost, int(most))
+        for e in range(keep_edges.shape[0]):
+            keep_edges[e] = keep_edges[e] or lost[e] < bound or bound == np.inf
     return -1, keep

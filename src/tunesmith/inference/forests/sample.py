@@ -42,8 +42,8 @@ def sampled_derivations(
     """
     if size < 1:
         raise UsageError(f"size is {size}; give 1 or more")
-    about = sharpened(weights, sharpness), size, _state_of(seed)
-    parts = map_over(forests, _draw, forests.pieces(), *about)
+    arguments = sharpened(weights, sharpness), size, _state_of(seed)
+    parts = map_over(forests, _draw, forests.pieces(), *arguments)
     return joined_derivations(np.repeat(np.arange(forests.groups), size), parts)
 
 
@@ -73,7 +73,7 @@ def _drawn(
 
 @inlined
 def _uniform(state: Number, count: int) -> Number:
-    """Return the random number in [0, 1) that comes after so many others."""
+    """Return random number ``count`` (from 0) of a state, in [0, 1)."""
     return (spread_bits(state + STEP * np.uint64(count + 1)) >> BEYOND) * 2.0**-53
 
 
@@ -93,12 +93,12 @@ def _draw_block(
     stands for one that is too long.
     """
     start = np.zeros((last - first) * size + 1, np.int64)
-    found = np.empty(1 << 10, np.int32)
+    drawn = np.empty(1 << 10, np.int32)
     count, row = 0, 0
     for s in range(first, last):
         sums, cumulative = shares(arrays, s, edge_scores(arrays, s, weights))
         if not np.isfinite(sums[-1]):
-            return s - first, start, found[:0]
+            return s - first, start, drawn[:0]
         _accumulate(arrays, s, cumulative)
         of_forest = spread_bits(seed + STEP * np.uint64(number + s - first + 1))
         for i in range(size):
@@ -107,12 +107,12 @@ def _draw_block(
             row += 1
             if edges.shape[0] == 0:
                 start[row] = -1
-                return -1, start, found[:0]
-            found = grown(found, count + edges.shape[0])
-            copy_to(found, count, edges)
+                return -1, start, drawn[:0]
+            drawn = grown(drawn, count + edges.shape[0])
+            copy_to(drawn, count, edges)
             count += edges.shape[0]
             start[row] = count
-    return -1, start, found[:count]
+    return -1, start, drawn[:count]
 
 
 @kernel
@@ -132,30 +132,30 @@ def draw(arrays: ForestArrays, forest: int, cumulative: Floats, state: Number) -
     edge0 = edge_start[0]
     tail_start, tails = arrays.tail_start, arrays.tails
     word_start, words = arrays.word_start, arrays.words
-    found = np.empty(64, np.int32)
+    drawn = np.empty(64, np.int32)
     stack = np.empty(64, np.int32)
     stack[0] = edge_start.shape[0] - 2
     depth, count = 1, 0
     while depth > 0:
         depth -= 1
         if count == LONGEST:
-            return found[:0]
+            return drawn[:0]
         node = stack[depth]
         low, high = edge_start[node] - edge0, edge_start[node + 1] - edge0
         # The sum of all shares is 1 but for rounding.
         wanted = _uniform(state, count) * cumulative[high - 1]
         e = low + _above(cumulative[low:high], wanted)
-        found = grown(found, count + 1)
-        found[count] = e
+        drawn = grown(drawn, count + 1)
+        drawn[count] = e
         count += 1
-        own = tail_start[edge0 + e]
-        stack = grown(stack, depth + tail_start[edge0 + e + 1] - own)
+        first_tail = tail_start[edge0 + e]
+        stack = grown(stack, depth + tail_start[edge0 + e + 1] - first_tail)
         # The last slot first, so that the first is on top.
         for k in range(word_start[edge0 + e + 1] - 1, word_start[edge0 + e] - 1, -1):
             if words[k] < 0:
-                stack[depth] = tails[own - words[k] - 1]
+                stack[depth] = tails[first_tail - words[k] - 1]
                 depth += 1
-    return found[:count]
+    return drawn[:count]
 
 
 @kernel

@@ -11,7 +11,7 @@ from tunesmith.data.candidates import References, Texts
 from tunesmith.data.forests import Block, Forests, cut
 from tunesmith.inference.forests.ngrams.counts import replaced_words
 from tunesmith.metrics.base import Metric
-from tunesmith.metrics.preparation import numbered, replaced
+from tunesmith.metrics.preparation import numbered, replace_tokens
 from tunesmith.metrics.wer import CER, WER, ErrorRate
 
 
@@ -47,12 +47,12 @@ class Units(NamedTuple):
         words = [word.lower() if metric.lowercase else word for word in forests.vocabulary]
         spaced = isinstance(metric, CER)
         parts = numbered([[*word, " "] if spaced else [word] for word in words], {})
-        texts = replaced(references.texts, parts)
+        texts = replace_tokens(references.texts, parts)
         lengths = np.maximum(texts.lengths - spaced, 0)
         return cls(parts, References(references.group_start, texts), lengths)
 
     def seen(self, block: Block) -> Block:
-        """Return forests with units in the place of words; hyperedges stay what they are."""
+        """Return forests with units in place of words; hyperedges stay as they are."""
         if self.parts is None:
             return block
         arrays = cut(block)  # not the words of all other forests

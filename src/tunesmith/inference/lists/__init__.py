@@ -1,4 +1,4 @@
-"""What a model can be asked about n-best lists.
+"""Inference on n-best lists.
 
 ``hypotheses`` answers what line searches and gradients ask, ``examples`` what online learners ask;
 the kernels are in the other files.

@@ -178,7 +178,7 @@ def hull_between(
         Where the group is. ``least`` and ``greatest`` are the best candidates of least and
         of greatest slope, ``top`` is the best of all; they may be the same.
     marks, above, stack
-        Room for so many candidates: see :func:`envelope`.
+        Room for as many candidates: see :func:`envelope`.
     hull
         Filled with the corners, from the least slope to the greatest.
     """
@@ -231,20 +231,20 @@ def _above_chords(
     for i in range(mark.shape[0]):
         d = s[i] - x
         mark[i] = b[i] - y > (rise if d < 0.0 else fall) * d
-    found = 0
+    count = 0
     for c in range((hi - lo + 7) // 8):
         if marks[c] != 0:
             for i in range(8 * c, min(8 * c + 8, hi - lo)):
-                above[found] = lo + i
-                found += mark[i]
+                above[count] = lo + i
+                count += mark[i]
     middle = 0
-    for k in range(found):
+    for k in range(count):
         i = above[k]
         if slopes[i] < x:
             above[k] = above[middle]
             above[middle] = i
             middle += 1
-    return middle, found
+    return middle, count
 
 
 @kernel
@@ -276,15 +276,15 @@ def _keep_above(
     """Move the candidates above the chord begin-end to the front; return where they stop."""
     x, y = slopes[begin], scores[begin]
     dx, dy = slopes[end] - x, scores[end] - y
-    kept = first
+    above_count = first
     for k in range(first, last):
         i = above[k]
         d = slopes[i] - x
         if 0.0 < d < dx and (scores[i] - y) * dx > dy * d:
-            above[k] = above[kept]
-            above[kept] = i
-            kept += 1
-    return kept
+            above[k] = above[above_count]
+            above[above_count] = i
+            above_count += 1
+    return above_count
 
 
 @kernel

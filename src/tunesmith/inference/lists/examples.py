@@ -80,13 +80,13 @@ class ListExamples:
             return self._dense_features, dense
         counts = np.diff(self.sparse_start[first : last + 1])
         products = self.sparse_values[lo:hi] * np.repeat(coefficients, counts)
-        found, place = np.unique(self.sparse_features[lo:hi], return_inverse=True)
-        sums = np.bincount(place, products, minlength=len(found))
-        return np.concatenate([self._dense_features, found]), np.concatenate([dense, sums])
+        features, place = np.unique(self.sparse_features[lo:hi], return_inverse=True)
+        sums = np.bincount(place, products, minlength=len(features))
+        return np.concatenate([self._dense_features, features]), np.concatenate([dense, sums])
 
     @cached_property
     def is_reference(self) -> Flags:
-        """Whether a candidate's text is that of a reference [N]."""
+        """Whether a candidate's text equals a reference [N]."""
         candidates = self.tuning.candidates
         if candidates.references is None or not candidates.has_texts:
             raise TunesmithError(
@@ -110,8 +110,8 @@ class ListExample:
 
     def _derivation(self, place: int) -> Derivation:
         row = self.first + place
-        own = self._examples.vector(row)
-        return Derivation(*own, self._stats[row], float(self.values[place]), place)
+        vector = self._examples.vector(row)
+        return Derivation(*vector, self._stats[row], float(self.values[place]), place)
 
     def best(self, weights: Floats) -> Derivation:
         """Return the candidate with the highest score, the first among equals."""
@@ -122,17 +122,17 @@ class ListExample:
         return self._derivation(int(np.argmax(self._scores(weights) + factor * self.values)))
 
     def oracle(self, weights: Floats, among: int | None = None) -> Derivation:
-        """Return what is worth most, among the so many best."""
+        """Return the candidate with the highest gain, of the ``among`` best."""
         scores = self._scores(weights)
         order = np.argsort(-scores, kind="stable")[:among]
         return self._derivation(int(order[np.argmax(self.values[order])]))
 
     def reference(self, weights: Floats) -> Derivation | None:
         """Return the best candidate whose text is a reference's."""
-        own = np.flatnonzero(self._examples.is_reference[self.first : self.last])
-        if not len(own):
+        references = np.flatnonzero(self._examples.is_reference[self.first : self.last])
+        if not len(references):
             return None
-        return self._derivation(int(own[np.argmax(self._scores(weights)[own])]))
+        return self._derivation(int(references[np.argmax(self._scores(weights)[references])]))
 
     def risk(self, weights: Floats, temperature: float) -> Risk:
         """Return the expected gain, and its derivative."""
@@ -175,11 +175,11 @@ def _dense_sum(dense: Floats, coefficients: Floats, first: int) -> Floats:
 def _equal_texts(candidates: CandidateSet) -> Flags:
     """Compare all candidates with the references of their group."""
     references = candidates.references
-    assert references is not None  # whoever calls has looked
-    found = np.zeros(len(candidates), np.bool_)
+    assert references is not None  # callers have checked
+    equal = np.zeros(len(candidates), np.bool_)
     for group in range(candidates.groups):
         lo, hi = references.group_start[group : group + 2]
         wanted = {references.texts[r].tobytes() for r in range(lo, hi)}
         for row in range(candidates.start[group], candidates.start[group + 1]):
-            found[row] = candidates.texts[row].tobytes() in wanted
-    return found
+            equal[row] = candidates.texts[row].tobytes() in wanted
+    return equal

@@ -104,15 +104,15 @@ class HopeFearDifference(NamedTuple):
 def fixed_pass(
     order: Ints, lists: ListArrays, values: Floats, c: float, learned: PassState
 ) -> None:
-    """Go over groups in an order; candidates are worth ``values`` [N]."""
+    """Go over groups in an order; ``values`` [N] are the gains of candidates."""
     start = lists.start
     scores = np.empty(np.max(start[1:] - start[:-1]))
     away = _room(lists)
     for at in range(order.shape[0]):
         first, last = start[order[at]], start[order[at] + 1]
-        own = scores[: last - first]
-        _score(lists, learned.weights, first, own)
-        hope, fear = _hope_fear(own, values[first:last])
+        group_scores = scores[: last - first]
+        _score(lists, learned.weights, first, group_scores)
+        hope, fear = _hope_fear(group_scores, values[first:last])
         gap = values[first + hope] - values[first + fear]
         _step(lists, first + hope, first + fear, gap, c, learned, away)
 
@@ -130,7 +130,7 @@ def document_pass(
     c: float,
     learned: PassState,
 ) -> Number:
-    """Go over groups, whose candidates are worth what they add to BLEU of a document.
+    """Go over groups; the gain of a candidate is what it adds to BLEU of a document.
 
     Parameters
     ----------
@@ -158,11 +158,11 @@ def document_pass(
         if np.min(document[2 : 2 + ORDER]) < 1.0:
             return at
         first, last = start[order[at]], start[order[at] + 1]
-        own, gains = scores[: last - first], values[: last - first]
-        _score(lists, learned.weights, first, own)
+        group_scores, gains = scores[: last - first], values[: last - first]
+        _score(lists, learned.weights, first, group_scores)
         _document_values(stats, first, length_scale, document, gains)
-        hope, fear = _hope_fear(own, gains)
-        chosen = first + (hope if adds_hope else np.argmax(own))
+        hope, fear = _hope_fear(group_scores, gains)
+        chosen = first + (hope if adds_hope else np.argmax(group_scores))
         _step(lists, first + hope, first + fear, gains[hope] - gains[fear], c, learned, away)
         for k in range(document.shape[0]):
             document[k] = decay * (document[k] + stats[k, chosen])
@@ -289,7 +289,7 @@ def _step(
 
 @kernel
 def _subtract(lists: ListArrays, hope: int, fear: int, away: HopeFearDifference) -> Number:
-    """Write down the features of one candidate minus those of another; return how many."""
+    """Write the features of one candidate minus those of another; return how many there are."""
     dense, ids, values = lists.dense, lists.sparse_features, lists.sparse_values
     n = dense.shape[0]
     for d in range(n):

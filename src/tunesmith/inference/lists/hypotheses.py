@@ -14,13 +14,14 @@ from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.inference.hypotheses import Axes, Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.axes import MOST_AXES, axes_of
-from tunesmith.inference.lists.distribution import Distribution, covariance
 from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
 from tunesmith.inference.lists.expectation import (
+    Distribution,
+    covariance,
     deviation,
     deviations,
     expected_total,
-    linearised,
+    linear_gains,
     probabilities,
     squares_within,
 )
@@ -99,7 +100,7 @@ class ListHypotheses:
         self._dense = map_pieces(self._lines_of_row, list(range(len(self.features.dense))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Have them pickled as what they are made of; nobody asks elsewhere for texts."""
+        """Pickle what they are made of, without texts, which workers do not need."""
         candidates = self.tuning.candidates
         nothing = Texts(np.zeros(len(candidates) + 1, np.int64), np.zeros(0, np.int32))
         bare = replace(
@@ -234,13 +235,13 @@ class ListHypotheses:
         _changes(stats, left, right, change)
         return Envelope(total, at, change)
 
-    def _along(self, lines: _Lines, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
+    def _along(self, lines: _Lines, choice: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
         room = int((self.start[lines.groups + 1] - self.start[lines.groups]).sum())
         at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
         count = envelope(
             lines.slopes,
-            here.scores,
-            here.winners,
+            choice.scores,
+            choice.winners,
             self.start,
             lines.groups,
             lines.ends,
@@ -252,15 +253,17 @@ class ListHypotheses:
         )
         return at[:count].copy(), left[:count], right[:count]
 
-    def _along_fired(self, fired: _Fired, here: _Choice, total: Stats) -> tuple[Floats, Ints, Ints]:
+    def _along_fired(
+        self, fired: _Fired, choice: _Choice, total: Stats
+    ) -> tuple[Floats, Ints, Ints]:
         room = len(fired.rows)
         at, left, right = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
         count = sparse_envelope(
             fired.rows,
             fired.values,
             fired.factor,
-            here.scores,
-            here.winners,
+            choice.scores,
+            choice.winners,
             self.start,
             self._group,
             self._longest,
@@ -298,11 +301,11 @@ class ListHypotheses:
                 return self._dense[feature]
         # A search along a line is often followed by a step on it: a pass over the features
         # that need not be made twice. Each thread has its own, climbs run side by side.
-        kept: tuple[Direction, _Lines] | None = getattr(self._last, "lines", None)
-        if kept is None or kept[0] is not direction:
+        cached_lines: tuple[Direction, _Lines] | None = getattr(self._last, "lines", None)
+        if cached_lines is None or cached_lines[0] is not direction:
             slopes = self.features.dot(direction.vector(len(self.names)))
-            kept = self._last.lines = direction, self._lines_of(slopes)
-        return kept[1]
+            cached_lines = self._last.lines = direction, self._lines_of(slopes)
+        return cached_lines[1]
 
     def deviation(self, point: Point) -> float:
         """Return the pooled standard deviation of the scores within groups."""
@@ -316,20 +319,22 @@ class ListHypotheses:
         its product with the metric's slope at E[b].
         """
         coefficients = np.empty((len(points), self.features.candidates))
-        found = []
+        parts = []
         for k, (point, sharp) in enumerate(zip(points, sharpness, strict=True)):
             chances = probabilities(point.cache.scores, self.start, sharp)
             total = expected_total(chances, self.tuning.stats, self.start)
-            values = linearised(self.tuning.stats, self.metric.slope(total), self.start)
+            values = linear_gains(self.tuning.stats, self.metric.slope(total), self.start)
             moments, variance = deviations(chances, values, self.start)
             coefficients[k] = sharp * moments
             gain_deviation = (variance / self.groups) ** 0.5
-            held = Distribution(self.features, self.start, chances)
-            found.append((sharp, float(self.metric.gain(total)), gain_deviation, held))
+            distribution = Distribution(self.features, self.start, chances)
+            parts.append((sharp, float(self.metric.gain(total)), gain_deviation, distribution))
         gradients = self.features.combine(coefficients)
         return [
-            Expectation(sharp, gain, gradient, gain_deviation, held)
-            for (sharp, gain, gain_deviation, held), gradient in zip(found, gradients, strict=True)
+            Expectation(sharp, gain, gradient, gain_deviation, distribution)
+            for (sharp, gain, gain_deviation, distribution), gradient in zip(
+                parts, gradients, strict=True
+            )
         ]
 
     def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
@@ -338,15 +343,15 @@ class ListHypotheses:
         Where the likely candidates are few, others do not count, and a pass is over the
         features of these few.
         """
-        held: list[Distribution] = [expectation.cache for expectation in expectations]
-        found = np.empty(vectors.shape)
-        whole = [k for k, one in enumerate(held) if one.likely is None]
+        distributions: list[Distribution] = [expectation.cache for expectation in expectations]
+        products = np.empty(vectors.shape)
+        whole = [k for k, distribution in enumerate(distributions) if distribution.likely is None]
         if whole:
-            found[whole] = covariance([held[k] for k in whole], vectors[whole])
-        for k, one in enumerate(held):
-            if one.likely is not None:
-                found[k] = covariance([one.likely], vectors[k : k + 1])[0]
-        return found
+            products[whole] = covariance([distributions[k] for k in whole], vectors[whole])
+        for k, distribution in enumerate(distributions):
+            if distribution.likely is not None:
+                products[k] = covariance([distribution.likely], vectors[k : k + 1])[0]
+        return products
 
     def _lines_of_row(self, row: int) -> _Lines:
         return self._lines_of(self.features.dense[row])

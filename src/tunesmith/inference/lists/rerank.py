@@ -36,8 +36,8 @@ def rerank(
     if isinstance(candidates, Forests):
         from tunesmith.inference.forests.lists import outputs
 
-        own = Weights.from_dict(weights).matched(candidates.names, strict)
-        candidates = outputs(candidates, own)
+        matched = Weights.from_dict(weights).matched(candidates.names, strict)
+        candidates = outputs(candidates, matched)
         return [candidates.text(i) for i in range(len(candidates))]
     values = Weights.from_dict(weights).matched(candidates.features.names, strict)
     return [candidates.text(i) for i in best(candidates, values)]
@@ -56,7 +56,7 @@ def ranking(candidates: CandidateSet, values: Floats) -> tuple[Ints, Floats]:
 def nbest(
     candidates: CandidateSet, values: Floats, count: int, groups: Ints | None = None
 ) -> tuple[Ints, Ints]:
-    """Return the best so many candidates of each group, the best first.
+    """Return the ``size`` best candidates of each group, the best first.
 
     Among equals the first in the order read comes first, and is the one that is kept.
 
@@ -84,8 +84,8 @@ def nbest(
 
     def fill(part: Ints) -> None:
         first = int(ends[part[0]] - sizes[part[0]])
-        own = rows[first : ends[part[-1]]]
-        best_of_each(scores, candidates.start, wanted[part], count, own)
+        group_rows = rows[first : ends[part[-1]]]
+        best_of_each(scores, candidates.start, wanted[part], count, group_rows)
 
     pieces = [np.arange(k, min(k + PIECE, len(wanted))) for k in range(0, len(wanted), PIECE)]
     map_pieces(fill, pieces)
@@ -98,21 +98,21 @@ def best_of_each(scores: Floats, start: Ints, groups: Ints, count: int, rows: In
     done = 0
     for group in groups:
         lo, hi = start[group], start[group + 1]
-        own = -scores[lo:hi]
+        negated = -scores[lo:hi]
         size = min(count, hi - lo)
         chosen = np.empty(size, np.int64)
         # What is worse than the last that is taken is not sorted.
-        last = kth_smallest(own, size - 1)
+        last = kth_smallest(negated, size - 1)
         left = size
-        for i in range(own.shape[0]):
-            left -= own[i] < last
+        for i in range(negated.shape[0]):
+            left -= negated[i] < last
         filled = 0
-        for i in range(own.shape[0]):
-            if own[i] < last or (own[i] == last and left > 0):
-                left -= own[i] == last
+        for i in range(negated.shape[0]):
+            if negated[i] < last or (negated[i] == last and left > 0):
+                left -= negated[i] == last
                 chosen[filled] = i
                 filled += 1
-        order = argsort(own[chosen])
+        order = argsort(negated[chosen])
         for k in range(size):
             rows[done + k] = lo + chosen[order[k]]
         done += size

@@ -14,14 +14,14 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.kernels import inlined, kernel
 from tunesmith.metrics.base import METRICS, Metric, as_rows
 from tunesmith.metrics.chrf.score import f_scores, f_slopes
-from tunesmith.metrics.preparation import numbered, spelled
+from tunesmith.metrics.preparation import characters_of, numbered
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option
 
 PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
 
-#: The longest n-grams, and the greatest weight of recall, that can be asked for.
+#: The longest n-grams, and the greatest weight of recall, that are allowed.
 LONGEST = 100
 LARGEST_BETA = 1e6
 
@@ -64,11 +64,11 @@ class CHRF(Metric):
         """Return the statistics of one hypothesis."""
         # Each text is one token, so that its spaces are those that it has.
         texts = pack_texts([np.array([i], np.int32) for i in range(1 + len(references))])
-        held = Texts(texts.start[:-1], texts.ids[1:])
-        group = References(np.array([0, len(references)]), held)
+        reference_words = Texts(texts.start[:-1], texts.ids[1:])
+        group = References(np.array([0, len(references)]), reference_words)
         words = [hypothesis, *references]
-        one: Stats = self._count(np.array([0, 1]), texts, group, words)[0]
-        return one
+        stats: Stats = self._count(np.array([0, 1]), texts, group, words)[0]
+        return stats
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
@@ -85,7 +85,9 @@ class CHRF(Metric):
         if (counts < 1).any():
             raise TunesmithError(f"{self.name} needs a reference for each group; give one or more")
         words = [word.lower() for word in vocabulary] if self.lowercase else vocabulary
-        chars, space = spelled(words if self.whitespace else ["".join(w.split()) for w in words])
+        chars, space = characters_of(
+            words if self.whitespace else ["".join(w.split()) for w in words]
+        )
         parts = (
             numbered([_separate_punctuation(w) for w in words], {}) if self.word_order else chars
         )

@@ -29,7 +29,7 @@ def f_scores(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
             precision = match / hypothesis if hypothesis > 0 else 1e-16
             recall = match / reference if reference > 0 else 1e-16
             below = factor * precision + recall
-            own = (1 + factor) * precision * recall / below if below > 0 else 1e-16
+            order_score = (1 + factor) * precision * recall / below if below > 0 else 1e-16
             if hypothesis >= 1 and reference >= 1:
                 precisions += precision
                 recalls += recall
@@ -39,8 +39,8 @@ def f_scores(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
                 precisions += share * precision
                 recalls += share * recall
                 effective += share
-                own *= share
-            score += own
+                order_score *= share
+            score += order_score
         if smooth:
             out[r] = 100 * score / orders
         elif precisions + recalls > 0:
@@ -70,12 +70,12 @@ def f_slopes(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
             if share <= NONE_AT_ALL:
                 continue
             if smooth:  # the order's own F-score is (1 + β²) m / (β² r + h)
-                own = (1 + factor) / (factor * reference + hypothesis) / orders
-                by_length = -share * own * match / (factor * reference + hypothesis)
+                by_hypothesis = (1 + factor) / (factor * reference + hypothesis) / orders
+                by_length = -share * by_hypothesis * match / (factor * reference + hypothesis)
                 slope[3 * k], slope[3 * k + 1] = by_length, factor * by_length
-                slope[3 * k + 2] = share * own
+                slope[3 * k + 2] = share * by_hypothesis
                 if share < 1:
-                    slope[3 * k if hypothesis < reference else 3 * k + 1] += own * match
+                    slope[3 * k if hypothesis < reference else 3 * k + 1] += by_hypothesis * match
             precisions += share * match / hypothesis
             recalls += share * match / reference
             effective += share
@@ -93,9 +93,12 @@ def f_slopes(rows: Stats, factor: float, smooth: bool, out: Floats) -> None:
                 continue
             precision, recall = row[3 * k + 2] / hypothesis, row[3 * k + 2] / reference
             weight = share / effective
-            own, other = weight * by_precision / hypothesis, weight * by_recall / reference
-            slope[3 * k], slope[3 * k + 1] = -own * precision, -other * recall
-            slope[3 * k + 2] = own + other
+            by_hypothesis, other = (
+                weight * by_precision / hypothesis,
+                weight * by_recall / reference,
+            )
+            slope[3 * k], slope[3 * k + 1] = -by_hypothesis * precision, -other * recall
+            slope[3 * k + 2] = by_hypothesis + other
             if share < 1:
                 fewer = 3 * k if hypothesis < reference else 3 * k + 1
                 more = by_precision * (precision - precisions) + by_recall * (recall - recalls)

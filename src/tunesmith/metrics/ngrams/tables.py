@@ -12,6 +12,7 @@ import numpy as np
 
 from tunesmith.arrays import Ids, Ints, Number, Stats
 from tunesmith.data.candidates import References
+from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.metrics.ngrams.counts import reference_length_of
 
@@ -49,8 +50,8 @@ class NgramTables(NamedTuple):
         text_start = references.texts.start
         words = np.diff(text_start[group_start])
         sizes = np.array([table_size(int(count) * order + 1) for count in words], np.int64)
-        slot_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        node_start = np.concatenate([[0], np.cumsum(words * order + 1)]).astype(np.int64)
+        slot_start = offsets(sizes)
+        node_start = offsets(words * order + 1)
         tables = cls(
             slot_start,
             np.full(slot_start[-1], -1, np.int64),
@@ -67,7 +68,7 @@ class NgramTables(NamedTuple):
 
 
 def table_size(nodes: int) -> int:
-    """Return the size of a hash table that has room for so many nodes, and more."""
+    """Return the size of a hash table with room for ``nodes`` nodes, and more."""
     return 1 << max(4, (3 * nodes - 1).bit_length())
 
 

@@ -4,7 +4,7 @@ A shift moves a block of words that the reference has elsewhere, and costs one e
 are taken greedily, the one first that lowers the edit distance most, until none lowers it.
 sacrebleu's limits and its order among equals are part of the result and kept to the letter.
 
-Words that the reference lacks are all alike, so many candidates of a group are, too; each
+Words that the reference lacks are all alike, and so are many candidates of a group; each
 kind is computed once.
 """
 
@@ -26,7 +26,7 @@ from tunesmith.metrics.ter.distance import (
 #: Words of the longest block that is shifted, and how far apart its two places may be.
 SHIFT_SIZE = 10
 SHIFT_DISTANCE = 50
-#: A hypothesis is shifted no further once so many shifts were tried.
+#: A hypothesis is shifted no further once this many shifts were tried.
 SHIFTS_TRIED = 1000
 
 
@@ -44,18 +44,18 @@ def count_edits(
     edits: Ints,
 ) -> None:
     """Write the fewest edits of the candidates of the groups from ``first`` to ``last``."""
-    most, held, widest = 1, 1, 1
+    most, longest, widest = 1, 1, 1
     for g in range(first, last):
         most = max(most, start[g + 1] - start[g])
-        held = max(held, text_start[start[g + 1]] - text_start[start[g]])
+        longest = max(longest, text_start[start[g + 1]] - text_start[start[g]])
         for r in range(group_references[g], group_references[g + 1]):
             widest = max(widest, reference_start[r + 1] - reference_start[r])
     size = 2
     while size < 2 * most:
         size *= 2
     table = np.empty(size, np.int64)
-    local = np.empty(held, np.int32)
-    found = np.empty(most, np.int64)
+    local = np.empty(longest, np.int32)
+    result = np.empty(most, np.int64)
     place = np.zeros(vocabulary, np.int32)
     masks = np.zeros((widest + 1, (widest + BITS - 1) // BITS), np.int64)
     reference = np.empty(widest, np.int32)
@@ -78,12 +78,12 @@ def count_edits(
                 slot = _slot(key, c, texts, local, table)
                 if table[slot] < 0:
                     table[slot] = c
-                    found[c] = _edits(words, reference[:width], following, masks[:, :blocks])
+                    result[c] = _edits(words, reference[:width], following, masks[:, :blocks])
                 else:
-                    found[c] = found[table[slot]]
+                    result[c] = result[table[slot]]
                 at = start[g] + c
-                if r == group_references[g] or found[c] < edits[at]:
-                    edits[at] = found[c]
+                if r == group_references[g] or result[c] < edits[at]:
+                    edits[at] = result[c]
             for k in range(width):
                 place[ids[k]] = 0
                 for w in range(blocks):
@@ -99,9 +99,9 @@ def _slot(key: int, c: int, texts: Ints, local: Ids, table: Ints) -> Number:
     while table[slot] >= 0:
         other = table[slot]
         if texts[other + 1] - texts[other] == length:
-            there = texts[other] - texts[0]
+            offset = texts[other] - texts[0]
             k = 0
-            while k < length and local[there + k] == local[base + k]:
+            while k < length and local[offset + k] == local[base + k]:
                 k += 1
             if k == length:
                 return slot

@@ -13,7 +13,7 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
 from tunesmith.metrics.base import METRICS, Metric, same_in_groups
-from tunesmith.metrics.preparation import numbered, replaced
+from tunesmith.metrics.preparation import numbered, replace_tokens
 from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.metrics.ter.edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
@@ -50,29 +50,38 @@ class TER(Metric):
         split = self._split()
         known: dict[str, int] = {}
         text = numbered([split(hypothesis)], known)
-        held = numbered([_twice(split)(reference) for reference in references], known)
-        group = References(np.array([0, len(references)]), held)
-        one: Stats = _count(np.array([0, 1]), text, group, len(known))[0]
-        return one
+        reference_ids = numbered([_twice(split)(reference) for reference in references], known)
+        group = References(np.array([0, len(references)]), reference_ids)
+        stats: Stats = _count(np.array([0, 1]), text, group, len(known))[0]
+        return stats
 
     def candidate_stats(self, candidates: CandidateSet) -> Stats:
         """Return the statistics of all candidates."""
         self.check(candidates)
         references = candidates.references
         assert references is not None
-        texts, held, size = candidates.texts, references.texts, len(candidates.vocabulary)
+        texts, reference_texts, size = (
+            candidates.texts,
+            references.texts,
+            len(candidates.vocabulary),
+        )
         if self != TER(case_sensitive=True):
             split = self._split()
             known: dict[str, int] = {}
             if self.normalized:
                 # Depends on what stands next to a word.
                 texts = _again(candidates, texts, split, known)
-                held = _again(candidates, held, _twice(split), known)
+                reference_texts = _again(candidates, reference_texts, _twice(split), known)
             else:
                 parts = numbered([split(word) for word in candidates.vocabulary], known)
-                texts, held = replaced(texts, parts), replaced(held, parts)
+                texts, reference_texts = (
+                    replace_tokens(texts, parts),
+                    replace_tokens(reference_texts, parts),
+                )
             size = len(known)
-        return _count(candidates.start, texts, References(references.group_start, held), size)
+        return _count(
+            candidates.start, texts, References(references.group_start, reference_texts), size
+        )
 
     def _split(self) -> Split:
         """Return what makes words of a text."""
@@ -130,13 +139,13 @@ def _twice(split: Split) -> Split:
 
 def _again(candidates: CandidateSet, texts: Texts, split: Split, known: dict[str, int]) -> Texts:
     """Split texts anew, each distinct one once."""
-    found: dict[bytes, list[str]] = {}
+    rows_of_text: dict[bytes, list[str]] = {}
     words = []
     for i in range(len(texts)):
         key = texts[i].tobytes()
-        if key not in found:
-            found[key] = split(candidates.join(texts[i]))
-        words.append(found[key])
+        if key not in rows_of_text:
+            rows_of_text[key] = split(candidates.join(texts[i]))
+        words.append(rows_of_text[key])
     return numbered(words, known)
 
 

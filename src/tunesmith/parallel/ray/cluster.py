@@ -47,7 +47,7 @@ class Cluster:
         with self._undo, _restore_handler():
             self._undo.enter_context(_quiet(ray))
             if address is None:
-                self._undo.enter_context(_started(ray, cpus))
+                self._undo.enter_context(_start_local(ray, cpus))
             else:
                 _join(ray, address)
                 self._undo.callback(ray.shutdown)
@@ -94,7 +94,7 @@ class Cluster:
 _cluster: Cluster | None = None
 
 
-def joined(address: str | None, cpus: int) -> Cluster:
+def join_cluster(address: str | None, cpus: int) -> Cluster:
     """Join a cluster unless this process is with one; see :class:`RayEngine` for addresses.
 
     Parameters
@@ -110,8 +110,8 @@ def joined(address: str | None, cpus: int) -> Cluster:
     except ImportError:
         raise MissingExtraError("the engine ray", "ray") from None
     if address is not None:
-        parsed(address)
-    if _cluster is not None and not ray.is_initialized():  # somebody else has ended it
+        parse_address(address)
+    if _cluster is not None and not ray.is_initialized():  # it was shut down elsewhere
         _cluster.end()  # now, or those who leave it later would end the next
         _cluster = None
     if _cluster is None:
@@ -119,7 +119,7 @@ def joined(address: str | None, cpus: int) -> Cluster:
     return _cluster.use()
 
 
-def parsed(address: str) -> tuple[str, int] | None:
+def parse_address(address: str) -> tuple[str, int] | None:
     """Return host and port of an address; None where Ray is to find it."""
     if address == "auto":
         return None
@@ -167,7 +167,7 @@ def _print_nothing(*_: Any, **__: Any) -> None:
 
 
 @contextlib.contextmanager
-def _started(ray: Any, cpus: int) -> Iterator[None]:
+def _start_local(ray: Any, cpus: int) -> Iterator[None]:
     """Have a Ray on this machine, whose files go when it does."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Paths of sockets may have some 100 characters, and Ray adds 60.
@@ -194,7 +194,7 @@ def _started(ray: Any, cpus: int) -> Iterator[None]:
 
 
 def _join(ray: Any, address: str) -> None:
-    problem = _tried(address)
+    problem = _probe(address)
     if problem is None:
         try:
             ray.init(address=address, log_to_driver=False, configure_logging=False)
@@ -204,7 +204,7 @@ def _join(ray: Any, address: str) -> None:
     raise TunesmithError(problem)
 
 
-def _tried(address: str) -> str | None:
+def _probe(address: str) -> str | None:
     """Have another process join a cluster; return what prevents it."""
     program = (
         "import json, sys; path, address = json.loads(sys.argv[1]); sys.path[:] = path; "
@@ -224,13 +224,13 @@ def _tried(address: str) -> str | None:
         for line in process.stderr or ():
             if "AuthToken" in line:  # Ray would ask again and again
                 return _refusal(address, line)
-        said = process.stdout.read() if process.stdout else ""
+        output = process.stdout.read() if process.stdout else ""
     finally:
         timer.cancel()
         process.kill()
         process.communicate()
-    if said:
-        problem: str | None = json.loads(said)
+    if output:
+        problem: str | None = json.loads(output)
         return problem
     return (
         f"no Ray at {address} has let us join within {LIMIT:g} s; "
@@ -259,7 +259,7 @@ def unreachable(address: str, seconds: float = 5.0) -> str | None:
     """Return why no Ray can be at an address; None if one may be."""
     import socket
 
-    place = parsed(address)
+    place = parse_address(address)
     if place is None:
         return None
     try:

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.parallel.local import available_threads
-from tunesmith.parallel.ray.cluster import Cluster, joined
-from tunesmith.parallel.ray.worker import RayWorker, carried, whole
+from tunesmith.parallel.ray.cluster import Cluster, join_cluster
+from tunesmith.parallel.ray.worker import RayWorker, for_ray, whole
 from tunesmith.parallel.remote.engine import RemoteEngine
-from tunesmith.parallel.remote.packing import Packed
+from tunesmith.parallel.remote.packing import PackedValue
 from tunesmith.parallel.remote.slots import Link, Slot
 from tunesmith.parallel.remote.worker import main_module
 
@@ -81,7 +81,7 @@ class RayEngine(RemoteEngine):
     @property
     def _joined(self) -> Cluster:
         if self._cluster is None:
-            self._cluster = joined(self._address, self.workers * self._cpus)
+            self._cluster = join_cluster(self._address, self.workers * self._cpus)
             self._has_room = False
             self._kind = self._cluster.ray.remote(
                 num_cpus=self._cpus,
@@ -128,9 +128,9 @@ class RayEngine(RemoteEngine):
             self._close()
             raise
 
-    def _publish(self, block: Packed) -> Any:
+    def _publish(self, block: PackedValue) -> Any:
         cluster = self._joined
-        content = carried(block)
+        content = for_ray(block)
         if isinstance(content, bytes):
             return content
         try:
@@ -142,7 +142,7 @@ class RayEngine(RemoteEngine):
             ) from None
 
     def _retire(self, block: Any) -> None:
-        """Do nothing: Ray frees what nobody refers to."""
+        """Do nothing: Ray frees what has no references."""
 
     def _end(self) -> None:
         if self._cluster is not None:
@@ -175,14 +175,14 @@ class RayLink(Link):
         if self._unsent.pop(number, None) is None:
             self._actor.drop.remote(number)
 
-    def ask(self, message: Packed) -> None:
+    def ask(self, message: PackedValue) -> None:
         """Send a message."""
         blocks = list(self._unsent.items())
         self._unsent.clear()
-        self.owed.append(self._actor.answer.remote(blocks, carried(message)))
+        self.owed.append(self._actor.answer.remote(blocks, for_ray(message)))
 
     def skip(self, task: int) -> None:
-        """Tell the worker, which runs this beside its work."""
+        """Tell the worker, which runs this concurrently."""
         self._actor.skip.options(concurrency_group="aside").remote(task)
 
     def taken(self) -> Any | None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tunesmith.parallel.remote.packing import ALIGNMENT, Packed
+from tunesmith.parallel.remote.packing import ALIGNMENT, PackedValue
 from tunesmith.parallel.remote.worker import as_worker, set_main_module
 
 #: Bytes up to which a block goes with the message; Ray keeps larger ones in its object store.
 INLINE = 64 << 10
 
 
-def carried(block: Packed) -> Any:
+def for_ray(block: PackedValue) -> Any:
     """Return a block as Ray carries it best: arrays go to and from its store without a copy."""
     if block.nbytes <= INLINE:
         return block.block()
@@ -73,7 +73,7 @@ class RayWorker:
         with as_worker(share, sharers) as server:
             self._answers.put(server)
             while True:
-                self._answers.put(carried(server.answer(self._messages.get())))
+                self._answers.put(for_ray(server.answer(self._messages.get())))
 
     def answer(self, blocks: Sequence[tuple[int, Any]], message: Any) -> Any:
         """Store blocks, and answer a message; a reference in a tuple stands for a large block."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from tunesmith.parallel.remote.packing import Packed, packed
+from tunesmith.parallel.remote.packing import PackedValue, pack
 from tunesmith.parallel.remote.worker import BlockReference
 
 
@@ -24,7 +24,7 @@ class BroadcastBlocks:
         Puts a block where workers can read it, and returns its handle.
     """
 
-    def __init__(self, publish: Callable[[Packed], Any]) -> None:
+    def __init__(self, publish: Callable[[PackedValue], Any]) -> None:
         self._publish = publish
         self._numbers = itertools.count()
         self._known: dict[int, tuple[weakref.ref[Any], int]] = {}
@@ -37,7 +37,7 @@ class BroadcastBlocks:
     def put(self, value: Any) -> int:
         """Publish a value until it is dropped; return its number."""
         number = next(self._numbers)
-        self.blocks[number] = self._publish(packed(value))
+        self.blocks[number] = self._publish(pack(value))
         return number
 
     def referenced(self, data: Any) -> tuple[Any, tuple[int, ...]]:

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.memory import budget
-from tunesmith.parallel.remote.packing import Packed, copied, mapped
+from tunesmith.parallel.remote.packing import PackedValue, copy_block, map_block
 
 #: Bytes up to which a block goes through the socket; several fit in what a socket buffers.
 INLINE = 16 << 10
@@ -33,7 +33,7 @@ _HEADER = struct.Struct("<BqQ")
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedBlock:
     """A large block in a file without a name.
 
     Attributes
@@ -55,10 +55,10 @@ class Shared:
 
 #: Blocks that take memory in this process, by identity. Garbage collection may close files at any
 #: moment and in any thread: no loop runs over this directly.
-_open_blocks: dict[int, weakref.ref[Shared]] = {}
+_open_blocks: dict[int, weakref.ref[SharedBlock]] = {}
 
 
-def shared(block: Packed) -> bytes | Shared:
+def share_block(block: PackedValue) -> bytes | SharedBlock:
     """Return a block as it is sent: itself if it is small, or in a file.
 
     The file is in memory as long as such files take no more than :func:`budget`: data that are on
@@ -76,7 +76,7 @@ def shared(block: Packed) -> bytes | Shared:
                 problem = f"{folder}: no space left on device"
                 continue
             memory = block.nbytes if folder == MEMORY else 0
-            result = Shared(_write_file(block, folder), memory)
+            result = SharedBlock(_write_file(block, folder), memory)
         except OSError as error:
             if error.errno == errno.EMFILE:
                 raise TunesmithError(
@@ -93,12 +93,12 @@ def shared(block: Packed) -> bytes | Shared:
     )
 
 
-def _track(file: Shared) -> None:
+def _track(file: SharedBlock) -> None:
     place = id(file)
     _open_blocks[place] = weakref.ref(file, lambda _: _open_blocks.pop(place, None))
 
 
-def _write_file(block: Packed, folder: Path) -> IO[bytes]:
+def _write_file(block: PackedValue, folder: Path) -> IO[bytes]:
     file = tempfile.TemporaryFile(dir=folder, prefix="tunesmith-")  # noqa: SIM115  (it is kept)
     try:
         block.write(file)
@@ -123,9 +123,9 @@ class Channel:
         """Close this end."""
         self._socket.close()
 
-    def send(self, kind: int, number: int, block: bytes | Shared = b"") -> None:
-        """Send a block; OSError if there is nobody at the other end."""
-        if isinstance(block, Shared):
+    def send(self, kind: int, number: int, block: bytes | SharedBlock = b"") -> None:
+        """Send a block; OSError if the other end is closed."""
+        if isinstance(block, SharedBlock):
             header = _HEADER.pack(kind, number, 0)
             socket.send_fds(self._socket, [header], [block.file.fileno()])
         else:
@@ -147,7 +147,7 @@ class Channel:
             kind, number, size = _HEADER.unpack(header)
             if descriptors:
                 is_own = kind != for_all and os.fstat(descriptors[0]).st_size <= COPIED
-                return kind, number, (copied if is_own else mapped)(descriptors[0])
+                return kind, number, (copy_block if is_own else map_block)(descriptors[0])
             return kind, number, self._exactly(size)
         finally:
             for descriptor in descriptors:

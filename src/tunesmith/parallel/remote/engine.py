@@ -34,7 +34,7 @@ from tunesmith.parallel.local import available_threads
 from tunesmith.parallel.remote.actors import RemoteActors
 from tunesmith.parallel.remote.broadcast import BroadcastBlocks
 from tunesmith.parallel.remote.mapping import RemoteMap
-from tunesmith.parallel.remote.packing import Packed, packed, unpacked
+from tunesmith.parallel.remote.packing import PackedValue, pack, unpack
 from tunesmith.parallel.remote.slots import Link, Request, Slot
 from tunesmith.parallel.remote.worker import Hello, PieceOutcome, PortableError, is_worker, versions
 
@@ -97,7 +97,7 @@ class RemoteEngine(Engine):
         """
 
     @abstractmethod
-    def _publish(self, block: Packed) -> Any:
+    def _publish(self, block: PackedValue) -> Any:
         """Put a block where all workers can read it."""
 
     @abstractmethod
@@ -114,13 +114,13 @@ class RemoteEngine(Engine):
         data: Any,
         pieces: Sequence[Any],
         *common: Any,
-        made: MutableMapping[int, R] | None = None,
+        results: MutableMapping[int, R] | None = None,
     ) -> list[R]:
         """Assign pieces to workers as they become free."""
         if not len(pieces):
             return []
         with self._locked():
-            return RemoteMap(self, work, data, pieces, common, made).results()
+            return RemoteMap(self, work, data, pieces, common, results).results()
 
     def actors(self, make: Callable[[Any, Any], Any], data: Any, seeds: Sequence[Any]) -> Actors:
         """Create the actors, in the workers in turn."""
@@ -177,7 +177,7 @@ class RemoteEngine(Engine):
         return slot
 
     def _assign(self, slot: Slot, request: Request) -> None:
-        request.block = packed(request.message)
+        request.block = pack(request.message)
         slot.waiting.append(request)
         self._send(slot)
 
@@ -331,13 +331,13 @@ def _check_versions(theirs: dict[str, str]) -> None:
     other = [name for name, version in theirs.items() if ours.get(name) != version]
     if other:
         have = ", ".join(f"{name} {theirs[name]}" for name in other)
-        here = ", ".join(f"{name} {ours.get(name)}" for name in other)
-        raise TunesmithError(f"workers have {have}, this process {here}; install the same")
+        own_versions = ", ".join(f"{name} {ours.get(name)}" for name in other)
+        raise TunesmithError(f"workers have {have}, this process {own_versions}; install the same")
 
 
 def _outcome(block: Any) -> PieceOutcome:
     try:
-        outcome: PieceOutcome = unpacked(block)
+        outcome: PieceOutcome = unpack(block)
     except Exception as error:  # noqa: BLE001  (the client raises it)
         text = f"what a worker returned cannot be read: {error}; define it in a module"
         return PieceOutcome(error=PortableError(TunesmithError(text)))

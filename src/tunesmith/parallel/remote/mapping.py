@@ -42,7 +42,7 @@ class RemoteMap:
         data: Any,
         pieces: Sequence[Any],
         common: tuple[Any, ...],
-        made: MutableMapping[int, Any] | None = None,
+        results: MutableMapping[int, Any] | None = None,
     ) -> None:
         self.warned: set[tuple[type[Warning], str]] = set()
         self._engine = engine
@@ -53,7 +53,7 @@ class RemoteMap:
         self._to_do = deque(range(len(pieces)))
         self._open = set(range(len(pieces)))  # without an answer, and wanted
         self._results: list[Any] = [None] * len(pieces)
-        self._made = {} if made is None else made
+        self._partial = {} if results is None else results
         self._strikes: Counter[int] = Counter()
         self._failed: tuple[int, BaseException] | None = None
         self._runs: dict[Request, _Run] = {}
@@ -106,7 +106,7 @@ class RemoteMap:
         self._size = min(self._longest, max(1, count))
         for piece, result in zip(run.pieces, results, strict=False):
             if piece in self._open:
-                self._results[piece] = self._made[piece] = result
+                self._results[piece] = self._partial[piece] = result
                 self._open.discard(piece)
         if outcome.error is None:
             self._requeue(run.pieces)

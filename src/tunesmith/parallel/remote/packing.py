@@ -1,8 +1,8 @@
 """Values as one block of bytes that another process can map.
 
-The arrays of a value lie behind its pickle, aligned, as they are in memory: whoever has the block
-has the arrays without a copy. What could be written to still can: a kernel that is given a
-read-only array would be compiled once more. A file is therefore mapped privately, so that its
+The arrays of a value lie behind its pickle, aligned, as they are in memory: a process with
+the block has the arrays without a copy. What could be written to still can: a kernel that is given
+a read-only array would be compiled once more. A file is therefore mapped privately, so that its
 pages are shared until somebody writes, and what is written stays with the writer.
 """
 
@@ -28,7 +28,7 @@ _NUMBER = struct.Struct("<q")
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedValue:
     """A value as pieces of one block: the lengths and the pickle first, then each array.
 
     Attributes
@@ -70,7 +70,7 @@ def _plain(array: np.memmap[Any, Any]) -> Any:
     return np.asarray(array).__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
-def packed(value: Any) -> Packed:
+def pack(value: Any) -> PackedValue:
     """Return a value as a block; what cannot be pickled is an error that names it."""
     buffered: list[pickle.PickleBuffer] = []
     stream = io.BytesIO()
@@ -89,10 +89,10 @@ def packed(value: Any) -> Packed:
     size = len(head)
     for buffer in buffers:
         size += -size % ALIGNMENT + buffer.nbytes
-    return Packed(head, buffers, size)
+    return PackedValue(head, buffers, size)
 
 
-def unpacked(block: Any) -> Any:
+def unpack(block: Any) -> Any:
     """Return the value that a block holds; its arrays are those of the block.
 
     A block that cannot be written to is copied first.
@@ -114,7 +114,7 @@ def unpacked(block: Any) -> Any:
     return pickle.loads(pickled, buffers=buffers)
 
 
-def mapped(descriptor: int) -> mmap.mmap:
+def map_block(descriptor: int) -> mmap.mmap:
     """Map a block in a file privately: writing to it changes no other process's.
 
     A mapping counts towards the limit of open files.
@@ -122,6 +122,6 @@ def mapped(descriptor: int) -> mmap.mmap:
     return mmap.mmap(descriptor, 0, access=mmap.ACCESS_COPY)
 
 
-def copied(descriptor: int) -> Any:
+def copy_block(descriptor: int) -> Any:
     """Return a copy of a block in a file, which can be written to."""
-    return np.frombuffer(mapped(descriptor), np.uint8).copy().data
+    return np.frombuffer(map_block(descriptor), np.uint8).copy().data

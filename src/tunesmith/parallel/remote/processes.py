@@ -23,9 +23,9 @@ from typing import Any, ClassVar
 
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.parallel.local import thread_count
-from tunesmith.parallel.remote.channel import Channel, Shared, shared
+from tunesmith.parallel.remote.channel import Channel, SharedBlock, share_block
 from tunesmith.parallel.remote.engine import RemoteEngine
-from tunesmith.parallel.remote.packing import Packed, packed
+from tunesmith.parallel.remote.packing import PackedValue, pack
 from tunesmith.parallel.remote.slots import Link
 from tunesmith.parallel.remote.worker import (
     PieceOutcome,
@@ -70,11 +70,11 @@ class ProcessEngine(RemoteEngine):
         ready: list[Any] = wait(list(by_channel), seconds)  # type: ignore[arg-type]
         return [(by_channel[channel], by_channel[channel].answer()) for channel in ready]
 
-    def _publish(self, block: Packed) -> bytes | Shared:
-        return shared(block)
+    def _publish(self, block: PackedValue) -> bytes | SharedBlock:
+        return share_block(block)
 
-    def _retire(self, block: bytes | Shared) -> None:
-        if isinstance(block, Shared):
+    def _retire(self, block: bytes | SharedBlock) -> None:
+        if isinstance(block, SharedBlock):
             block.close()
 
     def _end(self) -> None:
@@ -93,12 +93,12 @@ class ProcessLink(Link):
     """
 
     def __init__(self, share: int, sharers: int) -> None:
-        here, there = socket.socketpair()
-        for end in (here, there):  # several small messages never block
+        parent_end, child_end = socket.socketpair()
+        for end in (parent_end, child_end):  # several small messages never block
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
         arguments = {
             "path": sys.path,
-            "descriptor": there.fileno(),
+            "descriptor": child_end.fileno(),
             "share": share,
             "sharers": sharers,
             "main": main_module(),
@@ -107,23 +107,23 @@ class ProcessLink(Link):
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, json.dumps(arguments)],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[there.fileno()],
+                pass_fds=[child_end.fileno()],
                 start_new_session=True,  # the driver handles interrupts, and kills them
             )
         except OSError as error:
-            here.close()
+            parent_end.close()
             text = f"a worker cannot be started: {error}; use fewer workers, or work in threads"
             raise TunesmithError(text) from None
         finally:
-            there.close()
-        self.channel = Channel(here)
+            child_end.close()
+        self.channel = Channel(parent_end)
         self._finalizer = weakref.finalize(self, _kill, self._process, self.channel, os.getpid())
 
-    def _send(self, kind: int, number: int, block: bytes | Shared = b"") -> None:
+    def _send(self, kind: int, number: int, block: bytes | SharedBlock = b"") -> None:
         with contextlib.suppress(OSError):  # _ready reports the dead worker
             self.channel.send(kind, number, block)
 
-    def hold(self, number: int, block: bytes | Shared) -> None:
+    def hold(self, number: int, block: bytes | SharedBlock) -> None:
         """Send a block; a large one is shared memory."""
         self._send(_HOLD, number, block)
 
@@ -131,11 +131,11 @@ class ProcessLink(Link):
         """Tell the worker."""
         self._send(_DROP, number)
 
-    def ask(self, message: Packed) -> None:
+    def ask(self, message: PackedValue) -> None:
         """Send a message."""
-        block = shared(message)
+        block = share_block(message)
         self._send(_ASK, 0, block)
-        if isinstance(block, Shared):
+        if isinstance(block, SharedBlock):
             block.close()
 
     def skip(self, task: int) -> None:
@@ -212,12 +212,12 @@ def _listen(
         os.killpg(os.getpid(), signal.SIGKILL)  # and what it has started
 
 
-def _reply(channel: Channel, answer: Packed) -> None:
+def _reply(channel: Channel, answer: PackedValue) -> None:
     try:
-        block = shared(answer)
+        block = share_block(answer)
     except TunesmithError as error:
-        block = shared(packed(PieceOutcome(error=portable_error(error))))
+        block = share_block(pack(PieceOutcome(error=portable_error(error))))
     with contextlib.suppress(OSError):  # the driver is gone
         channel.send(_ASK, 0, block)
-    if isinstance(block, Shared):
+    if isinstance(block, SharedBlock):
         block.close()

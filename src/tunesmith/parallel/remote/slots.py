@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from tunesmith.parallel.remote.packing import Packed
+from tunesmith.parallel.remote.packing import PackedValue
 from tunesmith.parallel.remote.worker import PieceOutcome
 
 #: Workers that a piece or an actor may kill before it is given up.
@@ -29,7 +29,7 @@ class Link(ABC):
         """Have the worker drop a block."""
 
     @abstractmethod
-    def ask(self, message: Packed) -> None:
+    def ask(self, message: PackedValue) -> None:
         """Send a message; its answer comes with ``_ready``, in the order of the messages."""
 
     @abstractmethod
@@ -79,12 +79,12 @@ class Request:
     numbers: tuple[int, ...]
     client: Client
     key: int
-    block: Packed | None = None
+    block: PackedValue | None = None
 
 
 @dataclass(eq=False)
 class Slot:
-    """The slot of a worker, which several may take one after the other.
+    """The slot of a worker; if one is lost another takes its place.
 
     Attributes
     ----------

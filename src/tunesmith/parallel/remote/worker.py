@@ -27,7 +27,7 @@ from tunesmith._version import __version__
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import SHARERS, threads
-from tunesmith.parallel.remote.packing import Packed, packed, unpacked
+from tunesmith.parallel.remote.packing import PackedValue, pack, unpack
 
 #: Seconds after which no further piece of a message is started: it was expected to take far less.
 LONG = 0.5
@@ -172,7 +172,7 @@ class WorkerServer:
         """Skip the remaining pieces of a task; any thread may call this."""
         self._skipped.add(task)
 
-    def answer(self, message: Any) -> Packed:
+    def answer(self, message: Any) -> PackedValue:
         """Return the packed :class:`PieceOutcome` of a packed message; this raises nothing."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")  # each place once for every message
@@ -184,9 +184,9 @@ class WorkerServer:
                 error = portable_error(problem)
         warned = tuple({(w.category, str(w.message), w.filename, w.lineno): None for w in caught})
         try:
-            return packed(PieceOutcome(value, error, warned))
+            return pack(PieceOutcome(value, error, warned))
         except Exception as problem:  # noqa: BLE001
-            return packed(PieceOutcome(error=portable_error(problem)))
+            return pack(PieceOutcome(error=portable_error(problem)))
 
     def _handle(self, message: Any, results: list[Any]) -> Any:
         match message:
@@ -274,12 +274,12 @@ def _load(block: Any) -> Any:
     """Unpack a block, importing the driver's script if it needs its definitions."""
     try:
         try:
-            return unpacked(block)
+            return unpack(block)
         except AttributeError as error:
             if _main is None or "__main__" not in str(error):
                 raise
             _import_main()
-            return unpacked(block)
+            return unpack(block)
     except (AttributeError, ImportError) as error:
         raise TunesmithError(
             f"a worker does not find what it needs: {error}; "

@@ -10,7 +10,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.report.drawing import interactive_page, require_plotly
 from tunesmith.report.map.map import MetricMap
-from tunesmith.report.map.words import scale, scale_title, starred, summary, title
+from tunesmith.report.map.words import scale, scale_title, star_of, summary, title
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -59,8 +59,8 @@ def build(metric_map: MetricMap) -> Figure:
             "%{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
         )
     )
-    mark, what = starred(metric_map)
-    marks = [(metric_map.current, "current weights", CURRENT_STYLE), (mark, what, STAR_STYLE)]
+    mark, label = star_of(metric_map)
+    marks = [(metric_map.current, "current weights", CURRENT_STYLE), (mark, label, STAR_STYLE)]
     for point, name, style in marks:
         if metric_map.holds(point):
             figure.add_trace(
@@ -92,5 +92,5 @@ def build(metric_map: MetricMap) -> Figure:
 
 
 def _short(scores: Floats) -> Floats:
-    """Leave out digits that nobody sees: they are most of a page's size."""
+    """Round to visible digits: more would be most of a page's size."""
     return np.round(scores, 5)

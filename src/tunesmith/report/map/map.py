@@ -36,7 +36,7 @@ ROWS, COLUMNS = 240, 320
 #: Rows that are followed at once, and the most numbers that their points may hold beyond one
 #: row for each thread.
 BATCH, NUMBERS = 24, 1 << 24
-#: The optimum is on the map if it is not farther than so many times the map's width away.
+#: The optimum is on the map if it is at most this many times the map's width away.
 REACH = 1.0
 #: Room around the current weights and the optimum, relative to the window.
 MARGIN = 0.08

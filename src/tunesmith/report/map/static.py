@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 from tunesmith.report.map.map import MetricMap
-from tunesmith.report.map.words import scale, scale_title, starred, subtitle, title
+from tunesmith.report.map.words import scale, scale_title, star_of, subtitle, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Inches.
 WIDTH, HEIGHT = 8.4, 6.4
-#: Told apart by the colour-blind, and in print; bright is good.
+#: Distinct for the colour-blind too, and in print; bright is good.
 COLOURS = {True: "viridis", False: "viridis_r"}
 CURRENT_STYLE: dict[str, Any] = {
     "linestyle": "none",
@@ -90,5 +90,5 @@ def _mark(axes: Axes, metric_map: MetricMap) -> None:
             markeredgecolor="black",
             label="current weights",
         )
-    mark, what = starred(metric_map)
-    axes.plot([mark.x], [mark.y], **STAR_STYLE, label=what)
+    mark, label = star_of(metric_map)
+    axes.plot([mark.x], [mark.y], **STAR_STYLE, label=label)

@@ -13,8 +13,7 @@ from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.progress import progress
 from tunesmith.report.page.cautions import cautions_of
 from tunesmith.report.page.maps import maps_of
-from tunesmith.report.page.pair_rounds import pairs_of
-from tunesmith.report.page.rounds import number, replicates_of, rounds_of
+from tunesmith.report.page.rounds import number, pairs_of, replicates_of, rounds_of
 from tunesmith.report.page.run.record import RunRecord
 from tunesmith.report.page.sentences import sentences_of
 from tunesmith.report.page.surfaces import surfaces_of
@@ -105,15 +104,16 @@ def check_maps(record: RunRecord, options: PageOptions) -> None:
 
 def fitting(sets: Sequence[Sentences], budget: int) -> tuple[Sentences, ...]:
     """Return as many sentences as fit, of each set the first ones, in turns."""
-    sizes = [[_bytes(asdict(one)) for one in held.shown] for held in sets]
+    sizes = [[_bytes(asdict(sentence)) for sentence in sentence_set.shown] for sentence_set in sets]
     counts = [0] * len(sets)
-    for rank in range(max((len(own) for own in sizes), default=0)):
-        for k, own in enumerate(sizes):
-            if rank < len(own) and counts[k] == rank and own[rank] <= budget:
-                budget -= own[rank]
+    for rank in range(max((len(sizes_of_set) for sizes_of_set in sizes), default=0)):
+        for k, sizes_of_set in enumerate(sizes):
+            if rank < len(sizes_of_set) and counts[k] == rank and sizes_of_set[rank] <= budget:
+                budget -= sizes_of_set[rank]
                 counts[k] += 1
     return tuple(
-        replace(held, shown=held.shown[:count]) for held, count in zip(sets, counts, strict=True)
+        replace(sentence_set, shown=sentence_set.shown[:count])
+        for sentence_set, count in zip(sets, counts, strict=True)
     )
 
 
@@ -125,7 +125,7 @@ def _bytes(value: object) -> int:
 def summary_of(record: RunRecord) -> Summary:
     """Return the head of the page."""
     result = record.result
-    metric = _asked(result) or record.metric.name
+    metric = _metric_of(result) or record.metric.name
     path = os.fspath(record.path).rstrip("/") or "/"
     return Summary(
         title=os.path.basename(os.path.abspath(path)),
@@ -136,7 +136,7 @@ def summary_of(record: RunRecord) -> Summary:
         scores=tuple(_scores(result, metric)),
         signature=str(result.get("signature", "")),
         settings=tuple(_settings(result)),
-        data=tuple({key: str(value) for key, value in one.items()} for one in result["data"])
+        data=tuple({key: str(value) for key, value in file.items()} for file in result["data"])
         if result.get("data")
         else (),
         notes=tuple(_notes(record)),
@@ -145,11 +145,11 @@ def summary_of(record: RunRecord) -> Summary:
 
 
 def _notes(record: RunRecord) -> Iterator[str]:
-    """Yield what else is to be known: why it ended, what was chosen, what nobody knows."""
+    """Yield further remarks: why the run ended, what was chosen, what is unknown."""
     result = record.result
     if result.get("interrupted"):
-        told = result.get("stopped") or "interrupted"
-        yield f"The run was {told}: these are the best weights that it had found by then."
+        reason = result.get("stopped") or "interrupted"
+        yield f"The run was {reason}: these are the best weights that it had found by then."
     elif result.get("stopped"):
         yield f"Why the loop ended: {result['stopped']}."
     if result.get("reason"):
@@ -161,7 +161,7 @@ def _notes(record: RunRecord) -> Iterator[str]:
         )
 
 
-def _asked(result: Mapping[str, Any]) -> str | None:
+def _metric_of(result: Mapping[str, Any]) -> str | None:
     """Return the metric as the user wrote it."""
     metrics = (result.get("inputs") or {}).get("metrics")
     return str(metrics[0]) if isinstance(metrics, list) and metrics else None
@@ -170,21 +170,21 @@ def _asked(result: Mapping[str, Any]) -> str | None:
 def _scores(result: Mapping[str, Any], metric: str) -> Iterator[SetScores]:
     """Yield the scores of all sets, by the metric that was tuned for and by others."""
     others = result.get("others") or ()
-    every = [(metric, result), *((str(one.get("metric")), one) for one in others)]
-    for label, found in every:
+    every = [(metric, result), *((str(other.get("metric")), other) for other in others)]
+    for label, entry in every:
         for which in ("tune", "dev", "test"):
-            own = found if which == "tune" else found.get(which)
-            if not isinstance(own, Mapping) or number(own.get("score")) is None:
+            scores = entry if which == "tune" else entry.get(which)
+            if not isinstance(scores, Mapping) or number(scores.get("score")) is None:
                 continue
             yield SetScores(
                 which,
                 label,
-                number(own.get("initial_score")),
-                number(own.get("score")),
-                number(own.get("oracle_score")),
-                own.get("oracle_exact") is True,
-                number(own.get("length_ratio")),
-                number(own.get("brevity_penalty")),
+                number(scores.get("initial_score")),
+                number(scores.get("score")),
+                number(scores.get("oracle_score")),
+                scores.get("oracle_exact") is True,
+                number(scores.get("length_ratio")),
+                number(scores.get("brevity_penalty")),
                 metric_name(label),
             )
 

@@ -15,12 +15,12 @@ from tunesmith.registry import IN_FILE
 from tunesmith.report.page.rounds import number
 from tunesmith.report.page.run.files import CALLED
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.view import RoundsView, SurfaceCurve, Surfaces, Warned
+from tunesmith.report.page.view import Caution, RoundsView, SurfaceCurve, Surfaces
 from tunesmith.report.page.words import metric_name
 from tunesmith.tuners.fitting.guards import metric_bias, overlap, told_overlap
 from tunesmith.tuners.pro.gathering import has_monsters
 
-#: Lengths of outputs, relative to those of references, that are nothing to speak of: BLEU's
+#: Ratios of output to reference length that need no caution: BLEU's
 #: brevity penalty costs less than 3 % of the score, and lengths differ by as much between
 #: references.
 SHORT, LONG = 0.97, 1.03
@@ -28,7 +28,7 @@ SHORT, LONG = 0.97, 1.03
 #: gained. Nobody knows a weight better than to a per cent: rounding in a configuration file, or
 #: another sample of sentences, changes it by more.
 STEP, LOSS = 0.01, 0.2
-#: So many fragile weights are named.
+#: How many fragile weights are named.
 NAMED = 3
 
 #: What the warnings of a run are about.
@@ -42,9 +42,9 @@ KINDS = {
 
 def cautions_of(
     record: RunRecord, rounds: RoundsView | None, surfaces: Surfaces | None
-) -> tuple[Warned, ...]:
+) -> tuple[Caution, ...]:
     """Return what to be careful about, the gravest first."""
-    found = [
+    cautions = [
         *_overfitting(record),
         *_falling(record, rounds),
         *_overlaps(record),
@@ -55,9 +55,9 @@ def cautions_of(
         *_fragile(record, surfaces),
         *_unproven(record),
     ]
-    told = {one.kind for one in found} & {"overlap", "test", "metric", "monsters"}
-    said = [one for one in _said(record.result) if one.kind not in told]
-    return tuple(dict.fromkeys([*found, *said]))
+    kinds = {caution.kind for caution in cautions} & {"overlap", "test", "metric", "monsters"}
+    stated = [caution for caution in _warnings_of(record.result) if caution.kind not in kinds]
+    return tuple(dict.fromkeys([*cautions, *stated]))
 
 
 def shown(metric: Metric, score: float) -> str:
@@ -69,25 +69,25 @@ def _sign(metric: Metric) -> float:
     return 1.0 if metric.higher_is_better else -1.0
 
 
-def _scores(found: Any) -> tuple[float, float] | None:
+def _scores(entry: Any) -> tuple[float, float] | None:
     """Return the scores before and after."""
-    held = found if isinstance(found, Mapping) else {}
-    before, after = (number(held.get(key)) for key in ("initial_score", "score"))
+    scores = entry if isinstance(entry, Mapping) else {}
+    before, after = (number(scores.get(key)) for key in ("initial_score", "score"))
     return None if before is None or after is None else (before, after)
 
 
-def _overfitting(record: RunRecord) -> Iterator[Warned]:
+def _overfitting(record: RunRecord) -> Iterator[Caution]:
     """Tell of sets on which it became worse while it became better on the tuning set."""
     metric, sign = record.metric, _sign(record.metric)
     name = metric_name(metric.name)
-    own = _scores(record.result)
-    if own is None or sign * (own[1] - own[0]) <= 0.0:
+    scores = _scores(record.result)
+    if scores is None or sign * (scores[1] - scores[0]) <= 0.0:
         return
     for which in ("dev", "test"):
-        held = _scores(record.result.get(which))
-        if held is not None and sign * (held[1] - held[0]) < 0.0:
-            a, b, c, d = (shown(metric, value) for value in (*own, *held))
-            yield Warned(
+        held_out = _scores(record.result.get(which))
+        if held_out is not None and sign * (held_out[1] - held_out[0]) < 0.0:
+            a, b, c, d = (shown(metric, value) for value in (*scores, *held_out))
+            yield Caution(
                 "overfitting",
                 f"{name} became better on the tuning set ({a} to {b}) and worse on the "
                 f"{CALLED[which]} ({c} to {d}): a sign that the weights fit these sentences "
@@ -97,8 +97,8 @@ def _overfitting(record: RunRecord) -> Iterator[Warned]:
             )
 
 
-def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
-    """Tell of a held-out score that falls from some round on while that of the tuning set rises."""
+def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Caution]:
+    """Warn of a held-out score that falls from some round on while the tuning score rises."""
     if rounds is None or rounds.unit not in {"round", "epoch"} or rounds.chosen is None:
         return
     sign = _sign(record.metric)
@@ -118,7 +118,7 @@ def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
         values = (best[1], chosen[1], best[2], chosen[2])
         a, b, c, d = (shown(record.metric, value) for value in values)
         option = "--final dev" if record.result.get("rounds") else "--pick dev"
-        yield Warned(
+        yield Caution(
             "overfitting",
             f"From {rounds.unit} {rounds.names[best[0]]} to {rounds.names[chosen[0]]}, which was "
             f"chosen, the tuning set goes from {a} to {b} and the held-out set from {c} to {d}.",
@@ -126,40 +126,42 @@ def _falling(record: RunRecord, rounds: RoundsView | None) -> Iterator[Warned]:
         )
 
 
-def _overlaps(record: RunRecord) -> Iterator[Warned]:
+def _overlaps(record: RunRecord) -> Iterator[Caution]:
     """Tell of sentences that two sets have in common."""
-    for one, other in combinations(record.sets, 2):
-        found = overlap(record.sets[one].lists, record.sets[other].lists)
-        text = told_overlap(found, CALLED[other], CALLED[one])
+    for first, second in combinations(record.sets, 2):
+        shared = overlap(record.sets[first].lists, record.sets[second].lists)
+        text = told_overlap(shared, CALLED[second], CALLED[first])
         if text is not None:
             yield _split("overlap", text)
 
 
-def _choosing(result: Mapping[str, Any]) -> Iterator[Warned]:
+def _choosing(result: Mapping[str, Any]) -> Iterator[Caution]:
     """Tell of a test set that was looked at more than once."""
-    path = [one for one in result.get("path") or () if number(one.get("test_score")) is not None]
+    path = [
+        point for point in result.get("path") or () if number(point.get("test_score")) is not None
+    ]
     if len(path) > 1:
-        yield Warned(
+        yield Caution(
             "test",
             f"The test set was scored with each of {len(path)} settings.",
             "Choose by the held-out set alone: the best of several test scores says too much.",
         )
     count = result.get("test_scored")
     if isinstance(count, int) and count > 1:
-        yield Warned(
+        yield Caution(
             "test",
             f"The test set has been scored {count} times, with other settings each time.",
             "Choose by a held-out set, and report a test set that was scored once.",
         )
 
 
-def _bias(record: RunRecord) -> Iterator[Warned]:
+def _bias(record: RunRecord) -> Iterator[Caution]:
     """Caution if a model's scores are tuned for, and nothing else is reported."""
     if "tune" not in record.sets or not any(record.result.get(w) for w in ("dev", "test")):
         return
     others: list[Metric] = []
-    for one in record.result.get("others") or ():
-        spec = str(one.get("metric"))
+    for other_metric in record.result.get("others") or ():
+        spec = str(other_metric.get("metric"))
         try:
             others += [] if IN_FILE.match(spec) else [METRICS.create(spec)]
         except TunesmithError:
@@ -169,19 +171,19 @@ def _bias(record: RunRecord) -> Iterator[Warned]:
         yield _split("metric", text)
 
 
-def _lengths(record: RunRecord) -> Iterator[Warned]:
+def _lengths(record: RunRecord) -> Iterator[Caution]:
     """Tell of outputs that are shorter or longer than references."""
     for which, called in CALLED.items():
-        found = record.result if which == "tune" else record.result.get(which) or {}
-        ratio = number(found.get("length_ratio"))
+        scores = record.result if which == "tune" else record.result.get(which) or {}
+        ratio = number(scores.get("length_ratio"))
         if ratio is None or SHORT <= ratio <= LONG:
             continue
-        penalty = number(found.get("brevity_penalty"))
+        penalty = number(scores.get("brevity_penalty"))
         cost = ""
         if penalty is not None and penalty < 1.0:
             cost = f" The brevity penalty of {penalty:.3f} takes {100 * (1 - penalty):.1f} % off."
         word = "shorter" if ratio < 1.0 else "longer"
-        yield Warned(
+        yield Caution(
             "length",
             f"The output on the {called} is {abs(100 * (ratio - 1)):.1f} % {word} than the "
             f"references (ratio {ratio:.3f}).{cost}",
@@ -190,14 +192,14 @@ def _lengths(record: RunRecord) -> Iterator[Warned]:
         )
 
 
-def _monsters(record: RunRecord) -> Iterator[Warned]:
+def _monsters(record: RunRecord) -> Iterator[Caution]:
     """Tell of negatives of PRO that are far too long and score nothing."""
     keys = ("negative_length", "reference_length", "positive_score", "negative_score")
     for entry in record.result.get("history") or ():
         values = [number(entry.get(key)) for key in keys]
         if None in values or not has_monsters(entry, record.metric):
             continue
-        yield Warned(
+        yield Caution(
             "monsters",
             f"In step {entry.get('step')} PRO learnt from monsters: its negatives have "
             f"{values[0]:.0f} words where references have {values[1]:.0f}, and score "
@@ -207,12 +209,12 @@ def _monsters(record: RunRecord) -> Iterator[Warned]:
         return
 
 
-def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Warned]:
-    """Tell of weights on the edge of their plateau, with a step down beside it."""
-    own = _scores(record.result)
-    if surfaces is None or own is None:
+def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Caution]:
+    """Warn of weights at the edge of their plateau, with a step down next to it."""
+    scores = _scores(record.result)
+    if surfaces is None or scores is None:
         return
-    gained = abs(own[1] - own[0])
+    gained = abs(scores[1] - scores[0])
     lost = [(_loss(curve, _sign(record.metric)), curve) for curve in surfaces.curves]
     fragile = [(loss, c) for loss, c in lost if gained > 0.0 and loss >= LOSS * gained]
     if not fragile:
@@ -221,7 +223,7 @@ def _fragile(record: RunRecord, surfaces: Surfaces | None) -> Iterator[Warned]:
     metric = record.metric
     parts = [f"{c.feature} (down by {shown(metric, loss)})" for loss, c in fragile[:NAMED]]
     more = f" and {len(fragile) - NAMED} more" if len(fragile) > NAMED else ""
-    yield Warned(
+    yield Caution(
         "edge",
         f"On the edge of their plateau, so that a change by {100 * STEP:.0f} % loses much of the "
         f"gain of {shown(metric, gained)}: {', '.join(parts)}{more}.",
@@ -245,7 +247,7 @@ def _loss(curve: SurfaceCurve, sign: float) -> float:
     return max(0.0, sign * curve.score - worst)
 
 
-def _unproven(record: RunRecord) -> Iterator[Warned]:
+def _unproven(record: RunRecord) -> Iterator[Caution]:
     """Tell of a certificate that leaves something open."""
     certificate = record.result.get("certificate")
     if not isinstance(certificate, dict) or certificate.get("optimal") is not False:
@@ -253,7 +255,7 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
     best, bound = (number(certificate.get(key)) for key in ("best", "bound"))
     if best is not None and bound is not None:
         word = "more" if record.metric.higher_is_better else "less"
-        yield Warned(
+        yield Caution(
             "certificate",
             f"The weights are not proven to be the best: they reach {best:.4f}, and no weights "
             f"reach {word} than {bound:.4f} (means over sentences).",
@@ -261,19 +263,19 @@ def _unproven(record: RunRecord) -> Iterator[Warned]:
         )
 
 
-def _said(result: Mapping[str, Any]) -> Sequence[Warned]:
+def _warnings_of(result: Mapping[str, Any]) -> Sequence[Caution]:
     """Return what the run itself has warned of."""
-    found = []
+    cautions = []
     for text in result.get("warnings") or ():
         kind = next((name for name, like in KINDS.items() if like.search(str(text))), "said")
-        found.append(_split(kind, str(text)))
-    return found
+        cautions.append(_split(kind, str(text)))
+    return cautions
 
 
-def _split(kind: str, text: str) -> Warned:
+def _split(kind: str, text: str) -> Caution:
     """Take a message apart: what is so, and what to do."""
-    what, _, remedy = text.partition("; ")
-    return Warned(kind, _sentence(what), _sentence(remedy))
+    problem, _, remedy = text.partition("; ")
+    return Caution(kind, _sentence(problem), _sentence(remedy))
 
 
 def _sentence(text: str) -> str:

@@ -32,7 +32,7 @@ def differences(before: str, after: str) -> tuple[Pieces, Pieces]:
     return tuple(left), tuple(right)
 
 
-def cut(text: str) -> str:
+def truncated(text: str) -> str:
     """Return a text without what is beyond the longest that is shown."""
     return " ".join(words_of(text))
 

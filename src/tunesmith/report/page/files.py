@@ -9,7 +9,7 @@ from tunesmith.errors import UsageError
 from tunesmith.io.streams import check_writable, write_atomically
 from tunesmith.report.page.assemble import PageOptions, view_of
 from tunesmith.report.page.run.files import run_set
-from tunesmith.report.page.run.reading import made_metric, read_run
+from tunesmith.report.page.run.reading import metric_for, read_run
 from tunesmith.report.page.run.record import RunRecord, RunSet, Which
 from tunesmith.report.page.view import View
 from tunesmith.tasks.base import Task
@@ -57,7 +57,7 @@ def write_report(
         check_writable(path)
     if isinstance(run, TuneResult):
         record = record_of(run, tuning, dev, test)
-    elif any(held is not None for held in (tuning, dev, test)):
+    elif any(task is not None for task in (tuning, dev, test)):
         raise UsageError("sets go with the result of a tuner; a run on disk knows its own")
     else:
         record = read_run(run)
@@ -78,21 +78,21 @@ def record_of(
     test: Task | None = None,
 ) -> RunRecord:
     """Return the record of a result and of the sets that it is of."""
-    metric = made_metric(result.metric, "the result", False) if tuning is None else tuning.metric
+    metric = metric_for(result.metric, "the result", False) if tuning is None else tuning.metric
     sets: dict[Which, RunSet] = {}
-    given: dict[Which, Task | None] = {"tune": tuning, "dev": dev, "test": test}
-    for which, held in given.items():
-        if held is not None:
-            sets[which] = run_set(held, result.start, result.weights)
+    tasks: dict[Which, Task | None] = {"tune": tuning, "dev": dev, "test": test}
+    for which, task in tasks.items():
+        if task is not None:
+            sets[which] = run_set(task, result.start, result.weights)
     missing = () if sets else ("The candidates are not shown: they were not given.",)
     # As JSON has it: sections see the same whether a result was read or is at hand.
-    found = json.loads(json.dumps(result.to_dict(), default=str))
-    about = result.tuner, False, found, metric, result.start, result.weights
-    return RunRecord(*about, sets, missing, is_whole=not result.interrupted)
+    result_dict = json.loads(json.dumps(result.to_dict(), default=str))
+    arguments = result.tuner, False, result_dict, metric, result.start, result.weights
+    return RunRecord(*arguments, sets, missing, is_whole=not result.interrupted)
 
 
 def check_ending(path: str) -> None:
-    """Raise an error if it cannot be told what to write."""
+    """Raise an error if the ending does not say what to write."""
     if not path.lower().endswith(ENDINGS):
         raise UsageError(
             f"the page is to be called '{path}'; end it in .html, or .json for what it shows"

@@ -1,4 +1,4 @@
-"""The page of a view: one file that asks nobody for anything."""
+"""The page of a view: one file without external resources."""
 
 from __future__ import annotations
 
@@ -20,23 +20,14 @@ SCRIPTS = ("dom.js", "plots.js", "sections.js", "weights.js", "sentences.js", "p
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 
 
-def page_of(view: View, live: bool = False) -> str:
-    """Return the page of a view.
-
-    Parameters
-    ----------
-    live
-        Whether the page is served, and asks its server how the run goes on.
-    """
-    if live:
-        given = {"view": view.to_dict(), "is_running": view.summary.is_running, "words": ""}
-        return live_page(given, view.summary.title)
+def page_of(view: View) -> str:
+    """Return the page of a view."""
     return _page(view.to_dict(), view.summary.title, 0.0)
 
 
-def live_page(given: dict[str, Any], title: str, interval: float = 2.0) -> str:
-    """Return a page that asks its server every few seconds for what ``given`` has become."""
-    return _page(given, title, interval)
+def live_page(data: dict[str, Any], title: str, interval: float = 2.0) -> str:
+    """Return a page that asks its server every few seconds for what ``data`` has become."""
+    return _page(data, title, interval)
 
 
 def require() -> None:
@@ -66,31 +57,31 @@ def embedded(value: Any) -> str:
     return text.translate(ESCAPES).encode("utf-8", "backslashreplace").decode()
 
 
-def _page(given: dict[str, Any], title: str, interval: float) -> str:
+def _page(data: dict[str, Any], title: str, interval: float) -> str:
     name = title.encode("utf-8", "replace").decode()
     parts = {
         "live": f"{interval:g}",
         "policy": html.escape(policy(interval > 0.0)),
         "title": html.escape("".join(c if c.isprintable() else "\ufffd" for c in name)),
         "style": _asset("page.css"),
-        "view": embedded(given),
+        "view": embedded(data),
         "script": _script(),
         "plotly": _plotly(),
     }
     pieces = _asset("page.html").split("{")
-    found = [pieces[0]]
+    filled = [pieces[0]]
     for piece in pieces[1:]:
         part, _, rest = piece.partition("}")
-        found += [parts[part], rest]
-    return "".join(found)
+        filled += [parts[part], rest]
+    return "".join(filled)
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _finite(held) for key, held in value.items()}
-    return [_finite(held) for held in value] if isinstance(value, list | tuple) else value
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @cache
@@ -115,6 +106,6 @@ def _plotly() -> str:
         from plotly.offline import get_plotlyjs
     except ImportError:
         raise MissingExtraError("a page", "plot") from None
-    found: str = get_plotlyjs()
+    script: str = get_plotlyjs()
     # An end of the element within would show the rest of the script as text.
-    return found.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--").replace("\r\n", "\n")

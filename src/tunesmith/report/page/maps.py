@@ -57,22 +57,24 @@ def maps_of(
         return None
     drawing = _Drawing(record, surfaces)
     wanted = drawing.usual(features) if pairs is None else [drawing.checked(p) for p in pairs]
-    found = []
+    maps = []
     for k, pair in enumerate(wanted):
         drawn = drawing.draw(*pair)
         if drawn is not None:
-            found.append(drawn)
+            maps.append(drawn)
         progress("maps", k + 1, len(wanted))
     count = len(drawing.names)
-    shown = {frozenset((one.x, one.y)) for one in found}
-    return Maps(tuple(found), count * (count - 1) // 2 - len(shown))
+    shown = {frozenset((drawn_map.x, drawn_map.y)) for drawn_map in maps}
+    return Maps(tuple(maps), count * (count - 1) // 2 - len(shown))
 
 
-def scores_of(one: Map) -> Floats:
+def scores_of(drawn_map: Map) -> Floats:
     """Return the scores [rows, columns] of a map's pixels."""
-    values = np.frombuffer(base64.b64decode(one.pixels), "<u2").astype(np.float64)
-    found: Floats = one.low + values.reshape(one.rows, one.columns) * ((one.high - one.low) / TOP)
-    return found
+    values = np.frombuffer(base64.b64decode(drawn_map.pixels), "<u2").astype(np.float64)
+    scores: Floats = drawn_map.low + values.reshape(drawn_map.rows, drawn_map.columns) * (
+        (drawn_map.high - drawn_map.low) / TOP
+    )
+    return scores
 
 
 class _Drawing:
@@ -83,7 +85,7 @@ class _Drawing:
         self.names = self.hypotheses.names
         self.weights = record.weights.aligned(self.names)
         self.here = self.hypotheses.point(self.weights)
-        self.curves = {one.feature: one for one in surfaces.curves}
+        self.curves = {curve.feature: curve for curve in surfaces.curves}
 
     def usual(self, features: int) -> list[tuple[str, str]]:
         """Return all pairs of those features that say most; what never varies is not among them."""

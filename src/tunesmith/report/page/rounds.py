@@ -1,4 +1,7 @@
-"""Scores by round of a loop, by setting, by run, by epoch, by climb or by step of a tuner."""
+"""Scores by round of a loop, by setting, by run, by epoch, by climb or by step of a tuner.
+
+Of PRO there are the positives and negatives of each round too.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tunesmith.report.page.run.record import RunRecord
-from tunesmith.report.page.view import RoundsView
+from tunesmith.report.page.view import PairRound, RoundsView
 
 #: Scores of rows that differ by less than this, relative to their size, are the same.
 SAME = 1e-9
 #: The sets, and what their scores and length ratios begin with.
 SETS = {"tune": "", "dev": "dev_", "test": "test_"}
-#: What a path says of each setting beside the setting itself.
+#: Keys of a path's entries that are not part of the setting.
 OF_EVERY_SETTING = {
     *("score", "dev_score", "test_score", "length_ratio", "penalty", "nonzero"),
     *("line_searches", "seconds", "chosen", "failed", "unfinished"),
@@ -59,19 +62,21 @@ def rounds_of(record: RunRecord) -> RoundsView | None:
 
 def replicates_of(record: RunRecord) -> RoundsView | None:
     """Return the scores of independent runs, of which this is one; None if there are no others."""
-    held = record.result.get("replicates")
-    entries = entries_of(held, "runs") if isinstance(held, dict) else []
+    replicates = record.result.get("replicates")
+    entries = entries_of(replicates, "runs") if isinstance(replicates, dict) else []
     rows = [
-        RoundRow(str(one.get("seed", k)), _sets(one, "score"), is_chosen=bool(one.get("chosen")))
-        for k, one in enumerate(entries)
+        RoundRow(
+            str(entry.get("seed", k)), _sets(entry, "score"), is_chosen=bool(entry.get("chosen"))
+        )
+        for k, entry in enumerate(entries)
     ]
     return _columns("seed", rows) if rows else None
 
 
 def entries_of(result: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     """Return the objects of a list in a result; none where there is no list."""
-    found = result.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    value = result.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def number(value: Any) -> float | None:
@@ -91,46 +96,53 @@ def _loop(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str
 
     What a round promises is compared with what the next one gets: both are of the same weights.
     """
-    promised = [None, *(number(one.get("list_score")) for one in entries[:-1])]
+    promised = [None, *(number(entry.get("list_score")) for entry in entries[:-1])]
     columns = "new", "candidates", "decoded", "decode_seconds", "tune_seconds"
     rows = [
         RoundRow(
-            str(one.get("round", k)),
+            str(entry.get("round", k)),
             # The average of all rounds is no round's promise.
-            _sets(one, "score") | {"promised": None if one.get("round") == "average" else before},
-            _sets(one, "length_ratio"),
-            {name: one.get(name) for name in columns},
-            bool(one.get("chosen")),
+            _sets(entry, "score")
+            | {"promised": None if entry.get("round") == "average" else before},
+            _sets(entry, "length_ratio"),
+            {name: entry.get(name) for name in columns},
+            bool(entry.get("chosen")),
         )
-        for k, (one, before) in enumerate(zip(entries, promised, strict=True))
+        for k, (entry, before) in enumerate(zip(entries, promised, strict=True))
     ]
     return "round", rows
 
 
-def _sets(entry: Mapping[str, Any], what: str) -> dict[str, float | None]:
-    return {which: number(entry.get(f"{prefix}{what}")) for which, prefix in SETS.items()}
+def _sets(entry: Mapping[str, Any], field: str) -> dict[str, float | None]:
+    return {which: number(entry.get(f"{prefix}{field}")) for which, prefix in SETS.items()}
 
 
 def _path(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str, list[RoundRow]]:
     """Return the settings; those that are rounds of one tuner are rounds."""
-    is_rounds = all({*setting_of(one)} == {"round"} for one in entries)
+    is_rounds = all({*setting_of(entry)} == {"round"} for entry in entries)
     unit = _unit(entries_of(result, "history")) if is_rounds else "setting"
-    columns = ["nonzero", *(["penalty"] if any(one.get("penalty") for one in entries) else [])]
+    columns = ["nonzero", *(["penalty"] if any(entry.get("penalty") for entry in entries) else [])]
     rows = []
-    for one in entries:
-        setting, is_chosen = setting_of(one), bool(one.get("chosen"))
-        name = str(one["round"]) if is_rounds else ", ".join(map(_named, setting, setting.values()))
+    for entry in entries:
+        setting, is_chosen = setting_of(entry), bool(entry.get("chosen"))
+        name = (
+            str(entry["round"]) if is_rounds else ", ".join(map(_named, setting, setting.values()))
+        )
         shown = columns if is_rounds else [*setting, *columns, "seconds"]
-        lengths = _sets(one, "length_ratio") | (_held_lengths(result) if is_chosen else {})
-        table = {key: one.get(key) for key in shown}
-        rows.append(RoundRow(name, _sets(one, "score"), lengths, table, is_chosen))
+        lengths = _sets(entry, "length_ratio") | (_held_lengths(result) if is_chosen else {})
+        table = {key: entry.get(key) for key in shown}
+        rows.append(RoundRow(name, _sets(entry, "score"), lengths, table, is_chosen))
     return unit, rows
 
 
 def _held_lengths(result: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the length ratios of the result on other sets."""
-    held = {which: result.get(which) for which in SETS if which != "tune"}
-    return {w: number(one.get("length_ratio")) for w, one in held.items() if isinstance(one, dict)}
+    results = {which: result.get(which) for which in SETS if which != "tune"}
+    return {
+        w: number(result_of_set.get("length_ratio"))
+        for w, result_of_set in results.items()
+        if isinstance(result_of_set, dict)
+    }
 
 
 def _named(key: str, value: Any) -> str:
@@ -143,11 +155,11 @@ def _runs(entries: list[dict[str, Any]], result: Mapping[str, Any]) -> tuple[str
     weights = result.get("weights")
     rows = [
         RoundRow(
-            str(one.get("run", k)),
-            {"tune": number(one.get("score"))},
-            is_chosen=one.get("weights") == weights,
+            str(entry.get("run", k)),
+            {"tune": number(entry.get("score"))},
+            is_chosen=entry.get("weights") == weights,
         )
-        for k, one in enumerate(entries)
+        for k, entry in enumerate(entries)
     ]
     return "run", rows
 
@@ -161,15 +173,15 @@ def _unit(history: Sequence[Mapping[str, Any]]) -> str:
 def _history(result: Mapping[str, Any], higher: bool) -> tuple[str, list[RoundRow]]:
     """Return the steps that a tuner notes, between the start and the result."""
     # The run on the core features has a start and weights of its own.
-    entries = [one for one in entries_of(result, "history") if "part" not in one]
-    begins = [k for k, one in enumerate(entries) if one.get("direction", 0) is None]
+    entries = [entry for entry in entries_of(result, "history") if "part" not in entry]
+    begins = [k for k, entry in enumerate(entries) if entry.get("direction", 0) is None]
     if len(begins) > 1 and begins[0] == 0:
         unit, rows = "climb", _climbs(entries, begins, higher)
     else:
-        is_learning = bool(entries) and all("round" in one for one in entries)
+        is_learning = bool(entries) and all("round" in entry for entry in entries)
         unit = _unit(entries) if is_learning else "step"
         name = "round" if is_learning else "step"
-        rows = [_step(one, str(one.get(name, k))) for k, one in enumerate(entries)]
+        rows = [_step(entry, str(entry.get(name, k))) for k, entry in enumerate(entries)]
     return unit, _with_ends(rows, result)
 
 
@@ -193,7 +205,7 @@ def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> l
         walk = walk + 1 if last.get("restart") == restart else 0
         restart = last.get("restart")
         score = number(last.get("score"))
-        known = [one for one in (best, score) if one is not None]
+        known = [value for value in (best, score) if value is not None]
         best = (max if higher else min)(known, default=None)
         columns = {"began": number(entries[first].get("score")), "steps": after - 1 - first}
         name = f"{restart}.{walk}" if walk else str(restart)
@@ -233,15 +245,72 @@ def _columns(unit: str, rows: Sequence[RoundRow]) -> RoundsView:
     return RoundsView(
         unit=unit,
         names=tuple(row.name for row in rows),
-        series=_turned([row.series for row in rows]),
-        length_ratios=_turned([row.lengths for row in rows]),
+        series=_transposed([row.series for row in rows]),
+        length_ratios=_transposed([row.lengths for row in rows]),
         chosen=chosen[0] if chosen else None,
-        table=_turned([row.table for row in rows]),
+        table=_transposed([row.table for row in rows]),
         is_ordered=unit not in APART and not any(APART & {*row.table} for row in rows),
     )
 
 
-def _turned(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+def _transposed(rows: Sequence[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
     keys = dict.fromkeys(key for row in rows for key in row)
     columns = {key: tuple(row.get(key) for row in rows) for key in keys}
     return {key: column for key, column in columns.items() if any(v is not None for v in column)}
+
+
+def pairs_of(record: RunRecord) -> tuple[PairRound, ...]:
+    """Return what the pairs of each round were like; of several settings those of the chosen one.
+
+    Without pairs in a run there are none.
+    """
+    result = record.result
+    chosen = next((entry for entry in entries_of(result, "path") if entry.get("chosen")), {})
+    # A round that was picked belongs to those before it.
+    setting = {key: value for key, value in setting_of(chosen).items() if key != "round"}
+    setting |= _run(result)
+    entries = [
+        entry
+        for entry in entries_of(result, "history")
+        if "pairs" in entry
+        and all(entry.get(key, value) == value for key, value in setting.items())
+    ]
+    several = len({entry.get("round") for entry in entries}) > 1
+    return tuple(_pair_round(entry, k, several) for k, entry in enumerate(entries))
+
+
+def _run(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return which run is the result; without one the first."""
+    runs = entries_of(result, "runs")
+    same = [run for run in runs if run.get("weights") == result.get("weights")] or runs
+    return {"run": same[0].get("run")} if same else {}
+
+
+def _pair_round(entry: Mapping[str, Any], place: int, several: bool) -> PairRound:
+    """Return one round.
+
+    A round of a loop has one round of PRO, as a rule: its own name is enough then.
+    """
+    loop, round_name = entry.get("loop_round"), entry.get("round", place)
+    name = str(round_name) if loop is None else f"{loop}.{round_name}" if several else str(loop)
+    pair_count = number(entry.get("pairs"))
+    without = number(entry.get("sentences_without_pairs"))
+    return PairRound(
+        name=name,
+        pairs=None,
+        kept=None if pair_count is None else int(pair_count),
+        positive=_side(entry, "positive"),
+        negative=_side(entry, "negative"),
+        reference_length=number(entry.get("reference_length")),
+        sentences_without=None if without is None else int(without),
+    )
+
+
+def _side(entry: Mapping[str, Any], which: str) -> dict[str, float | None]:
+    """Return what is noted of one side: its mean length and score, and whatever else."""
+    start = f"{which}_"
+    return {
+        key.removeprefix(start): number(value)
+        for key, value in entry.items()
+        if key.startswith(start)
+    }

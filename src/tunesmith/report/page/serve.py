@@ -1,4 +1,4 @@
-"""The page of a run that goes on, served to this machine only; nothing is ever written."""
+"""The page of a running run, served to this machine only; nothing is ever written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from tunesmith.errors import TunesmithError, UsageError, one_line
 from tunesmith.report.page.html import embedded, live_page, policy
-from tunesmith.report.page.run.folder import is_held
+from tunesmith.report.page.run.folder import is_locked
 from tunesmith.report.page.view import View
 
 ADDRESS = "127.0.0.1"
@@ -70,7 +70,7 @@ class Follower:
         self.path = path
         self.interval = interval
         self._say = say
-        self._said = ""
+        self._last_message = ""
         self._making = making
         self._lock = threading.Lock()
         self._view: View | None = None
@@ -86,21 +86,21 @@ class Follower:
         return f"{self.path} is not there yet; the page waits for it"
 
     def say(self, words: str) -> None:
-        """Tell whoever has started it."""
+        """Pass a message to the callback, if there is one."""
         if self._say is not None:
             self._say(words)
 
     def answer(self) -> tuple[bytes, str]:
-        """Return the JSON that the page is told, and its tag."""
+        """Return the JSON that the page asks for, and its tag."""
         with self._lock:
             return self._body, self._tag
 
     def page(self) -> bytes:
         """Return the page itself."""
         with self._lock:
-            given = self._given
+            data = self._data
         title = f"tunesmith: {self.path}"
-        return live_page(given, title, self.interval).encode()
+        return live_page(data, title, self.interval).encode()
 
     def look(self) -> None:
         """Look at the files once, and make what has to be made."""
@@ -156,38 +156,38 @@ class Follower:
         except TunesmithError as error:
             self._tell(one_line(str(error)))
         except (OSError, ValueError, KeyError) as error:
-            told = f"{type(error).__name__}: {error}"
-            self._tell(f"the run cannot be read now ({one_line(told)})")
+            problem = f"{type(error).__name__}: {error}"
+            self._tell(f"the run cannot be read now ({one_line(problem)})")
         else:
-            self._said = ""
+            self._last_message = ""
 
     def _tell(self, words: str) -> None:
-        """Say why there is nothing new, on the page and beside it."""
+        """Report why there is nothing new, on the page and in messages."""
         self._publish(self._view, words, True)
-        if words != self._said:
+        if words != self._last_message:
             self.say(words)
-        self._said = words
+        self._last_message = words
 
     def _publish(self, view: View | None, words: str, is_running: bool) -> None:
-        given: dict[str, Any] = {
+        data: dict[str, Any] = {
             "view": None if view is None else view.to_dict(),
             "is_running": is_running,
             "words": words,
         }
-        body = embedded(given).encode()
+        body = embedded(data).encode()
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         with self._lock:
-            self._view, self._given, self._body, self._tag = view, given, body, tag
+            self._view, self._data, self._body, self._tag = view, data, body, tag
 
 
 def state_of(path: Path) -> object:
     """Return what changes when a step of a run is done; None if there is no run."""
     try:
         if not path.is_dir():
-            found = path.stat()
-            return found.st_mtime_ns, found.st_size
+            status = path.stat()
+            return status.st_mtime_ns, status.st_size
         # A run that is killed changes no file, and one that ends has written its last before.
-        return is_held(path), *sorted(_files(path))
+        return is_locked(path), *sorted(_files(path))
     except OSError:
         return None
 
@@ -200,8 +200,8 @@ def _files(folder: Path) -> Iterator[tuple[str, int, int]]:
             if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path))
             else:
-                held = entry.stat()
-                yield entry.path, held.st_mtime_ns, held.st_size
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size
 
 
 class Server(ThreadingHTTPServer):
@@ -241,8 +241,8 @@ class Server(ThreadingHTTPServer):
         """Say nothing of a browser that is closed while it is answered: it is no fault."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
-            told = one_line(f"{type(error).__name__}: {error}")
-            self.follower.say(f"a browser got no answer ({told})")
+            problem = one_line(f"{type(error).__name__}: {error}")
+            self.follower.say(f"a browser got no answer ({problem})")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -298,7 +298,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def version_string(self) -> str:
-        """Tell nobody which Python this is."""
+        """Hide the version of Python."""
         return "tunesmith"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002

@@ -1,7 +1,7 @@
 """What a page shows, as plain values: the page's script and the figures see nothing else.
 
 Every class is a part of one JSON object. Numbers are finite or None, texts are as they were in
-the data: whoever shows them treats them as text.
+the data: pages and pictures treat them as text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Range = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
-class Warned:
+class Caution:
     """Something to be careful about.
 
     Attributes
@@ -422,7 +422,7 @@ class View:
 
     version: str
     summary: Summary
-    warnings: tuple[Warned, ...]
+    warnings: tuple[Caution, ...]
     rounds: RoundsView | None
     weights: WeightTable
     surfaces: Surfaces | None

@@ -60,29 +60,29 @@ def _rounds(
     rounds, unit = entries_of(record.result, "rounds"), "round"
     if not rounds and entries_of(record.result, "runs"):
         rounds, unit = entries_of(record.result, "runs"), "run"
-    found: list[Floats] = []
+    scaled: list[Floats] = []
     called: list[str] = []
-    for k, one in enumerate(rounds):
-        if isinstance(one.get("weights"), dict):
-            called.append(str(one.get(unit, k)))
-            found.append(_scaled(one["weights"], names, size))
-    return unit, tuple(called), found
+    for k, round_ in enumerate(rounds):
+        if isinstance(round_.get("weights"), dict):
+            called.append(str(round_.get(unit, k)))
+            scaled.append(_scaled(round_["weights"], names, size))
+    return unit, tuple(called), scaled
 
 
 def _scaled(weights: dict[str, Any], names: Sequence[str], size: float) -> Floats:
     values = np.array([number(weights.get(name)) or 0.0 for name in names])
-    own = float(np.abs(values).sum())
-    return values * (size / own) if size > 0.0 and own > 0.0 else values
+    norm = float(np.abs(values).sum())
+    return values * (size / norm) if size > 0.0 and norm > 0.0 else values
 
 
 def spreads(hypotheses: ListHypotheses) -> Floats:
     """Return the standard deviation [D] of each feature within groups, 0 where it is constant."""
-    found = hypotheses.spread()
+    spread = hypotheses.spread()
     # A spread of 1 stands for none at all, too.
-    for d in np.flatnonzero(found == 1.0):
+    for d in np.flatnonzero(spread == 1.0):
         if not _varies(hypotheses.tuning, int(d)):
-            found[d] = 0.0
-    return found
+            spread[d] = 0.0
+    return spread
 
 
 def _varies(tuning: ScoredCandidates, feature: int) -> bool:

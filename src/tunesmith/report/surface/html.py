@@ -108,10 +108,13 @@ def build(surface: ErrorSurface) -> Figure:
 
 
 def _titles(line: Line, curve: Curve, first: bool) -> tuple[str, str]:
-    said = html.escape(best_text(line, curve)), html.escape(current_text(line, curve))
+    texts = html.escape(best_text(line, curve)), html.escape(current_text(line, curve))
     if not first:
-        return said
-    return f"{html.escape(heading(line))}<br>{said[0]}", f"around the current weights<br>{said[1]}"
+        return texts
+    return (
+        f"{html.escape(heading(line))}<br>{texts[0]}",
+        f"around the current weights<br>{texts[1]}",
+    )
 
 
 def _add_line(figure: Figure, line: Line, row: int) -> None:
@@ -119,15 +122,15 @@ def _add_line(figure: Figure, line: Line, row: int) -> None:
     whole = whole_window(line)
     for column, window in ((1, whole), (2, close_window(line))):
         for k, curve in enumerate(line.curves):
-            held = _extent(line, window) if column == 1 else window
+            span = _extent(line, window) if column == 1 else window
             most = MOST_STEPS if column == 1 else 10**9
-            shape = shape_within(curve, held, COLUMNS, most)
+            shape = shape_within(curve, span, COLUMNS, most)
             if isinstance(shape, Band):
                 shape = shape_within(curve, window, COLUMNS, most)
             colour = COLOURS[k % len(COLOURS)]
             for trace in _traces(curve, shape, colour):
                 figure.add_trace(trace, row + k, column)
-            _mark(figure, line, curve, held, row + k, column)
+            _mark(figure, line, curve, span, row + k, column)
             figure.update_yaxes(title_text=html.escape(score_label(curve)), row=row + k, col=column)
             shared = figure.get_subplot(row, column).xaxis.plotly_name.replace("axis", "")
             figure.update_xaxes(
@@ -156,7 +159,7 @@ def _traces(curve: Curve, shape: StepCurve | Band, colour: str) -> list[Any]:
     common: dict[str, Any] = {"mode": "lines", "line": style, "showlegend": False}
     name = html.escape(curve.metric)
     where = "from %{customdata[0]:.10~g} to %{customdata[1]:.10~g}"
-    ends = _doubled(shape.ends)
+    ends = _step_points(shape.ends)
     pieces = np.column_stack([np.repeat(shape.ends[:-1], 2), np.repeat(shape.ends[1:], 2)])
     if isinstance(shape, StepCurve):
         return [
@@ -185,7 +188,7 @@ def _traces(curve: Curve, shape: StepCurve | Band, colour: str) -> list[Any]:
     ]
 
 
-def _doubled(ends: Floats) -> Floats:
+def _step_points(ends: Floats) -> Floats:
     """Return two points of each interval: its beginning, and just before its end.
 
     Hovering shows the nearest point, which so belongs to the interval under the pointer. Both
@@ -197,22 +200,22 @@ def _doubled(ends: Floats) -> Floats:
     return points
 
 
-def _mark(figure: Figure, line: Line, curve: Curve, held: Span, row: int, column: int) -> None:
+def _mark(figure: Figure, line: Line, curve: Curve, span: Span, row: int, column: int) -> None:
     """Mark the plateau, the current weight, the best interval and the line's other end."""
     from plotly.graph_objects import Scatter
 
     where: dict[str, Any] = {"row": row, "col": column}
     area: dict[str, Any] = {"opacity": 0.35, "line_width": 0, "layer": "below", **where}
-    low, high = np.clip(curve.plateau, *held).tolist()
+    low, high = np.clip(curve.plateau, *span).tolist()
     figure.add_vrect(low, high, fillcolor=PLATEAU, **area)
     figure.add_vline(line.weight, line=CURRENT_STYLE, **where)
     if line.along.end is not None:
         figure.add_vline(1.0, line=END_STYLE, **where)
     best = curve.best
     if best.at != line.weight:
-        low, high = np.clip((best.low, best.high), *held).tolist()
+        low, high = np.clip((best.low, best.high), *span).tolist()
         figure.add_vrect(low, high, fillcolor=BEST, **area)
-    if held[0] <= best.at <= held[1]:
+    if span[0] <= best.at <= span[1]:
         figure.add_trace(
             Scatter(
                 x=[best.at],

@@ -1,4 +1,4 @@
-"""What the static and the interactive picture of a surface show alike: ranges, steps, words."""
+"""What static and interactive pictures of a surface share: ranges, steps, texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunesmith.arrays import Floats
 from tunesmith.report.surface.curves import Curve, Span
 from tunesmith.report.surface.surface import Line
 
-#: One colour a metric (Okabe and Ito 2008: told apart by the colour-blind).
+#: One colour per metric (Okabe and Ito 2008: distinct for the colour-blind too).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 PLATEAU = "#E69F00"
 CURRENT = "#222222"
@@ -103,9 +103,9 @@ def shape_within(curve: Curve, window: Span, columns: int, most: int) -> StepCur
     last = np.searchsorted(edges, ends[1:], side="left")
     # Slices first:last + 1, one after the other; one more score so that the last may end there.
     slices = np.column_stack([first, last + 1]).ravel()
-    held = np.append(scores, scores[-1])
+    padded = np.append(scores, scores[-1])
     return Band(
-        ends, np.minimum.reduceat(held, slices)[::2], np.maximum.reduceat(held, slices)[::2]
+        ends, np.minimum.reduceat(padded, slices)[::2], np.maximum.reduceat(padded, slices)[::2]
     )
 
 
@@ -176,7 +176,7 @@ def number(value: float, width: float) -> str:
 
 def summary(line: Line) -> list[str]:
     """Say in a few lines of text what a picture would show."""
-    said = [heading(line)]
+    lines = [heading(line)]
     for curve in line.curves:
         worse = "" if curve.higher_is_better else " (lower is better)"
         parts = [
@@ -185,5 +185,5 @@ def summary(line: Line) -> list[str]:
         ]
         if curve.end_score is not None:
             parts.append(f"at γ = 1: {curve.end_score:.4f}")
-        said.append("; ".join(parts))
-    return said
+        lines.append("; ".join(parts))
+    return lines

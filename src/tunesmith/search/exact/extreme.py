@@ -45,7 +45,7 @@ NEAR = 1.0 - 1e-9
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Attainability:
     """The answer of a test.
 
     Attributes
@@ -100,7 +100,7 @@ class Tester:
         #: Choices tested so far.
         self.tested = 0
 
-    def test(self, chosen: Ints, order: Ints | None = None) -> Verdict:
+    def test(self, chosen: Ints, order: Ints | None = None) -> Attainability:
         """Test a choice.
 
         Parameters
@@ -133,12 +133,12 @@ class Tester:
         if found == UNDECIDED:
             raise undecided()
         if found == INFEASIBLE:
-            return Verdict(False, None, 0.0, np.flatnonzero(self._blame))
+            return Attainability(False, None, 0.0, np.flatnonzero(self._blame))
         length = float(np.sqrt((self._witness**2).sum()))
         witness = self._witness / length if length > 0 else self._witness.copy()
         about = problem.points, problem.start, problem.kin
         margin = margin_of(*about, order, chosen, witness, self._scores)
-        return Verdict(True, witness, float(margin), np.zeros(0, np.int64))
+        return Attainability(True, witness, float(margin), np.zeros(0, np.int64))
 
 
 class PointLists(NamedTuple):

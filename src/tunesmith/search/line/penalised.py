@@ -125,16 +125,16 @@ def best_penalised_step(
     of the limits is cut off first. Steps on a breakpoint are none of the choices but for γ = 0:
     the winners there are not those of any interval.
     """
-    kept, intervals = intervals_of(edges, reach(point.weights, direction), limits)
-    here = point.gain - penalty.value(point.weights)
-    stay = LineStep(0.0, point.gain, 0.0, 0.0, here, here)
-    if len(kept) == 0:
+    usable, intervals = intervals_of(edges, reach(point.weights, direction), limits)
+    objective = point.gain - penalty.value(point.weights)
+    stay = LineStep(0.0, point.gain, 0.0, 0.0, objective, objective)
+    if len(usable) == 0:
         return stay
     choices = penalty.choices(point.weights, direction, intervals)
-    gains = gains[kept]
+    gains = gains[usable]
     values = gains - choices.penalty
     best = int(np.argmax(values))
-    if not values[best] > here:
+    if not values[best] > objective:
         return stay
     equal = np.flatnonzero(values == values[best])
     if len(equal) > 1:
@@ -146,7 +146,7 @@ def best_penalised_step(
         float(intervals.low[best]),
         float(intervals.high[best]),
         float(values[best]),
-        here,
+        objective,
         zeros_at(point.weights, direction, size) if choices.zero[best] else None,
     )
 
@@ -155,12 +155,12 @@ def intervals_of(
     edges: Floats, reach: float, limits: tuple[float, float] = EVERYWHERE
 ) -> tuple[Ints, Intervals]:
     """Return which intervals between sorted edges count, and their ends."""
-    kept, (low, high, first, last, middle) = _intervals(edges, reach, *limits)
-    return kept, Intervals(low, high, first, last, middle, reach)
+    usable, (low, high, first, last, middle) = _intervals(edges, reach, *limits)
+    return usable, Intervals(low, high, first, last, middle, reach)
 
 
 @inlined
-def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
+def bound_interval(low: float, high: float, reach: float, beyond: float) -> tuple[float, float]:
     """Cut an unbounded interval at a multiple of the distance of its end, or of the weights."""
     first, last = low, high
     if low == -np.inf:
@@ -176,7 +176,7 @@ def bounded(low: float, high: float, reach: float, beyond: float) -> tuple[float
 def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tuple[Ints, Floats]:
     """Return the intervals that count, and rows: low, high, first, last and middle of each."""
     size = edges.shape[0] + 1
-    kept, ends = np.empty(size, np.int64), np.empty((5, size))
+    usable, ends = np.empty(size, np.int64), np.empty((5, size))
     count = 0
     for j in range(size):
         low, high = -np.inf, np.inf
@@ -190,8 +190,8 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
         low, high = max(low, least), min(high, greatest)
         if not _counts(low, high, reach):
             continue
-        kept[count] = j
-        begin, end = bounded(low, high, reach, 1.0)
+        usable[count] = j
+        begin, end = bound_interval(low, high, reach, 1.0)
         ends[4, count] = 0.5 * (begin + end)
         ends[0, count], ends[2, count] = low, low
         ends[1, count], ends[3, count] = high, high
@@ -202,7 +202,7 @@ def _intervals(edges: Floats, reach: float, least: float, greatest: float) -> tu
             ends[1, count] -= _margin(high, high - low, reach, 0.0)
             ends[3, count] -= _margin(high, high - low, reach, INSIDE_STEP)
         count += 1
-    return kept[:count], ends[:, :count]
+    return usable[:count], ends[:, :count]
 
 
 @kernel

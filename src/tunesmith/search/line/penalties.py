@@ -21,7 +21,7 @@ from tunesmith.search.line.penalised import (
     Choices,
     Intervals,
     Penalty,
-    bounded,
+    bound_interval,
     turns_at,
 )
 from tunesmith.search.line.search import FARTHEST
@@ -117,8 +117,8 @@ class SquaredDistance(Penalty):
         away = self.counted * (weights - self.centre)
         slope = self.counted[direction.features] * direction.values
         if inner(slope, slope) == 0.0:
-            there = np.full(len(never), self.strength * inner(away, away))
-            return Choices(intervals.middle, there, never)
+            distance = np.full(len(never), self.strength * inner(away, away))
+            return Choices(intervals.middle, distance, never)
         line = _Line.through(away, direction.features, slope)
         at = np.clip(line.nearest, intervals.first, intervals.last)
         square = line.square + line.curve * np.square(at - line.nearest)
@@ -212,7 +212,7 @@ def _least_ratios(
     at, ratios = np.empty(low.shape[0]), np.empty(low.shape[0])
     next_turn = 0
     for j in range(low.shape[0]):
-        first, last = bounded(low[j], high[j], reach, BEYOND)
+        first, last = bound_interval(low[j], high[j], reach, BEYOND)
         begin, end = first - nearest, last - nearest
         while next_turn < turns.shape[0] and turns[next_turn] <= begin:
             next_turn += 1

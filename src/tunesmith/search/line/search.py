@@ -80,7 +80,7 @@ def best_step(
     best = _best_interval(edges, gains, far, *limits)
     if best < 0 or gains[best] <= point.gain:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
-    low, high = clipped(edges, best, far, *limits)
+    low, high = clip_interval(edges, best, far, *limits)
     gain = float(gains[best])
     return LineStep(0.5 * (low + high), gain, low, high, gain, point.gain)
 
@@ -105,7 +105,7 @@ def bounds(edges: Floats, interval: int, reach: float) -> tuple[float, float]:
 
 
 @kernel
-def clipped(
+def clip_interval(
     edges: Floats, interval: int, reach: float, least: float, greatest: float
 ) -> tuple[float, float]:
     """Return both ends of the part of an interval that the limits allow."""
@@ -129,7 +129,7 @@ def _best_interval(
     widest = 0.0
     for j in range(gains.shape[0]):
         if best < 0 or gains[j] >= gains[best]:
-            low, high = clipped(edges, j, reach, least, greatest)
+            low, high = clip_interval(edges, j, reach, least, greatest)
             width = high - low
             if counts(low, high, FARTHEST * reach) and (
                 best < 0 or gains[j] > gains[best] or width > widest

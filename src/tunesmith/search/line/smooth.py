@@ -16,7 +16,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.hypotheses import Direction, Point
 from tunesmith.kernels import kernel
-from tunesmith.search.line.search import EVERYWHERE, LineStep, clipped, counts, reach
+from tunesmith.search.line.search import EVERYWHERE, LineStep, clip_interval, counts, reach
 
 KINDS = ("none", "mean", "min")
 #: Intervals farther away than this, in units of the weights, do not count: there one feature
@@ -64,17 +64,17 @@ def best_smoothed_step(
     on the same line; where two meet there, by the lower one.
     """
     far = reach(point.weights, direction)
-    kept, low, high = _intervals(edges, far, *limits)
-    if len(kept) == 0:
+    usable, low, high = _intervals(edges, far, *limits)
+    if len(usable) == 0:
         return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
-    values = smooth(gains[kept], smoothing.window, smoothing.kind == "min")
-    here = _here(values, low, high)
+    values = smooth(gains[usable], smoothing.window, smoothing.kind == "min")
+    current = _value_at_start(values, low, high)
     best = _widest_best(values, low, high)
     value = float(values[best])
-    if value <= here:
-        return LineStep(0.0, point.gain, 0.0, 0.0, here, here)
+    if value <= current:
+        return LineStep(0.0, point.gain, 0.0, 0.0, current, current)
     ends = float(low[best]), float(high[best])
-    return LineStep(0.5 * sum(ends), float(gains[kept[best]]), *ends, value, here)
+    return LineStep(0.5 * sum(ends), float(gains[usable[best]]), *ends, value, current)
 
 
 @kernel
@@ -83,19 +83,19 @@ def _intervals(
 ) -> tuple[Ints, Floats, Floats]:
     """Return the intervals that count, and their ends; one that ends too far away is cut."""
     size = edges.shape[0] + 1
-    kept, lows, highs = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    usable, lows, highs = np.empty(size, np.int64), np.empty(size), np.empty(size)
     farthest = FARTHEST * reach
     count = 0
     for j in range(size):
-        low, high = clipped(edges, j, reach, least, greatest)
+        low, high = clip_interval(edges, j, reach, least, greatest)
         if counts(low, high, farthest):
             if high > farthest:
                 high = min(high, low + max(reach, abs(low)))
             if low < -farthest:
                 low = max(low, high - max(reach, abs(high)))
-            kept[count], lows[count], highs[count] = j, low, high
+            usable[count], lows[count], highs[count] = j, low, high
             count += 1
-    return kept[:count], lows[:count], highs[:count]
+    return usable[:count], lows[:count], highs[:count]
 
 
 @kernel
@@ -113,7 +113,7 @@ def smooth(gains: Floats, window: int, minimum: bool) -> Floats:
 
 
 @kernel
-def _here(values: Floats, low: Floats, high: Floats) -> float:
+def _value_at_start(values: Floats, low: Floats, high: Floats) -> float:
     """Return the lowest value of the intervals that hold 0, or come nearest to it."""
     nearest, lowest = np.inf, np.inf
     for j in range(values.shape[0]):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
+from tunesmith.data.rows import offsets
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
 from tunesmith.parallel.local import map_pieces
@@ -25,7 +26,7 @@ ROUNDING = 1e-13
 SAME = 10.0
 #: Three points that lie on a line but for rounding count as such if they are so far apart.
 APART = 1e6
-#: Arcs shorter than this share of the tolerance are single points at which several tie.
+#: Arcs shorter than this share of the tolerance are single points at which candidates tie.
 SHORT = 1e-3
 #: Of more points those that are no corners are left out first.
 FEW = 24
@@ -107,27 +108,25 @@ def divide(points: Floats, start: Ints, sizes: Floats, half: Floats, tolerance: 
     # Walks begin a little before an arc and end a little after it.
     reach = np.tan(rows[:, 9]) + 4.0 * tolerance
     middle, along, normal = (np.ascontiguousarray(rows[:, k : k + 3]) for k in (0, 3, 6))
-    return Division(
-        Arcs(middle, along, normal, reach), corners, np.concatenate([[0], np.cumsum(counts)])
-    )
+    return Division(Arcs(middle, along, normal, reach), corners, offsets(counts))
 
 
 def _divide_group(
     points: Floats, half: Floats, rounding: float, short: float
 ) -> tuple[Floats, Ints]:
     """Return the arcs of one group, a row each, and its corners."""
-    kept = distinct(points, SAME * rounding)
-    if len(kept) == 1:
-        return np.empty((0, 10)), kept
-    distinct_points = np.ascontiguousarray(points[kept])
-    if len(kept) > FEW:
+    indices = distinct(points, SAME * rounding)
+    if len(indices) == 1:
+        return np.empty((0, 10)), indices
+    distinct_points = np.ascontiguousarray(points[indices])
+    if len(indices) > FEW:
         outside = _corners(distinct_points, rounding)
-        kept, distinct_points = kept[outside], np.ascontiguousarray(distinct_points[outside])
+        indices, distinct_points = indices[outside], np.ascontiguousarray(distinct_points[outside])
     arcs, used = _all_arcs(distinct_points, half, rounding, short)
     if len(arcs) == 0:
         # Within the half nothing changes.
-        return arcs, kept[[int(np.argmax(distinct_points @ half))]]
-    return arcs, kept[used]
+        return arcs, indices[[int(np.argmax(distinct_points @ half))]]
+    return arcs, indices[used]
 
 
 def _all_arcs(points: Floats, half: Floats, rounding: float, short: float) -> tuple[Floats, Flags]:

@@ -46,7 +46,7 @@ def disc(points: Floats, start: Ints, half: Floats, inside: Floats) -> tuple[Flo
     for _ in range(TURNS):
         frame(best, first, second)
         rows = np.column_stack([walls @ best, walls @ first, walls @ second])
-        step, touched = _inscribed(np.ascontiguousarray(rows))
+        step, touched = _inscribed_centre(np.ascontiguousarray(rows))
         way = step[0] * first + step[1] * second
         # Farther from the point of touch lengths grow. So if the disc touches two walls, or
         # one, the step is too long, and the centre is in the middle between these.
@@ -94,7 +94,7 @@ def _walls(points: Floats, start: Ints, half: Floats, inside: Floats) -> Floats:
     return walls[:count]
 
 
-def _inscribed(rows: Floats) -> tuple[Floats, Ints]:
+def _inscribed_centre(rows: Floats) -> tuple[Floats, Ints]:
     """Return x, y in [-1, 1] with the greatest least a + b x + c y, and the rows that hold."""
     from scipy.optimize import linprog  # slow to import, and not always needed
 

@@ -20,6 +20,7 @@ from functools import partial
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints
+from tunesmith.data.rows import offsets
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Point
 from tunesmith.inference.lists.hypotheses import ListHypotheses
@@ -171,7 +172,7 @@ def search_slice(
 
 
 class _Search:
-    """One search: the ground, the arcs, and what was found beside them."""
+    """One search: the winners, the arcs, and the best points next to them."""
 
     def __init__(self, hypotheses: ListHypotheses, where: Slice, tolerance: float) -> None:
         self.hypotheses = hypotheses
@@ -265,7 +266,7 @@ def _survey(hypotheses: ListHypotheses, where: Slice, tolerance: float) -> tuple
     corner_stats = stats[division.corners].astype(wide)
     ground = Ground(
         np.ascontiguousarray(points[division.corners[several]].T),
-        np.concatenate([[0], np.cumsum(counts[counts > 1])]),
+        offsets(counts[counts > 1]),
         corner_stats[several],
         corner_stats[~several].sum(axis=0),
     )

@@ -1,4 +1,4 @@
-"""Walks close beside the arcs: they come through every region of the sphere.
+"""Walks close along the arcs: they pass through every region of the sphere.
 
 A region is where no winner of any group changes. Unless there is but one, an arc of some
 group is part of its boundary, and a walk beside that arc, nearer than half of the region's
@@ -104,7 +104,7 @@ def walk(
 def _best(
     lists: list[tuple[Floats, Floats, Floats]], most: int
 ) -> tuple[tuple[Floats, Floats, Floats], float]:
-    """Return the best of several lists, the widest first among equals, and what is left over."""
+    """Return the best of several lists, the widest first among equals, and the others."""
     gains, widths = (np.concatenate([stretches[k] for stretches in lists]) for k in (0, 1))
     middles = np.concatenate([stretches[2] for stretches in lists])
     if len(gains) > most:
@@ -164,13 +164,13 @@ def _walk(
             copy_to(total, 0, always)
             events = _envelopes(scores, slopes, start, end, stats, total, at, left, right, stack)
             order = argsort(at[:events])
-            here = -end
+            angle = -end
             for e in range(events + 1):
-                there = at[order[e]] if e < events else end
-                if there - here > radius:
-                    step = 0.5 * (here + there)
+                next_angle = at[order[e]] if e < events else end
+                if next_angle - angle > radius:
+                    step = 0.5 * (angle + next_angle)
                     copy_to(totals[count], 0, total)
-                    widths[count] = there - here
+                    widths[count] = next_angle - angle
                     for d in range(3):
                         middles[count, d] = begin[d] + step * along[arc, d]
                     count += 1
@@ -178,7 +178,7 @@ def _walk(
                     before, after = stats[left[order[e]]], stats[right[order[e]]]
                     for k in range(total.shape[0]):
                         total[k] += after[k] - before[k]
-                    here = there
+                    angle = next_angle
     return chosen.shape[0], count
 
 

@@ -89,10 +89,10 @@ class Builder:
         """Join ties that share a weight."""
         joined: list[list[int]] = []
         for text in self.constraints.ties:
-            found = [self.index[n] for n in names_in(text, "=", self.names, "tie")]
-            if len(set(found)) < len(found):
+            indices = [self.index[n] for n in names_in(text, "=", self.names, "tie")]
+            if len(set(indices)) < len(indices):
                 raise UsageError(f"tie '{text}' has a name twice; give different names")
-            block = list(found)
+            block = list(indices)
             for other in [t for t in joined if set(t) & set(block)]:
                 joined.remove(other)
                 block = other + [d for d in block if d not in other]
@@ -100,16 +100,16 @@ class Builder:
         return joined
 
     def _groups(self, fixed: dict[int, float], ties: list[list[int]]) -> list[list[int]]:
-        taken = dict.fromkeys(fixed, "fixed") | {d: "tied" for tie in ties for d in tie}
+        role = dict.fromkeys(fixed, "fixed") | {d: "tied" for tie in ties for d in tie}
         groups = []
         for text in self.constraints.groups:
             group = [self.index[n] for n in names_in(text, ",", self.names, "scale-together")]
             for d in group:
-                if d in taken:
+                if d in role:
                     raise UsageError(
-                        f"{self.names[d]} is in scale-together '{text}' and {taken[d]}; choose one"
+                        f"{self.names[d]} is in scale-together '{text}' and {role[d]}; choose one"
                     )
-                taken[d] = "in a group already"
+                role[d] = "in a group already"
             if not self.start[group].any():
                 raise UsageError(
                     f"the weights of scale-together '{text}' all start at 0 and have no ratios; "
@@ -135,8 +135,8 @@ class Builder:
             least = max(least, _inner(ends[0], f, np.inf, low[d], high[d]))
             greatest = min(greatest, _inner(ends[1], f, -np.inf, low[d], high[d]))
         if least > greatest:
-            what = f"tie '{label}'" if sign == "=" else f"scale-together '{label}'"
-            raise UsageError(f"no value of {what} is within all bounds; widen a bound")
+            group = f"tie '{label}'" if sign == "=" else f"scale-together '{label}'"
+            raise UsageError(f"no value of {group} is within all bounds; widen a bound")
         return least, greatest
 
     def _common(
@@ -163,11 +163,11 @@ def _inner(end: float, factor: float, towards: float, low: float, high: float) -
 
     Products round monotonically, so everything on the inner side of it is in the range too.
     """
-    found = end / factor
+    inner = end / factor
     for _ in range(4):
-        if not np.isfinite(found) or low <= found * factor <= high:
-            return float(found)
-        found = np.nextafter(found, towards)
+        if not np.isfinite(inner) or low <= inner * factor <= high:
+            return float(inner)
+        inner = np.nextafter(inner, towards)
     return towards  # so narrow a range that no product is in it
 
 

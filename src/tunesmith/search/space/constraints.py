@@ -55,7 +55,7 @@ class Constraints:
                 if not all(text.split(sign)) or sign not in text:
                     raise UsageError(f"{option} '{text}' has no two names; write {form}")
         return cls(
-            tuple(_fixed(text) for text in fix),
+            tuple(_fixed_names(text) for text in fix),
             tuple(_bound(text) for text in bound),
             tuple(tie),
             tuple(scale_together),
@@ -65,22 +65,22 @@ class Constraints:
         return bool(self.fixed or self.bounds or self.ties or self.groups)
 
     def among(self, some: Collection[str], known: Sequence[str]) -> Constraints:
-        """Return what they say of some of the known features alone."""
+        """Return the constraints on some of the known features only."""
 
-        def shared(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
+        def shared_names(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
             every = (names_in(text, sign, known, where) for text in texts)
-            kept = ([name for name in names if name in some] for names in every)
-            return tuple(sign.join(names) for names in kept if len(names) > 1)
+            groups = ([name for name in names if name in some] for names in every)
+            return tuple(sign.join(names) for names in groups if len(names) > 1)
 
         return Constraints(
             tuple((name, value) for name, value in self.fixed if name in some),
             tuple(bound for bound in self.bounds if bound.name in some),
-            shared(self.ties, "=", "tie"),
-            shared(self.groups, ",", "scale-together"),
+            shared_names(self.ties, "=", "tie"),
+            shared_names(self.groups, ",", "scale-together"),
         )
 
 
-def _fixed(text: str) -> tuple[str, float]:
+def _fixed_names(text: str) -> tuple[str, float]:
     name, _, value = text.rpartition("=")
     if not name:
         raise UsageError(f"fix '{text}' has no name and value; write NAME=1")
@@ -95,14 +95,14 @@ def _bound(text: str) -> Bound:
         raise UsageError(f"bound '{text}' has no name and range; {form}")
     if not low.strip() and not high.strip():
         raise UsageError(f"bound '{text}' is open on both sides; {form}")
-    found = Bound(
+    bound = Bound(
         name,
         _number(low, f"bound '{text}'") if low.strip() else -math.inf,
         _number(high, f"bound '{text}'") if high.strip() else math.inf,
     )
-    if found.low > found.high:
+    if bound.low > bound.high:
         raise UsageError(f"bound '{text}' holds no number; write the lower one first")
-    return found
+    return bound
 
 
 def _number(text: str, where: str) -> float:
@@ -118,11 +118,11 @@ def _number(text: str, where: str) -> float:
 def names_in(text: str, sign: str, known: Sequence[str], where: str) -> list[str]:
     """Split a text into known names; they may contain the sign that stands between them."""
     lookup = set(known)
-    found = _split(text.split(sign), sign, lookup)
-    if found is None:
+    names = _split(text.split(sign), sign, lookup)
+    if names is None:
         unknown = next(part for part in text.split(sign) if part not in lookup)
         raise unknown_feature(unknown, known, where)
-    return found
+    return names
 
 
 def _split(parts: list[str], sign: str, known: set[str]) -> list[str] | None:

@@ -128,11 +128,11 @@ class Space:
         _, first = np.unique(
             np.where(self.owner < 0, self.variables, self.owner), return_index=True
         )
-        found = [Direction.along(int(d), self.names[d]) for d in first[: self.variables]]
+        directions = [Direction.along(int(d), self.names[d]) for d in first[: self.variables]]
         for compound in self.compounds:
             moving = compound.features[self.factor[compound.features] != 0.0]
-            found[compound.variable] = Direction(moving, self.factor[moving], compound.label)
-        return found
+            directions[compound.variable] = Direction(moving, self.factor[moving], compound.label)
+        return directions
 
     def direction(self, values: Floats, label: str) -> Direction:
         """Return the direction with given components along the variables [V]."""
@@ -143,9 +143,9 @@ class Space:
         if self.is_free:
             return values
         varies = self.owner >= 0
-        found = np.zeros(len(self.names))
-        found[varies] = self.factor[varies] * values[self.owner[varies]]
-        return found
+        spread = np.zeros(len(self.names))
+        spread[varies] = self.factor[varies] * values[self.owner[varies]]
+        return spread
 
     def gathered(self, gradient: Floats) -> Floats:
         """Turn a derivative by the weights [D] into one by the variables [V]."""
@@ -153,9 +153,9 @@ class Space:
             return gradient
         varies = self.owner >= 0
         parts = self.factor[varies] * gradient[varies]
-        found = np.zeros(self.variables)
-        np.add.at(found, self.owner[varies], parts)
-        return found
+        sums = np.zeros(self.variables)
+        np.add.at(sums, self.owner[varies], parts)
+        return sums
 
     def feasible(self, values: Floats, weights: Floats, sizes: Floats) -> Floats:
         """Take out of a direction [V] what soon leads beyond a limit.
@@ -185,13 +185,13 @@ class Space:
         """
         if self.is_free:
             return spread
-        found = np.empty(self.variables)
+        sizes = np.empty(self.variables)
         varies = self.owner >= 0
-        found[self.owner[varies]] = spread[varies]
+        sizes[self.owner[varies]] = spread[varies]
         for compound in self.compounds:
             parts = self.factor[compound.features] * spread[compound.features]
-            found[compound.variable] = np.sqrt(np.square(parts).sum())
-        return found
+            sizes[compound.variable] = np.sqrt(np.square(parts).sum())
+        return sizes
 
     def limits(self, weights: Floats, direction: Direction) -> tuple[float, float]:
         """Return the least and the greatest step that no range forbids; 0 is between them."""
@@ -239,20 +239,20 @@ class Space:
         return self._weights(np.clip(now, self.low, self.high))
 
     def _weights(self, values: Floats) -> Floats:
-        found = self.factor.copy()
+        weights = self.factor.copy()
         varies = self.owner >= 0
-        found[varies] *= values[self.owner[varies]]
-        return found + 0.0  # no negative zeros
+        weights[varies] *= values[self.owner[varies]]
+        return weights + 0.0  # no negative zeros
 
     def variables_of(self, weights: Floats) -> Floats:
         """Return the variables [V] that come nearest to some weights."""
-        found = np.empty(self.variables)
+        result = np.empty(self.variables)
         varies = self.owner >= 0
-        found[self.owner[varies]] = weights[varies]
+        result[self.owner[varies]] = weights[varies]
         for compound in self.compounds:
-            held, factor = weights[compound.features], self.factor[compound.features]
-            found[compound.variable] = _nearest_multiple(held, factor)
-        return found
+            scaled, factor = weights[compound.features], self.factor[compound.features]
+            result[compound.variable] = _nearest_multiple(scaled, factor)
+        return result
 
 
 def _nearest_multiple(weights: Floats, factor: Floats) -> float:
@@ -272,14 +272,14 @@ def _nearest_multiple(weights: Floats, factor: Floats) -> float:
 
 
 def _mirrored(values: Floats, low: Floats, high: Floats) -> Floats:
-    found = values.copy()
+    reflected = values.copy()
     both = np.isfinite(low) & np.isfinite(high)
     outside = (values < low) | (values > high)
     for k in np.flatnonzero(outside):
         if both[k]:
             width = high[k] - low[k]
             way = (values[k] - low[k]) % (2 * width)
-            found[k] = low[k] + min(way, 2 * width - way)
+            reflected[k] = low[k] + min(way, 2 * width - way)
         else:
-            found[k] = 2 * (low[k] if values[k] < low[k] else high[k]) - values[k]
-    return found
+            reflected[k] = 2 * (low[k] if values[k] < low[k] else high[k]) - values[k]
+    return reflected

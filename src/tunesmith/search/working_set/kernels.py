@@ -71,7 +71,7 @@ def write_member(
     )
     starts[count + 1] = first + size
     losses[count], alpha[count] = loss, 0.0
-    found: int = find_places(
+    difference_length: int = find_places(
         first,
         first + size,
         weights,
@@ -83,7 +83,7 @@ def write_member(
         before,
         known_rates,
     )
-    return found
+    return difference_length
 
 
 @kernel
@@ -217,13 +217,13 @@ def write_received(
         if features[k] < 0 or features[k] >= width:
             return -1 - abs(features[k])  # type: ignore[no-any-return]
     count = source = first = 0
-    for one in range(counts.shape[0]):
-        set_starts[one] = count
+    for number in range(counts.shape[0]):
+        set_starts[number] = count
         own_losses[count], alpha[count] = 0.0, 1.0
         own_starts[count] = own_starts[count + 1] = first
         count += 1
-        for _ in range(counts[one]):
-            first += starts[source + one + 1] - starts[source + one]
+        for _ in range(counts[number]):
+            first += starts[source + number + 1] - starts[source + number]
             own_losses[count], alpha[count] = losses[source], 0.0
             own_starts[count + 1] = first
             source += 1
@@ -231,10 +231,10 @@ def write_received(
     set_starts[counts.shape[0]] = count
     copy_to(places, 0, features)
     copy_to(entries, 0, values)
-    found: int = find_places(
+    difference_length: int = find_places(
         0, first, weights, rates, 0, places, place_of, known, before, known_rates
     )
-    return found
+    return difference_length
 
 
 @kernel
@@ -280,8 +280,8 @@ def optimise_sets(
     scratch[: now.shape[0]] = 0.0
     for _ in range(iterations):
         again = False
-        for one in range(set_starts.shape[0] - 2, -1, -1):
-            first, last = set_starts[one], set_starts[one + 1]
+        for number in range(set_starts.shape[0] - 2, -1, -1):
+            first, last = set_starts[number], set_starts[number + 1]
             measure_set(first, last, losses, starts, places, entries, now, violation)
             up = down = -1
             for d in range(first, last):

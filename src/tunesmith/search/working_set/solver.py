@@ -89,17 +89,17 @@ class SharedSet:
 
 def _of_block(block: bytes) -> SharedSet:
     """Return the set that was sent, with arrays that can be written: kernels know no others."""
-    held = bytearray(block)
-    count, numbers = np.frombuffer(held, np.int64, 2).tolist()
+    copy = bytearray(block)
+    count, numbers = np.frombuffer(copy, np.int64, 2).tolist()
     place, arrays = 16, []
     for kind, size in (("f8", count), ("i8", count + 1), ("f8", numbers), ("i4", numbers)):
-        array = np.frombuffer(held, kind, size, place)
+        array = np.frombuffer(copy, kind, size, place)
         arrays.append(array)
         place += array.nbytes
     losses, start, values, features = arrays
-    found = SharedSet(losses, start, features, values)
-    found.__dict__["_block"] = block
-    return found
+    shared = SharedSet(losses, start, features, values)
+    shared.__dict__["_block"] = block
+    return shared
 
 
 class WorkingSet:
@@ -194,7 +194,7 @@ class WorkingSet:
         received
             Working sets of other examples, over which x is optimised too.
         """
-        self._receive([one for one in received if len(one)], weights, rates)
+        self._receive([shared for shared in received if len(shared)], weights, rates)
         self._begin(target)
         known, due = {target.key}, self._first > 0
         for _ in range(self.iterations):
@@ -219,15 +219,15 @@ class WorkingSet:
         self._set_starts = np.zeros(len(received) + 2, np.int64)
         if not received:
             return
-        features = np.concatenate([one.features for one in received])
+        features = np.concatenate([shared.features for shared in received])
         count = sum(map(len, received)) + len(received)
         self._make_room(count, len(features))
         touched = write_received(
-            np.array([len(one) for one in received]),
-            np.concatenate([one.losses for one in received]),
-            np.concatenate([one.start for one in received]),
+            np.array([len(shared) for shared in received]),
+            np.concatenate([shared.losses for shared in received]),
+            np.concatenate([shared.start for shared in received]),
             features,
-            np.concatenate([one.values for one in received]),
+            np.concatenate([shared.values for shared in received]),
             weights,
             rates,
             self._set_starts,
@@ -252,24 +252,24 @@ class WorkingSet:
     def _begin(self, target: Derivation) -> None:
         """Let the own set be the reference derivation alone."""
         self.members = [target]
-        own = self._first
-        self._make_room(own + 1, 0)
-        self._losses[own] = self._base[own] = self._violation[own] = 0.0
-        self._alpha[own] = 1.0
+        first = self._first
+        self._make_room(first + 1, 0)
+        self._losses[first] = self._base[first] = self._violation[first] = 0.0
+        self._alpha[first] = 1.0
         self._gram[0, 0] = 0.0
-        self._starts[own + 1] = self._starts[own]
+        self._starts[first + 1] = self._starts[first]
 
-    def _join(self, one: Derivation, weights: Floats, rates: Floats) -> bool:
+    def _join(self, derivation: Derivation, weights: Floats, rates: Floats) -> bool:
         """Add a derivation to the members if it is worse than all of them."""
         target, count = self.members[0], self._first + len(self.members)
-        numbers = len(target.features) + len(one.features)
+        numbers = len(target.features) + len(derivation.features)
         self._make_room(count + 1, int(self._starts[count]) + numbers)
         touched: int = write_member(
             target.features,
             target.values,
-            one.features,
-            one.values,
-            target.gain - one.gain,
+            derivation.features,
+            derivation.values,
+            target.gain - derivation.gain,
             weights,
             rates,
             count,
@@ -287,7 +287,7 @@ class WorkingSet:
         excess = self._excess(touched) if self._first else self._multiply(touched)
         if not excess > self.epsilon:
             return False
-        self.members.append(one)
+        self.members.append(derivation)
         self._touched = touched
         return True
 
@@ -329,8 +329,8 @@ class WorkingSet:
             self._now,
             self._violation,
         )
-        own = self._violation[first : first + count]
-        return float(self._violation[first + count] - own.max())
+        members = self._violation[first : first + count]
+        return float(self._violation[first + count] - members.max())
 
     def _make_room(self, members: int, numbers: int) -> None:
         if numbers > len(self._values):

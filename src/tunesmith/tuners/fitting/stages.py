@@ -408,8 +408,8 @@ def map_in_workers(
     """
     make, large = tuning.split_for_workers()
     if make is None:
-        return map_over(tuning, work, pieces, *common, made=made)
-    return map_over(large, _with_large, pieces, make, work, *common, made=made)
+        return map_over(tuning, work, pieces, *common, results=made)
+    return map_over(large, _with_large, pieces, make, work, *common, results=made)
 
 
 def settings_apart(

@@ -327,7 +327,7 @@ class MERT(Constrained, Regularised, Remembering):
                 ends[0] = climb_and_walk(hypotheses, tasks[0], climbs)
             else:
                 ends.update(
-                    enumerate(share_out(hypotheses, climb_and_walk, tasks, climbs, made=ends))
+                    enumerate(share_out(hypotheses, climb_and_walk, tasks, climbs, results=ends))
                 )
             remark = f"best {score_of(tuning.metric, done.best.value):.2f}"
             progress("tuning", len(done.ends), done.count, remark)

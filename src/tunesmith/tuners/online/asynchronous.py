@@ -14,7 +14,7 @@ import numpy as np
 
 from tunesmith.arrays import Ints
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tuners.online.learner import Learner, TrainingSetup
+from tunesmith.tuners.online.learner import OnlineLearner, TrainingSetup
 from tunesmith.tuners.online.pool import LearnerPool
 
 #: The arrays of a working set, and their types.
@@ -45,7 +45,7 @@ class Exchange:
         self._counts: dict[str, int] = {}
 
     def epoch(
-        self, setup: TrainingSetup, learners: Sequence[Learner], order: Ints, epoch: int
+        self, setup: TrainingSetup, learners: Sequence[OnlineLearner], order: Ints, epoch: int
     ) -> dict[str, Any]:
         """Learn from the sentences in this order [S]; return what the history says of it."""
         keys = ("sets_sent", "sets_dropped", "bytes_sent", "bytes_received")

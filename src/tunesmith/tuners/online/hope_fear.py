@@ -24,7 +24,7 @@ from tunesmith.registry import option, texts
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.stages import Outcome
-from tunesmith.tuners.online.learner import Learner, SentenceUpdate, UpdateRule
+from tunesmith.tuners.online.learner import OnlineLearner, SentenceUpdate, UpdateRule
 from tunesmith.tuners.online.model import Model, Update
 from tunesmith.tuners.online.training import OnlineTuner, Training
 
@@ -178,7 +178,7 @@ class HopeFear(OnlineTuner):
             model = self.model(start, self.rates(tuning))
         return Training(self, self.rule, tuning, scorer, model, rng)
 
-    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+    def epoch_entry(self, epoch: int, learners: Sequence[OnlineLearner]) -> dict[str, Any]:
         """Return how many sentences have changed weights."""
         return {"changes": sum(learner.changes for learner in learners)}
 

@@ -120,7 +120,7 @@ class TrainingSetup:
         return self.tuning.examples()
 
 
-class Learner:
+class OnlineLearner:
     """A learner's state, which only :meth:`apply` changes.
 
     Learners that have applied the same steps in the same order are equal to the last bit: whoever
@@ -146,7 +146,7 @@ class Learner:
         self.begin_epoch()
 
     @classmethod
-    def restore(cls, setup: TrainingSetup, snapshot: Snapshot) -> Learner:
+    def restore(cls, setup: TrainingSetup, snapshot: Snapshot) -> OnlineLearner:
         """Make a learner from the snapshot of another; it takes the snapshot's model."""
         return cls(setup, snapshot.model, copy_scorer(setup.scorer, snapshot.scorer))
 

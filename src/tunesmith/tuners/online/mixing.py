@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tunesmith.arrays import Ints
-from tunesmith.tuners.online.learner import Learner, TrainingSetup
+from tunesmith.tuners.online.learner import OnlineLearner, TrainingSetup
 from tunesmith.tuners.online.model import mean
 from tunesmith.tuners.online.pool import LearnerPool
 
 
 def mixing_epoch(
-    setup: TrainingSetup, learners: Sequence[Learner], order: Ints, epoch: int
+    setup: TrainingSetup, learners: Sequence[OnlineLearner], order: Ints, epoch: int
 ) -> dict[str, Any]:
     """Give each of p learners every p-th sentence of the order [S], and mix their weights.
 

@@ -14,7 +14,7 @@ from tunesmith.parallel.engine import Actors, Lost, current_engine
 from tunesmith.parallel.threads import ThreadActors
 from tunesmith.progress import progress
 from tunesmith.search.working_set.solver import SharedSet
-from tunesmith.tuners.online.learner import Learner, LearnerStep, Snapshot, TrainingSetup
+from tunesmith.tuners.online.learner import LearnerStep, OnlineLearner, Snapshot, TrainingSetup
 
 #: A sentence over which this many learners were lost is given out while nobody else works; after
 #: this many more losses the run fails.
@@ -48,7 +48,7 @@ class LearnerPool:
     """
 
     def __init__(
-        self, setup: TrainingSetup, learners: Sequence[Learner], order: Ints, epoch: int
+        self, setup: TrainingSetup, learners: Sequence[OnlineLearner], order: Ints, epoch: int
     ) -> None:
         self.replaced = 0
         self._learners = learners
@@ -156,7 +156,7 @@ def _actors(setup: TrainingSetup, snapshots: Sequence[Snapshot]) -> Actors:
     return engine.actors(_restore, setup.data(), snapshots)
 
 
-def _restore(data: tuple[TrainingSetup, Any], snapshot: Snapshot) -> Learner:
+def _restore(data: tuple[TrainingSetup, Any], snapshot: Snapshot) -> OnlineLearner:
     """Make a learner, with its worker."""
     setup, large = data
-    return Learner.restore(setup.with_large(large), snapshot)
+    return OnlineLearner.restore(setup.with_large(large), snapshot)

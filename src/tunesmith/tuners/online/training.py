@@ -20,7 +20,7 @@ from tunesmith.registry import option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.online.asynchronous import Exchange
-from tunesmith.tuners.online.learner import Learner, TrainingSetup, UpdateRule
+from tunesmith.tuners.online.learner import OnlineLearner, TrainingSetup, UpdateRule
 from tunesmith.tuners.online.mixing import mixing_epoch
 from tunesmith.tuners.online.model import Model, average, mean
 
@@ -95,7 +95,7 @@ class OnlineTuner(Rounds):
         """Return a run that begins with ``start``, which is changed."""
 
     @abstractmethod
-    def epoch_entry(self, epoch: int, learners: Sequence[Learner]) -> dict[str, Any]:
+    def epoch_entry(self, epoch: int, learners: Sequence[OnlineLearner]) -> dict[str, Any]:
         """Return what the history says of an epoch."""
 
     def start_training(
@@ -161,10 +161,12 @@ class Training:
             make_rule, tuning, scorer, "ignore" if tuner.ignores_overflow else None
         )
         count = min(tuner.learners, max(1, tuning.groups))
-        first = Learner(self.setup, model, scorer)
+        first = OnlineLearner(self.setup, model, scorer)
         self.learners = [first]
         if count > 1:
-            self.learners = [Learner.restore(self.setup, first.snapshot()) for _ in range(count)]
+            self.learners = [
+                OnlineLearner.restore(self.setup, first.snapshot()) for _ in range(count)
+            ]
         self._exchange = Exchange(count, tuner.clock, tuner.inbox)
 
     def epoch(self, number: int) -> Round:

@@ -20,7 +20,7 @@ from tunesmith.data.forests import ForestArrays, ForestSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.inference.forests.ngrams import counts as forest_counts
-from tunesmith.inference.forests.ngrams.counts import counted, counted_once
+from tunesmith.inference.forests.ngrams.counts import counted_once, forests_with_counts
 from tunesmith.io.forests.arrow.temporary import stored_like
 from tunesmith.io.forests.read import read_forests
 from tunesmith.metrics.bleu import BLEU
@@ -44,7 +44,7 @@ def test_counts_of_a_derivation_are_those_of_its_text(
 ) -> None:
     held = [own for _, own in drawn]
     before = forest_set([arrays for arrays, _ in drawn], 3, WORDS, held)
-    after = counted(before, BLEU(order=order), 1e9).in_memory().arrays
+    after = forests_with_counts(before, BLEU(order=order), 1e9).in_memory().arrays
     for s, own in enumerate(held):
         trees = derivations(after, s)
         texts = sorted(tree.words for tree in derivations(before.arrays, s))
@@ -64,7 +64,7 @@ def test_the_length_of_the_reference_goes_by_the_source(
     covered = np.array(data.draw(drawn), np.int32)
     covered[-1] += 1
     before = forest_set([arrays._replace(covered=covered)], 3, WORDS, [held])
-    after = counted(before, BLEU(order=2), 1e9).in_memory().arrays
+    after = forests_with_counts(before, BLEU(order=2), 1e9).in_memory().arrays
     length = np.mean([len(r) for r in held])
     heads = np.repeat(after.covered, np.diff(after.edge_start))
     for e, head in enumerate(heads):
@@ -80,7 +80,7 @@ def pair(limit: float) -> tuple[ForestSet, ForestArrays]:
     edges = [(n, [], own, {}) for n in range(2) for own in side]
     edges += [(2, [0, 1], [-1, 3, -2], {}), (3, [2, 2], [-2, 4, -1], {})]
     before = forest_set([forest_arrays(edges, 3)], 1, 12, [[list(range(12)), [4, 0, 1, 3]]])
-    return before, counted(before, BLEU(), limit).in_memory().arrays
+    return before, forests_with_counts(before, BLEU(), limit).in_memory().arrays
 
 
 @pytest.mark.long
@@ -141,7 +141,7 @@ def cased() -> ForestSet:
 )
 def test_words_are_seen_as_the_metric_sees_them(metric: BLEU) -> None:
     before = cased()
-    after = counted(before, metric).in_memory().arrays
+    after = forests_with_counts(before, metric).in_memory().arrays
     words = metric.preparation.words
     held = [tuple(words(text)) for text in ("the house .", "THE The house")]
     trees = derivations(after)
@@ -152,15 +152,15 @@ def test_words_are_seen_as_the_metric_sees_them(metric: BLEU) -> None:
 
 
 def test_the_shortest_reference_is_known() -> None:
-    after = counted(cased(), BLEU(reference_length="shortest")).in_memory().arrays
+    after = forests_with_counts(cased(), BLEU(reference_length="shortest")).in_memory().arrays
     assert [summed(after, tree)[1] for tree in derivations(after)] == [3.0] * 4
 
 
 def test_what_cannot_be_counted_is_refused() -> None:
     with pytest.raises(UsageError, match="use --forest-search kbest, or tokenise"):
-        counted(cased(), BLEU(tokenize="intl"))
+        forests_with_counts(cased(), BLEU(tokenize="intl"))
     with pytest.raises(TunesmithError, match="needs references"):
-        counted(replace(cased(), references=None), BLEU())
+        forests_with_counts(replace(cased(), references=None), BLEU())
 
 
 @settings(max_examples=examples(5))
@@ -170,14 +170,16 @@ def test_on_disk_and_on_any_number_of_threads_it_is_the_same(
 ) -> None:
     whole = forest_set([arrays for arrays, _ in drawn], 3, WORDS, [own for _, own in drawn])
     with threads(1):
-        expected = counted(whole, BLEU()).in_memory().arrays
+        expected = forests_with_counts(whole, BLEU()).in_memory().arrays
     stored = stored_like(whole, [whole.arrays])
-    found = counted(stored, BLEU())
+    found = forests_with_counts(stored, BLEU())
     assert found.bytes_per_edge > 0
     for one, other in zip(found.in_memory().arrays, expected, strict=True):
         np.testing.assert_array_equal(one, other)
     with threads(2):
-        for one, other in zip(counted(whole, BLEU()).in_memory().arrays, expected, strict=True):
+        for one, other in zip(
+            forests_with_counts(whole, BLEU()).in_memory().arrays, expected, strict=True
+        ):
             np.testing.assert_array_equal(one, other)
 
 
@@ -189,7 +191,7 @@ def test_real_graphs_hardly_grow(shared_data: Path, tmp_path: Path) -> None:
     held = [tuple(line.split()) for line in lines]
     (tmp_path / "ref").write_text("\n".join(lines) + "\n")
     whole = read_forests(paths, tmp_path / "ref")
-    after = counted(whole, BLEU()).in_memory()
+    after = forests_with_counts(whole, BLEU()).in_memory()
     assert after.edges.sum() < 1.2 * whole.edges.sum()
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -207,7 +209,7 @@ def test_counts_are_kept_for_metrics_that_count_the_same() -> None:
     first = counted_once(whole, BLEU())
     assert counted_once(whole, BLEU(smoothing="add-k", reference_length_scale=1.2)) is first
     other = counted_once(whole, BLEU(lowercase=True))
-    expected = counted(whole, BLEU(lowercase=True)).in_memory().arrays
+    expected = forests_with_counts(whole, BLEU(lowercase=True)).in_memory().arrays
     for one, wanted in zip(other.in_memory().arrays, expected, strict=True):
         np.testing.assert_array_equal(one, wanted)
     assert not np.array_equal(other.in_memory().arrays.counts, first.in_memory().arrays.counts)
@@ -237,12 +239,12 @@ def test_a_warning_is_given_to_all_who_ask(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_counts_go_to_disk_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cased()
-    expected = counted(whole, BLEU())
+    expected = forests_with_counts(whole, BLEU())
     size = expected.in_memory().arrays.bytes
     assert expected.bytes_per_edge == 0.0
     for room, is_on_disk in ((2 * size, False), (2 * size - 1, True), (0, True)):
         monkeypatch.setattr(forest_counts, "budget", lambda r=room: 2 * (whole.arrays.bytes + r))
-        found = counted(whole, BLEU())
+        found = forests_with_counts(whole, BLEU())
         assert (found.bytes_per_edge > 0.0) == is_on_disk
         for one, wanted in zip(found.in_memory().arrays, expected.in_memory().arrays, strict=True):
             np.testing.assert_array_equal(one, wanted)

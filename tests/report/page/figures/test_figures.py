@@ -13,7 +13,7 @@ import pytest
 from tests.helpers.report.records import lists_of, record_of
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.report.page.figures.figures import pictures_of, safe, write_figures
-from tunesmith.report.page.figures.words import shown
+from tunesmith.report.page.figures.words import displayed
 from tunesmith.report.page.maps import maps_of
 from tunesmith.report.page.surfaces import surfaces_of
 from tunesmith.report.page.view import (
@@ -165,9 +165,9 @@ def test_hostile_names(full, tmp_path):
 
 
 def test_texts_are_one_line_that_can_be_shown():
-    assert shown("a\x00b\nc\ud800\ufffe") == "a\ufffdb\ufffdc\ufffd\ufffd"
-    assert shown("漢字 🙂 <b>$x$") == "漢字 🙂 <b>$x$"
-    assert len(shown("x" * 100)) == 40
+    assert displayed("a\x00b\nc\ud800\ufffe") == "a\ufffdb\ufffdc\ufffd\ufffd"
+    assert displayed("漢字 🙂 <b>$x$") == "漢字 🙂 <b>$x$"
+    assert len(displayed("x" * 100)) == 40
     assert safe("../a b/ü\x00") == ".._a_b_"
 
 

@@ -24,8 +24,8 @@ from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.loop import state
 from tunesmith.loop.loop import Loop
 from tunesmith.report.page.assemble import PageOptions, summary_of, view_of
-from tunesmith.report.page.run.folder import is_held
-from tunesmith.report.page.run.reading import Given, SetFiles, read_run
+from tunesmith.report.page.run.folder import is_locked
+from tunesmith.report.page.run.reading import SetFiles, UserFiles, read_run
 from tunesmith.tuners.online.mira import MIRA
 
 SETS = {"tune": TUNE, "dev": DEV, "test": TEST}
@@ -125,7 +125,7 @@ def test_a_run_that_ended_after_any_step(done, tmp_path):
 
 def test_who_holds_the_folder_is_known(done, tmp_path):
     folder = shutil.copytree(done[0], tmp_path / "run")
-    assert is_held(folder) is False
+    assert is_locked(folder) is False
     (folder / "result.json").unlink()
     record = read_run(folder)
     assert not record.is_running
@@ -133,7 +133,7 @@ def test_who_holds_the_folder_is_known(done, tmp_path):
     assert any("nobody seems to work on it" in text for text in record.missing)
     with open(folder / state.LOCK, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        assert is_held(folder) is True
+        assert is_locked(folder) is True
         record = read_run(folder)
     assert record.is_running
     assert summary_of(record).state == "running"
@@ -151,7 +151,7 @@ def test_a_folder_of_an_older_version(done, tmp_path):
         lines = "".join(f"{own[0]}\n" for own in inputs.references)
         (tmp_path / which).write_text(lines)
         (tmp_path / f"{which}.source").write_text("".join(f"{s.text}\n" for s in inputs.sentences))
-    given = Given(
+    given = UserFiles(
         SetFiles(references=(str(tmp_path / "tune"),)),
         SetFiles(references=(str(tmp_path / "dev"),), source=str(tmp_path / "dev.source")),
     )
@@ -160,7 +160,7 @@ def test_a_folder_of_an_older_version(done, tmp_path):
     assert texts_of(found.sets["dev"].after) == output_of(found.weights, DEV)
     wrong = tmp_path / "wrong"
     wrong.write_text("ba bo\n" * len(TUNE.sentences))
-    doubted = read_run(folder, Given(SetFiles(references=(str(wrong),))))
+    doubted = read_run(folder, UserFiles(SetFiles(references=(str(wrong),))))
     assert any("as it is read here" in text for text in doubted.missing)
 
 
@@ -310,7 +310,7 @@ def test_files_that_are_gone_or_have_changed(files, tmp_path, monkeypatch):
     assert list(record.sets) == ["dev"]
     assert "tune has changed since" in record.missing[0]
     # What a user gives is taken, and doubts are told.
-    given = Given(SetFiles(candidates=(str(files / "tune"),), references=("tune.ref",)))
+    given = UserFiles(SetFiles(candidates=(str(files / "tune"),), references=("tune.ref",)))
     assert read_run(alone, given).missing == ()
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tunesmith.arrays import Bytes, Ids, Ints, Number
+from tunesmith.data.rows import offsets
 from tunesmith.hiero.tables import Singles
-from tunesmith.hiero.training.lm.ngram_tree import spelled
+from tunesmith.hiero.training.lm.ngram_tree import words_of_ngrams
 from tunesmith.io.streams import writing
 from tunesmith.kernels import kernel
 from tunesmith.progress import progress
@@ -29,7 +30,7 @@ _NUMBERS = 64
 def write_arpa(model: EstimatedModel, path: str | os.PathLike[str]) -> None:
     """Write a model: probabilities, n-grams and, below the highest order, back-offs."""
     encoded = [word.encode() for word in model.words]
-    start = np.concatenate([[0], np.cumsum([len(word) for word in encoded])]).astype(np.int64)
+    start = offsets([len(word) for word in encoded])
     letters = np.frombuffer(b"".join(encoded), np.uint8)
     sizes = model.sizes
     done = 0
@@ -49,7 +50,7 @@ def _block(model: EstimatedModel, n: int, first: int, start: Ints, letters: Byte
     """Return the lines of some n-grams of level n (from 0)."""
     part = slice(first, min(first + TOGETHER, len(model.stays[n])))
     stays = model.stays[n][part]
-    rows = np.ascontiguousarray(spelled(model.levels, n, part.start, part.stop)[stays])
+    rows = np.ascontiguousarray(words_of_ngrams(model.levels, n, part.start, part.stop)[stays])
     probabilities = model.probabilities[n][part][stays]
     backoffs = model.backoffs[n][part][stays] if n + 1 < model.order else np.empty(0, np.float32)
     size = int(np.diff(start)[rows].sum()) + rows.size + _NUMBERS * len(rows)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 FALLBACK = (0.5, 1.0, 1.5)
 #: What files have for the logarithm of 0.
 LOG_ZERO = -99.0
-#: Bytes that sorting may take unless told otherwise.
+#: Default limit of the bytes that sorting may take.
 MEMORY = 1 << 28
 
 
@@ -178,23 +178,23 @@ def _estimated(
 
 
 def _thresholds(prune: Sequence[int], order: int) -> list[int]:
-    given = list(prune) or [0]
-    if len(given) > order:
-        raise UsageError(f"prune has {len(given)} numbers for {order} orders; leave some out")
-    if given[0] != 0 or any(b < a for a, b in itertools.pairwise(given)):
-        shown = ",".join(map(str, given))
+    thresholds = list(prune) or [0]
+    if len(thresholds) > order:
+        raise UsageError(f"prune has {len(thresholds)} numbers for {order} orders; leave some out")
+    if thresholds[0] != 0 or any(b < a for a, b in itertools.pairwise(thresholds)):
+        shown = ",".join(map(str, thresholds))
         raise UsageError(f"prune is {shown}; begin with 0, and let no number be less than before")
-    return given + [given[-1]] * (order - len(given))
+    return thresholds + [thresholds[-1]] * (order - len(thresholds))
 
 
 def _discounts(levels: Sequence[Level]) -> list[tuple[float, float, float]]:
     """Estimate the discounts of each order, or say that they cannot be."""
     discounts, without = [], []
     for n, level in enumerate(levels, 1):
-        found = discounts_of(counts_of_counts(level.counts))
-        if found is None:
+        estimates = discounts_of(counts_of_counts(level.counts))
+        if estimates is None:
             without.append(str(n))
-        discounts.append(found or FALLBACK)
+        discounts.append(estimates or FALLBACK)
     if without:
         warnings.warn(
             f"the text is too small or too regular to estimate the discounts of n-grams of order "
@@ -297,11 +297,11 @@ def _capped(count: Number) -> Number:
 @kernel
 def counts_of_counts(counts: Ints) -> Ints:
     """Return how many n-grams have the count 0, 1, ... 4."""
-    found = np.zeros(5, np.int64)
+    histogram = np.zeros(5, np.int64)
     for i in range(counts.shape[0]):
         if counts[i] < 5:
-            found[counts[i]] += 1
-    return found
+            histogram[counts[i]] += 1
+    return histogram
 
 
 @kernel
@@ -333,8 +333,8 @@ def interpolate(
     for parent in range(lower.shape[0]):
         for i in range(children[parent], children[parent + 1]):
             context = contexts[i]
-            own = counts[i] - by_count[_capped(counts[i])]
-            probabilities[i] = (own + freed[context] * lower[parent]) / totals[context]
+            discounted = counts[i] - by_count[_capped(counts[i])]
+            probabilities[i] = (discounted + freed[context] * lower[parent]) / totals[context]
 
 
 @kernel

@@ -54,16 +54,16 @@ def tree_of(ranges: Iterable[NgramCounts], order: int) -> list[Level]:
     sizes[0] = 2
     before = np.full(order, -1, np.int64)
     for keys, counts in ranges:
-        made = np.zeros(order, np.int64)
-        count_new(keys, before.copy(), made)
-        ends = np.cumsum(made)
+        nodes = np.zeros(order, np.int64)
+        count_new(keys, before.copy(), nodes)
+        ends = np.cumsum(nodes)
         words = np.empty(ends[-1], np.int32)
         children, occurrences = np.empty(ends[-1], np.int64), np.zeros(ends[-1], np.int64)
-        grow(keys, counts, before, ends - made, sizes, words, children, occurrences)
-        for n, (a, b) in enumerate(zip(ends - made, ends, strict=True)):
+        grow(keys, counts, before, ends - nodes, sizes, words, children, occurrences)
+        for n, (a, b) in enumerate(zip(ends - nodes, ends, strict=True)):
             copies = (words[a:b].copy(), children[a:b].copy(), occurrences[a:b].copy())
             parts[n].append((spill(copies[0]), spill(copies[1]), spill(copies[2])))
-        sizes += made
+        sizes += nodes
     if sizes.max() > MOST:
         problem = f"there are {sizes.max():,} n-grams of one order, and {MOST:,} is the most"
         raise TunesmithError(f"{problem}; give less text or a lower order")
@@ -88,7 +88,7 @@ def _joined(parts: list[NDArray[np.generic]], dtype: type[np.generic]) -> NDArra
     return np.concatenate(parts, out=joined)
 
 
-def spelled(levels: Sequence[Level], n: int, first: int, last: int) -> Ids:
+def words_of_ngrams(levels: Sequence[Level], n: int, first: int, last: int) -> Ids:
     """Return the words of n-grams ``first`` to ``last - 1`` of level n (from 0), a row each."""
     rows = np.empty((last - first, n + 1), np.int32)
     places = np.arange(first, last)
@@ -105,7 +105,7 @@ def _word(key: Number, j: Number) -> Number:
 
 
 @kernel
-def shared(keys: Ints, row: int, before: Ints) -> int:
+def shared_suffix(keys: Ints, row: int, before: Ints) -> int:
     """Return how many words, from the last on, an n-gram shares with the one before it."""
     same = 0
     while same < before.shape[0] and _word(keys[same // 2, row], same) == before[same]:
@@ -114,14 +114,14 @@ def shared(keys: Ints, row: int, before: Ints) -> int:
 
 
 @kernel
-def count_new(keys: Ints, before: Ints, made: Ints) -> None:
+def count_new(keys: Ints, before: Ints, nodes: Ints) -> None:
     """Count the n-grams of each order that are new in a range."""
     order = before.shape[0]
     for row in range(keys.shape[1]):
-        for j in range(shared(keys, row, before), order):
+        for j in range(shared_suffix(keys, row, before), order):
             word = _word(keys[j // 2, row], j)
             before[j] = word
-            made[j] += 1
+            nodes[j] += 1
             if word == BEGIN:  # what follows is padding
                 break
 
@@ -145,7 +145,7 @@ def grow(
     free = first.copy()
     current = np.full(order, -1, np.int64)
     for row in range(keys.shape[1]):
-        same = shared(keys, row, before)
+        same = shared_suffix(keys, row, before)
         for j in range(order):
             word = _word(keys[j // 2, row], j)
             if j >= same:
@@ -156,7 +156,7 @@ def grow(
                 children[current[j]] = 0
                 if j + 1 < order:
                     children[current[j]] = sizes[j + 1] + free[j + 1] - first[j + 1]
-            if current[j] >= 0:  # a unigram may have begun in an earlier range
+            if current[j] >= 0:  # a unigram may start in an earlier range
                 occurrences[current[j]] += counts[row]
             if word == BEGIN:
                 break
@@ -214,7 +214,7 @@ def contexts_of(levels: Sequence[Level], n: int, parent_contexts: Ids) -> Ids:
 
 
 def frequent(level: Level, threshold: int) -> Flags:
-    """Return which n-grams occur more than so many times."""
+    """Return which n-grams occur more often than a threshold."""
     flags: Flags = own_pages((len(level.words),), np.bool_)
     np.greater(level.occurrences, threshold, out=flags)
     return flags

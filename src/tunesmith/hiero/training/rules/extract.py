@@ -154,7 +154,7 @@ def extract(
         links = pairs.links[pairs.link_start[pair] : pairs.link_start[pair + 1]]
         phrases = initial_phrases(links, source.shape[0], target.shape[0], limits)
         begins = _begins(phrases, source.shape[0])
-        linked = _linked(links, source.shape[0])
+        linked = _links_by_word(links, source.shape[0])
         before, is_full = used, False
         for phrase in range(phrases.shape[0]):
             count = _choose(phrases, begins, linked, phrase, limits, choices)
@@ -197,16 +197,16 @@ def initial_phrases(links: Ids, words: int, target_words: int, limits: Extractio
         ends[i, 0], ends[i, 1] = min(ends[i, 0], j), max(ends[i, 1], j)
         target_ends[j, 0] = min(target_ends[j, 0], i)
         target_ends[j, 1] = max(target_ends[j, 1], i)
-    found = np.empty((max(16, words * min(words, limits.max_phrase)), 4), np.int32)
-    count = _find_phrases(ends, target_ends, limits, found)
-    if count > found.shape[0]:
-        found = np.empty((count, 4), np.int32)
-        _find_phrases(ends, target_ends, limits, found)
-    return found[:count]
+    phrases = np.empty((max(16, words * min(words, limits.max_phrase)), 4), np.int32)
+    count = _find_phrases(ends, target_ends, limits, phrases)
+    if count > phrases.shape[0]:
+        phrases = np.empty((count, 4), np.int32)
+        _find_phrases(ends, target_ends, limits, phrases)
+    return phrases[:count]
 
 
 @kernel
-def _find_phrases(ends: Ids, target_ends: Ids, limits: ExtractionLimits, found: Ids) -> int:
+def _find_phrases(ends: Ids, target_ends: Ids, limits: ExtractionLimits, phrases: Ids) -> int:
     """Write the phrase pairs as long as there is room, and return how many there are."""
     count = 0
     words = ends.shape[0]
@@ -226,19 +226,19 @@ def _find_phrases(ends: Ids, target_ends: Ids, limits: ExtractionLimits, found: 
             if first < i:  # a longer phrase has this link too
                 break
             if last <= j:
-                count = _widened(i, j, low, high, target_ends, limits, found, count)
+                count = _widen(i, j, low, high, target_ends, limits, phrases, count)
     return count
 
 
 @kernel
-def _widened(
+def _widen(
     i: int,
     j: int,
     low: int,
     high: int,
     target_ends: Ids,
     limits: ExtractionLimits,
-    found: Ids,
+    phrases: Ids,
     count: int,
 ) -> int:
     """Write a phrase pair and, if ends may be loose, those with more words without links."""
@@ -246,8 +246,8 @@ def _widened(
     while True:
         end = high
         while end - begin < limits.max_phrase:
-            if count < found.shape[0]:
-                row = found[count]
+            if count < phrases.shape[0]:
+                row = phrases[count]
                 row[0], row[1], row[2], row[3] = i, j, begin, end
             count += 1
             end += 1
@@ -270,7 +270,7 @@ def _begins(phrases: Ids, words: int) -> Ints:
 
 
 @kernel
-def _linked(links: Ids, words: int) -> Ints:
+def _links_by_word(links: Ids, words: int) -> Ints:
     """Return where the links of each source word are."""
     start = np.zeros(words + 1, np.int64)
     for k in range(links.shape[0]):
@@ -301,23 +301,23 @@ def _choose(
         return count
     apart = 1 if limits.adjacent else 2
     for a in range(begins[whole[0]], begins[whole[1] + 1]):
-        one = phrases[a]
-        length = one[1] - one[0] + 1
-        left = links - (linked[one[1] + 1] - linked[one[0]])
-        inside = one[1] <= whole[1] and one[2] >= whole[2] and one[3] <= whole[3]
+        candidate = phrases[a]
+        length = candidate[1] - candidate[0] + 1
+        left = links - (linked[candidate[1] + 1] - linked[candidate[0]])
+        inside = candidate[1] <= whole[1] and candidate[2] >= whole[2] and candidate[3] <= whole[3]
         if not inside or length < limits.min_gap or left == 0:
             continue
         if size - length + 1 <= limits.max_symbols:
             if count < choices.shape[0]:
                 choices[count, 0], choices[count, 1] = a, -1
             count += 1
-        if limits.max_nonterminals == 1 or one[1] + apart > whole[1]:
+        if limits.max_nonterminals == 1 or candidate[1] + apart > whole[1]:
             continue
-        for b in range(begins[one[1] + apart], begins[whole[1] + 1]):
+        for b in range(begins[candidate[1] + apart], begins[whole[1] + 1]):
             two = phrases[b]
             more = two[1] - two[0] + 1
             inside = two[1] <= whole[1] and two[2] >= whole[2] and two[3] <= whole[3]
-            disjoint = two[2] > one[3] or two[3] < one[2]
+            disjoint = two[2] > candidate[3] or two[3] < candidate[2]
             lexical = left > linked[two[1] + 1] - linked[two[0]]
             fits = more >= limits.min_gap and size - length - more + 2 <= limits.max_symbols
             if inside and disjoint and lexical and fits:
@@ -341,7 +341,7 @@ def _write(
 ) -> None:
     """Write one rule as a row, see :class:`Shape`."""
     whole = phrases[phrase]
-    one = phrases[max(choice[0], 0)]
+    subphrase = phrases[max(choice[0], 0)]
     two = phrases[max(choice[1], 0)]
     has_one, has_two = choice[0] >= 0, choice[1] >= 0
     row[:] = PAD
@@ -351,8 +351,8 @@ def _write(
     while j <= whole[3]:
         symbol = target[j]
         places[j - whole[2]] = at
-        if has_one and j == one[2]:
-            symbol, j = np.int32(-1), one[3]
+        if has_one and j == subphrase[2]:
+            symbol, j = np.int32(-1), subphrase[3]
         elif has_two and j == two[2]:
             symbol, j = np.int32(-2), two[3]
         row[shape.source + at] = symbol
@@ -360,9 +360,9 @@ def _write(
         j += 1
     at, i = 0, whole[0]
     while i <= whole[1]:
-        if has_one and i == one[0]:
+        if has_one and i == subphrase[0]:
             row[at] = GAP
-            i = one[1]
+            i = subphrase[1]
         elif has_two and i == two[0]:
             row[at] = GAP
             i = two[1]

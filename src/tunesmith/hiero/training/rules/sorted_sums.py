@@ -23,7 +23,7 @@ SHORT = 12
 WRITTEN = 1 << 16
 #: Rows that are yielded, and read of each run, at a time, however little memory there is.
 LEAST_OUT, LEAST_READ = 256, 64
-#: What the merging kernel returns beside the number of a run whose buffer is used up.
+#: What the merging kernel returns besides the number of a run whose buffer is used up.
 DONE, FULL = -1, -2
 
 
@@ -101,12 +101,12 @@ class SortedSums:
 class _Merging:
     """Runs that are read a piece at a time, and the heap of their first rows."""
 
-    def __init__(self, held: SortedSums, runs: list[tuple[int, int]], room: int) -> None:
-        self.held = held
+    def __init__(self, sums: SortedSums, runs: list[tuple[int, int]], room: int) -> None:
+        self.sums = sums
         self.next = [first for first, _ in runs]
         self.last = [last for _, last in runs]
-        self.rows = np.empty((len(runs), room, held.width), np.int32)
-        self.counts = np.empty((len(runs), room, held.sums), np.int64)
+        self.rows = np.empty((len(runs), room, sums.width), np.int32)
+        self.counts = np.empty((len(runs), room, sums.sums), np.int64)
         self.heads = np.zeros(len(runs), np.int64)
         self.sizes = np.zeros(len(runs), np.int64)
         self.heap = np.arange(len(runs), dtype=np.int64)
@@ -119,19 +119,19 @@ class _Merging:
         first = self.next[run]
         last = min(self.last[run], first + self.rows.shape[1])
         if last > first:
-            self.held.read(first, last, self.rows[run], self.counts[run])
+            self.sums.read(first, last, self.rows[run], self.counts[run])
         self.next[run], self.heads[run], self.sizes[run] = last, 0, last - first
 
     def filled(self, rows: Ids, counts: Ints, used: int) -> tuple[int, bool]:
         """Go on until the room is used up or all is read."""
         self.state[1] = used
         while True:
-            what = _merge(
+            status = _merge(
                 self.rows, self.counts, self.heads, self.sizes, self.heap, self.state, rows, counts
             )
-            if what in (DONE, FULL):
-                return int(self.state[1]), what == DONE
-            self.refill(int(what))
+            if status in (DONE, FULL):
+                return int(self.state[1]), status == DONE
+            self.refill(int(status))
 
 
 class written_to:  # noqa: N801  (used as a function)
@@ -179,25 +179,25 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
         for k in range(first + 1, min(first + SHORT, n)):
             moved = order[k]
             at = k
-            while at > first and compared(rows[moved], rows[order[at - 1]]) < 0:
+            while at > first and compare_rows(rows[moved], rows[order[at - 1]]) < 0:
                 order[at] = order[at - 1]
                 at -= 1
             order[at] = moved
     size = SHORT
-    here, there = order, other
+    run, target = order, other
     swapped = False
     while size < n:
         for first in range(0, n, 2 * size):
             middle, last = min(first + size, n), min(first + 2 * size, n)
             a, b = first, middle
             for k in range(first, last):
-                if b == last or (a < middle and compared(rows[here[a]], rows[here[b]]) <= 0):
-                    there[k] = here[a]
+                if b == last or (a < middle and compare_rows(rows[run[a]], rows[run[b]]) <= 0):
+                    target[k] = run[a]
                     a += 1
                 else:
-                    there[k] = here[b]
+                    target[k] = run[b]
                     b += 1
-        here, there = there, here
+        run, target = target, run
         swapped = not swapped
         size *= 2
     if swapped:
@@ -205,7 +205,7 @@ def _sort(rows: Ids, order: Ints, other: Ints) -> None:
 
 
 @kernel
-def compared(a: Ids, b: Ids) -> Number:
+def compare_rows(a: Ids, b: Ids) -> Number:
     """Return -1, 0 or 1 as one row is less than, equal to or greater than another."""
     for k in range(a.shape[0]):
         if a[k] != b[k]:
@@ -218,7 +218,7 @@ def _add_up(rows: Ids, counts: Ints, order: Ints, keep: Flags, totals: Ints) -> 
     """Mark the first of equal rows, and add up the counts of all."""
     used = 0
     for k in range(order.shape[0]):
-        keep[k] = k == 0 or compared(rows[order[k - 1]], rows[order[k]]) != 0
+        keep[k] = k == 0 or compare_rows(rows[order[k - 1]], rows[order[k]]) != 0
         if keep[k]:
             totals[used] = counts[order[k]]
             used += 1
@@ -232,7 +232,7 @@ def _add_up(rows: Ids, counts: Ints, order: Ints, keep: Flags, totals: Ints) -> 
 def _last_boundary(rows: Ids, used: int, prefix: int) -> int:
     """Return where the rows begin that agree with the last one in some columns."""
     at = used - 1
-    while at > 0 and compared(rows[at - 1, :prefix], rows[used - 1, :prefix]) == 0:
+    while at > 0 and compare_rows(rows[at - 1, :prefix], rows[used - 1, :prefix]) == 0:
         at -= 1
     return at
 
@@ -247,15 +247,15 @@ def _heapify(rows: Ids, heads: Ints, heap: Ints) -> None:
 def _sift(rows: Ids, heads: Ints, heap: Ints, size: int, place: int) -> None:
     """Let the run at a place of the heap sink to where it belongs."""
     run = heap[place]
-    own = rows[run, heads[run]]
+    row = rows[run, heads[run]]
     while 2 * place + 1 < size:
         child = 2 * place + 1
         if child + 1 < size:
             left, right = heap[child], heap[child + 1]
-            if compared(rows[right, heads[right]], rows[left, heads[left]]) < 0:
+            if compare_rows(rows[right, heads[right]], rows[left, heads[left]]) < 0:
                 child += 1
         below = heap[child]
-        if compared(own, rows[below, heads[below]]) <= 0:
+        if compare_rows(row, rows[below, heads[below]]) <= 0:
             break
         heap[place] = below
         place = child
@@ -292,7 +292,7 @@ def _merge(
             _sift(rows, heads, heap, state[0], 0)
             run = heap[0]
         row, used = rows[run, heads[run]], state[1]
-        if used > 0 and compared(row, out[used - 1]) == 0:
+        if used > 0 and compare_rows(row, out[used - 1]) == 0:
             for c in range(counts.shape[2]):
                 out_counts[used - 1, c] += counts[run, heads[run], c]
         elif used == out.shape[0]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError
 from tunesmith.hiero.grammar.text import segment
 from tunesmith.hiero.training.rules.extract import PAD
@@ -41,7 +42,7 @@ def read_sentences(
     paths: Sequence[str | os.PathLike[str]], vocabulary: Vocabulary
 ) -> tuple[SentenceArrays, tuple[FileDigest, ...]]:
     """Read the sentences of several files, with or without ``<seg>`` around them."""
-    own = Interner()
+    interner = Interner()
     texts, files = [], []
     for path in paths:
         source = Source(path)
@@ -49,10 +50,10 @@ def read_sentences(
         line = 1
         for block in source.blocks():
             check_utf8(block, source.name, line)
-            texts.append(tokenize(_without_markup(block, source.name, line), own))
+            texts.append(tokenize(_without_markup(block, source.name, line), interner))
             line += block.count(b"\n")
         files.append(source.digest("text"))
-    ids = vocabulary.ids_of(own.words())
+    ids = vocabulary.ids_of(interner.words())
     lengths = np.concatenate([text.lengths for text in texts])
     words = ids[np.concatenate([text.ids for text in texts])]
     return sentence_arrays(lengths, words, len(vocabulary)), tuple(files)
@@ -62,23 +63,23 @@ def _without_markup(block: bytes, name: str, line: int) -> bytes:
     """Return the words that a decoder finds in each line, of which the first has a number."""
     if b"<seg" not in block:
         return block
-    found = []
+    sentences = []
     for number, text in enumerate(block.decode().split("\n"), line):
         try:
-            found.append(segment(text)[1])
+            sentences.append(segment(text)[1])
         except TunesmithError as error:
             raise TunesmithError(f"{name}:{number}: {error}") from None
-    return "\n".join(found).encode()
+    return "\n".join(sentences).encode()
 
 
 def sentence_arrays(lengths: Ints, words: Ids, vocabulary: int) -> SentenceArrays:
     """Make the index of sentences, given one after the other."""
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    start = offsets(lengths)
     sentences = np.repeat(np.arange(len(lengths)), lengths)
     known = words >= 0
     keys = np.unique((words[known].astype(np.int64) << 32) | sentences[known])
     counts = np.bincount(keys >> 32, minlength=vocabulary)
-    found_start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    found_start = offsets(counts)
     return SentenceArrays(
         start, words.astype(np.int32), found_start, (keys & 0xFFFFFFFF).astype(np.int32)
     )
@@ -102,7 +103,7 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
         size, rarest = 0, -1
         while size < side.shape[0] and side[size] != PAD:
             word = side[size]
-            if word >= 0 and (rarest < 0 or _found(sentences, word) < _found(sentences, rarest)):
+            if word >= 0 and (rarest < 0 or _lookup(sentences, word) < _lookup(sentences, rarest)):
                 rarest = word
             size += 1
         flags[rule] = False
@@ -115,7 +116,7 @@ def applicable(sources: Ids, sentences: SentenceArrays, flags: Flags) -> None:
 
 
 @kernel
-def _found(sentences: SentenceArrays, word: int) -> Number:
+def _lookup(sentences: SentenceArrays, word: int) -> Number:
     return sentences.found_start[word + 1] - sentences.found_start[word]
 
 

@@ -32,7 +32,7 @@ from tunesmith.hiero.training.rules.lexical_weights import (
     lexical_weights,
     word_table,
 )
-from tunesmith.hiero.training.rules.sorted_sums import SortedSums, compared, written_to
+from tunesmith.hiero.training.rules.sorted_sums import SortedSums, compare_rows, written_to
 from tunesmith.hiero.training.rules.source_filter import SentenceArrays, applicable
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
@@ -57,7 +57,7 @@ class RuleTable:
     extraction
         Which are extracted.
     keep_best
-        So many target sides of a source side, those that are the most probable given it.
+        How many target sides a source side keeps: those that are the most probable given it.
     min_count
         How many times a rule must have been extracted.
     span_limit
@@ -105,30 +105,30 @@ class RuleTable:
     ) -> RuleArrays:
         shape = self.extraction.shape
         memory = min(budget(), SORTING)
-        occurrences = _extracted(pairs, self.extraction, folder, memory)
-        kept = _Kept(folder, shape)
+        occurrences = _extract(pairs, self.extraction, folder, memory)
+        writer = _RuleWriter(folder, shape)
         targets = SortedSums(shape.target + 2, 1, folder, "targets")
         done = 0
         for rows, counts in occurrences.merged(shape.source, memory // 4):
             done += len(rows)
             progress("counting rules", done, occurrences.written, "")
-            self._keep(rows, counts, sentences, kept, targets)
+            self._keep(rows, counts, sentences, writer, targets)
         occurrences.delete()
-        if kept.count == 0:
+        if writer.count == 0:
             raise TunesmithError(
                 "no rule is left; give text whose words are aligned, a smaller --min-count, or "
                 "other texts with --filter"
             )
-        totals = _target_totals(targets, shape.target, kept.count, memory // 4)
+        totals = _target_totals(targets, shape.target, writer.count, memory // 4)
         targets.delete()
-        return kept.arrays(totals, table, max(1, memory // (16 * shape.width)))
+        return writer.arrays(totals, table, max(1, memory // (16 * shape.width)))
 
     def _keep(
         self,
         rows: Ids,
         counts: Ints,
         sentences: SentenceArrays | None,
-        kept: _Kept,
+        writer: _RuleWriter,
         targets: SortedSums,
     ) -> None:
         """Take all rules of some source sides: count them, and keep those that shall be kept."""
@@ -142,14 +142,14 @@ class RuleTable:
         totals = np.empty(len(rows), np.int64)
         _rank(rows, counts, shape.source, self.keep_best, totals, flags)
         numbers = np.full(len(rows), -1, np.int64)
-        numbers[flags] = np.arange(kept.count, kept.count + int(flags.sum()))
+        numbers[flags] = np.arange(writer.count, writer.count + int(flags.sum()))
         keys = np.empty((len(rows), shape.target + 2), np.int32)
         _target_keys(rows, shape, numbers, keys)
         targets.add(keys, counts[:, :1])
-        kept.add(rows[flags], np.column_stack([counts, totals])[flags])
+        writer.add(rows[flags], np.column_stack([counts, totals])[flags])
 
 
-class _Kept:
+class _RuleWriter:
     """The rules that are kept, in the order of their source sides, on disk.
 
     With each are its count, how many times it was extracted, and the count of its source side.
@@ -189,37 +189,37 @@ class _Kept:
         return arrays
 
 
-def _extracted(pairs: PairArrays, extraction: Extraction, folder: Path, memory: int) -> SortedSums:
+def _extract(pairs: PairArrays, extraction: Extraction, folder: Path, memory: int) -> SortedSums:
     """Extract all rules of all pairs, on all cores, into sorted runs."""
     shape = extraction.shape
-    found = SortedSums(shape.width, 2, folder, "occurrences")
+    occurrences = SortedSums(shape.width, 2, folder, "occurrences")
     total = len(pairs.source_start) - 1
     # Rows, counts, their order twice, and what is added up: a little more than twice the rows.
     room = max(LEAST, memory // (thread_count() * (2 * 4 * shape.width + 48)))
     spare = threading.local()
-    held: list[_Buffer] = []
+    buffers: list[_Buffer] = []
 
     def work(first: int) -> None:
         if not hasattr(spare, "buffer"):
-            spare.buffer = _Buffer(pairs, extraction, found, room)
-            held.append(spare.buffer)
+            spare.buffer = _Buffer(pairs, extraction, occurrences, room)
+            buffers.append(spare.buffer)
         spare.buffer.extract(first, min(first + PAIRS, total))
 
     for first in range(0, total, SHOWN):
         map_pieces(work, range(first, min(first + SHOWN, total), PAIRS))
         progress("extracting rules", min(first + SHOWN, total), total)
-    for buffer in held:
+    for buffer in buffers:
         buffer.flush()
-    return found
+    return occurrences
 
 
 class _Buffer:
     """Rows of one thread until they are sorted and written."""
 
     def __init__(
-        self, pairs: PairArrays, extraction: Extraction, found: SortedSums, room: int
+        self, pairs: PairArrays, extraction: Extraction, occurrences: SortedSums, room: int
     ) -> None:
-        self.pairs, self.found = pairs, found
+        self.pairs, self.occurrences = pairs, occurrences
         self.limits, self.shape = extraction.limits, extraction.shape
         self.rows = np.empty((room, self.shape.width), np.int32)
         self.counts = np.empty((room, 2), np.int64)
@@ -243,7 +243,7 @@ class _Buffer:
     def flush(self) -> None:
         """Sort and write what there is."""
         if self.used:
-            self.found.add(self.rows[: self.used], self.counts[: self.used])
+            self.occurrences.add(self.rows[: self.used], self.counts[: self.used])
             self.used = 0
 
 
@@ -258,7 +258,7 @@ def _without_links(rows: Ids, counts: Ints, shape: Shape) -> tuple[Ids, Ints]:
 def _join(rows: Ids, counts: Ints, sides: int, out: Ids, sums: Ints) -> int:
     used, most = 0, 0
     for k in range(rows.shape[0]):
-        if k == 0 or compared(rows[k, :sides], rows[k - 1, :sides]) != 0:
+        if k == 0 or compare_rows(rows[k, :sides], rows[k - 1, :sides]) != 0:
             used += 1
             most = 0
         if counts[k, 1] > most:  # the first of equals
@@ -277,7 +277,9 @@ def _rank(
     first = 0
     while first < rows.shape[0]:
         last = first + 1
-        while last < rows.shape[0] and compared(rows[first, :columns], rows[last, :columns]) == 0:
+        while (
+            last < rows.shape[0] and compare_rows(rows[first, :columns], rows[last, :columns]) == 0
+        ):
             last += 1
         totals[first:last] = counts[first:last, 0].sum()
         marked = first + np.flatnonzero(flags[first:last])
@@ -323,7 +325,9 @@ def _total(keys: Ids, counts: Ints, columns: int, totals: Ints) -> None:
     first = 0
     while first < keys.shape[0]:
         last, total = first, 0
-        while last < keys.shape[0] and compared(keys[first, :columns], keys[last, :columns]) == 0:
+        while (
+            last < keys.shape[0] and compare_rows(keys[first, :columns], keys[last, :columns]) == 0
+        ):
             total += counts[last, 0]
             last += 1
         for k in range(first, last):

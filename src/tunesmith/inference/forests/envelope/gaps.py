@@ -1,4 +1,4 @@
-"""What is best in a forest at several γ of a line, each found with less work than the last."""
+"""The best derivations of a forest at several γ of a line, each with less work than the last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDING = 2.0**-47
 
 
 class Gaps(NamedTuple):
-    """What is best at several γ, each at a place of its own, and what may be best to its left.
+    """The best derivations at several γ, and for each the hyperedges that may be best to its left.
 
     Attributes
     ----------
@@ -51,9 +51,9 @@ def crossing(score: float, slope: float, other_score: float, other_slope: float)
 
 
 @inlined
-def rounding(size: float, one: float, other: float) -> float:
-    """Return the difference of two sums that is taken for rounding; size is that of a part."""
-    return ROUNDING * (size + abs(one) + abs(other))
+def rounding(size: float, left: float, right: float) -> float:
+    """Return up to which difference two sums count as equal; ``size`` is that of a part."""
+    return ROUNDING * (size + abs(left) + abs(right))
 
 
 @kernel
@@ -103,9 +103,9 @@ def at_end(
     for n in range(choice.shape[0]):
         steepest, best_score, best_slope, best = -np.inf, -np.inf, 0.0, 0
         for e in range(edge_start[n] - edge0, edge_start[n + 1] - edge0):
-            one, two = pairs[e, 0], pairs[e, 1]
-            score = scores[e] + now[one, 0] + now[two, 0]
-            slope = slopes[e] + now[one, 1] + now[two, 1]
+            left, right = pairs[e, 0], pairs[e, 1]
+            score = scores[e] + now[left, 0] + now[right, 0]
+            slope = slopes[e] + now[left, 1] + now[right, 1]
             if wide:
                 for k in range(tail_start[e] + 2, tail_start[e + 1]):
                     score += now[tails[k], 0]
@@ -157,7 +157,7 @@ def between(
     nodes, ends, edges = gaps.node[b], gaps.end[b], gaps.edge[b]
     left_choice, middle_choice = gaps.choice[a], gaps.choice[new]
     gamma, begin, end = gaps.gamma[new], gaps.gamma[a], gaps.gamma[b]
-    count, kept, first, last = 0, 0, 0, 0
+    count, candidates, first, last = 0, 0, 0, 0
     for i in range(gaps.listed[b]):
         n, first, last = nodes[i], last, ends[i]
         ls, ll, rs, rl = left[n, 0], left[n, 1], right[n, 0], right[n, 1]
@@ -170,17 +170,17 @@ def between(
             e = edges[j]
             if by_left * left_height[e] + by_right * right_height[e] < needed:
                 continue
-            one, two = pairs[e, 0], pairs[e, 1]
-            score = scores[e] + now[one, 0] + now[two, 0]
-            slope = slopes[e] + now[one, 1] + now[two, 1]
+            first_pair, second_pair = pairs[e, 0], pairs[e, 1]
+            score = scores[e] + now[first_pair, 0] + now[second_pair, 0]
+            slope = slopes[e] + now[first_pair, 1] + now[second_pair, 1]
             if wide:
                 for k in range(tail_start[e] + 2, tail_start[e + 1]):
                     score += now[tails[k], 0]
                     slope += now[tails[k], 1]
             high = score + gamma * slope
             height[e] = high
-            edges[kept] = e
-            kept += 1
+            edges[candidates] = e
+            candidates += 1
             # Without a branch, which could not be predicted.
             better = high > top
             top = high if better else top
@@ -189,13 +189,13 @@ def between(
             best = e if better else best
         now[n, 0], now[n, 1], choice[n] = best_score, best_slope, best
         middle[n, 0], middle[n, 1], middle_choice[n] = best_score, best_slope, best
-        nodes[count], ends[count] = n, kept
+        nodes[count], ends[count] = n, candidates
         count += 1
     gaps.listed[b] = count
     gaps.listed[new] = count
     copy_to(gaps.node[new], 0, nodes[:count])
     copy_to(gaps.end[new], 0, ends[:count])
-    copy_to(gaps.edge[new], 0, edges[:kept])
+    copy_to(gaps.edge[new], 0, edges[:candidates])
 
 
 @inlined
@@ -240,7 +240,7 @@ def _least(
 
 @kernel
 def room_for_places(places: int, nodes: int, edges: int) -> Gaps:
-    """Return room for so many places."""
+    """Return room for ``places`` places."""
     return Gaps(
         np.empty(places),
         np.zeros((places, 2), np.int64),

@@ -79,7 +79,9 @@ def forest_envelopes(forests: Forests, weights: Floats, direction: Floats) -> Li
     rounding, is left out.
     """
     parts = map_over(forests, _follow, forests.pieces(), weights, direction)
-    forest = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in parts)])
+    forest = np.concatenate(
+        [np.zeros(0, np.int64), *(piece_forests for piece_forests, *_ in parts)]
+    )
     at, score, slope = np.concatenate([np.zeros((0, 3)), *(part[1] for part in parts)]).T
     derivations = joined_derivations(forest, [(start, edges) for *_, start, edges in parts])
     return Lines(forest, at, derivations, score, slope)
@@ -90,9 +92,9 @@ def _follow(
 ) -> tuple[Ints, Floats, Ints, Ids]:
     block = forests.block(piece.start, piece.stop)
     counts, table, start, edges = envelopes_of_block(*block, weights, direction)
-    own = np.repeat(np.arange(piece.start, piece.stop), counts)
-    check_length(start, forests, own)
-    return own, table, start, edges
+    groups = np.repeat(np.arange(piece.start, piece.stop), counts)
+    check_length(start, forests, groups)
+    return groups, table, start, edges
 
 
 @kernel
@@ -106,8 +108,8 @@ def envelopes_of_block(
     lines, used = 0, 0
     for s in range(first, last):
         scores, slopes = edge_lines(arrays, s, weights, direction)
-        rows, offsets, found = envelope_of(arrays, s, scores, slopes)
-        count, size = rows.shape[0], found.shape[0]
+        rows, offsets, line_edges = envelope_of(arrays, s, scores, slopes)
+        count, size = rows.shape[0], line_edges.shape[0]
         counts[s - first] = count
         if lines + count > table.shape[0]:
             larger = np.empty((2 * (lines + count), 3))
@@ -115,7 +117,7 @@ def envelopes_of_block(
             table = larger
         start, edges = grown_offsets(start, lines + count + 1), grown(edges, used + size)
         copy_rows(table, lines, rows)
-        copy_to(edges, used, found)
+        copy_to(edges, used, line_edges)
         for i in range(count):
             start[lines + i + 1] = offsets[i + 1] + used if offsets[i + 1] >= 0 else -1
         lines, used = lines + count, used + size
@@ -166,14 +168,14 @@ def envelope_of(
         at_end(
             arrays, forest, scores, slopes, ROUNDING * size[1], gaps, end, pairs, wide, now, choice
         )
-        edges, used = _noted(gaps, end, edges, used, unfold(arrays, forest, choice))
+        edges, used = _append_derivation(gaps, end, edges, used, unfold(arrays, forest, choice))
     left, right = gaps.value[0, goal], gaps.value[1, goal]
     rows, spans = np.empty((8, 3)), np.empty((8, 2), np.int64)
     if right[1] - left[1] <= rounding(size[1], left[1], right[1]):
         better = 1 if right[0] > left[0] else 0
-        rows, spans = _added(rows, spans, 0, gaps.value[better, goal], gaps.span[better])
+        rows, spans = _append_line(rows, spans, 0, gaps.value[better, goal], gaps.span[better])
         return _written(rows[:1], spans[:1], edges)
-    rows, spans = _added(rows, spans, 0, left, gaps.span[0])
+    rows, spans = _append_line(rows, spans, 0, left, gaps.span[0])
     lines = 1
     # Places of what was found: first the last line that is known to win, then those to the
     # right of it that wait, the nearest last, then those that are free.
@@ -189,7 +191,9 @@ def envelope_of(
             gaps.gamma[new] = gamma
             between(arrays, forest, scores, slopes, size, gaps, a, b, new, pairs, wide, now, choice)
             if left[1] < middle[1] < right[1] and _is_above(middle, left, gamma, size):
-                edges, used = _noted(gaps, new, edges, used, unfold(arrays, forest, choice))
+                edges, used = _append_derivation(
+                    gaps, new, edges, used, unfold(arrays, forest, choice)
+                )
                 waiting += 1
                 continue
             is_left, is_right = True, True
@@ -200,7 +204,7 @@ def envelope_of(
         lines -= not is_left
         if is_right:
             lines = _still_above(rows, lines, right, size)
-            rows, spans = _added(rows, spans, lines, right, gaps.span[b])
+            rows, spans = _append_line(rows, spans, lines, right, gaps.span[b])
             lines += 1
         place[0], place[waiting] = b, a
         waiting -= 1
@@ -208,23 +212,25 @@ def envelope_of(
 
 
 @kernel
-def _noted(gaps: Gaps, place: int, edges: Ids, used: int, own: Ids) -> tuple[Ids, int]:
+def _append_derivation(
+    gaps: Gaps, place: int, edges: Ids, used: int, derivation: Ids
+) -> tuple[Ids, int]:
     """Write a derivation after those that were found."""
-    after = used + own.shape[0]
+    after = used + derivation.shape[0]
     edges = grown(edges, after)
-    copy_to(edges, used, own)
+    copy_to(edges, used, derivation)
     gaps.span[place, 0], gaps.span[place, 1] = used, after
     return edges, after
 
 
 @kernel
-def _is_above(one: Floats, other: Floats, gamma: float, size: tuple[float, float]) -> bool:
+def _is_above(line: Floats, other: Floats, gamma: float, size: tuple[float, float]) -> bool:
     """Whether a line is higher than another at a γ that is finite, by more than rounding."""
     if abs(gamma) == np.inf:
         return False
-    height = one[0] - other[0] + gamma * (one[1] - other[1])
-    small = rounding(size[0], one[0], other[0])
-    return bool(height > small + abs(gamma) * rounding(size[1], one[1], other[1]))
+    height = line[0] - other[0] + gamma * (line[1] - other[1])
+    small = rounding(size[0], line[0], other[0])
+    return bool(height > small + abs(gamma) * rounding(size[1], line[1], other[1]))
 
 
 @kernel
@@ -245,7 +251,9 @@ def _still_above(rows: Floats, lines: int, new: Floats, size: tuple[float, float
 
 
 @kernel
-def _added(rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints) -> tuple[Floats, Ints]:
+def _append_line(
+    rows: Floats, spans: Ints, lines: int, line: Floats, span: Ints
+) -> tuple[Floats, Ints]:
     """Add a line on the right, and where its derivation stands."""
     if lines == rows.shape[0]:
         more_rows, more_spans = np.empty((2 * lines, 3)), np.empty((2 * lines, 2), np.int64)
@@ -268,12 +276,12 @@ def _written(rows: Floats, spans: Ints, edges: Ids) -> tuple[Floats, Ints, Ids]:
     size = 0
     for i in range(spans.shape[0]):
         size += spans[i, 1] - spans[i, 0]
-    found = np.empty(size, np.int32)
+    edges_of_rows = np.empty(size, np.int32)
     for i in range(spans.shape[0]):
         begin, end = spans[i]
         start[i + 1] = start[i] + end - begin
         if end == begin:
             start[i + 1] = -1
-            return rows[: i + 1], start[: i + 2], found[: start[i]]
-        copy_to(found, start[i], edges[begin:end])
-    return rows, start, found
+            return rows[: i + 1], start[: i + 2], edges_of_rows[: start[i]]
+        copy_to(edges_of_rows, start[i], edges[begin:end])
+    return rows, start, edges_of_rows

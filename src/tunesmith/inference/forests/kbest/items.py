@@ -46,26 +46,26 @@ class Items(NamedTuple):
 
 
 @kernel
-def _before(items: Items, one: int, other: int) -> bool:
+def _before(items: Items, item: int, other: int) -> bool:
     """Whether an item comes before another: by score, then hyperedge, then as they were made."""
-    if items.score[one] != items.score[other]:
-        return bool(items.score[one] > items.score[other])
-    edges = items.link[one, EDGE], items.link[other, EDGE]
-    return bool(edges[0] < edges[1] or (edges[0] == edges[1] and one < other))
+    if items.score[item] != items.score[other]:
+        return bool(items.score[item] > items.score[other])
+    edges = items.link[item, EDGE], items.link[other, EDGE]
+    return bool(edges[0] < edges[1] or (edges[0] == edges[1] and item < other))
 
 
 @kernel
-def melded(items: Items, one: int, other: int) -> int:
+def meld(items: Items, heap: int, other: int) -> int:
     """Make one pairing heap of two (Fredman et al. 1986); return its top."""
-    if one == NONE:
+    if heap == NONE:
         return other
     if other == NONE:
-        return one
-    if _before(items, other, one):
-        one, other = other, one
-    items.link[other, SIBLING] = items.link[one, CHILD]
-    items.link[one, CHILD] = other
-    return one
+        return heap
+    if _before(items, other, heap):
+        heap, other = other, heap
+    items.link[other, SIBLING] = items.link[heap, CHILD]
+    items.link[heap, CHILD] = other
+    return heap
 
 
 @kernel
@@ -79,7 +79,7 @@ def without_top(items: Items, top: int) -> int:
         link[child, SIBLING] = NONE
         if other != NONE:
             link[other, SIBLING] = NONE
-        pair = melded(items, child, other)
+        pair = meld(items, child, other)
         link[pair, SIBLING] = pairs
         pairs = pair
         child = rest
@@ -87,7 +87,7 @@ def without_top(items: Items, top: int) -> int:
     while pairs != NONE:
         rest = link[pairs, SIBLING]
         link[pairs, SIBLING] = NONE
-        left = melded(items, left, pairs)
+        left = meld(items, left, pairs)
         pairs = rest
     link[top, CHILD] = NONE
     return left
@@ -133,7 +133,7 @@ def with_room_for_text(items: Items, used: Ints) -> Items:
 
 @kernel
 def with_room_for(items: Items, count: int, parts: int) -> Items:
-    """Return the same with room for so many items and parts."""
+    """Return the same with room for ``count`` items and ``parts`` parts."""
     score, link, part, text = items.score, items.link, grown(items.part, parts), items.text
     if count > score.shape[0]:
         score = grown_floats(score, count)

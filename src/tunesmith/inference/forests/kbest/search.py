@@ -1,4 +1,4 @@
-"""The k best derivations of forests, or those of different words.
+"""The k best derivations of forests, or the k best with different words.
 
 Lazy enumeration (Huang and Chiang 2005, algorithm 3): a node's derivations are found one after
 the other, and only as many as others ask for. A derivation is a hyperedge with one derivation of
@@ -40,7 +40,7 @@ from tunesmith.inference.forests.kbest.items import (
     SIBLING,
     Items,
     is_new_text,
-    melded,
+    meld,
     with_room_for,
     with_room_for_text,
     without_top,
@@ -70,7 +70,9 @@ def kbest_derivations(
     if size < 1:
         raise UsageError(f"{size} derivations of each forest are asked for; give 1 or more")
     parts = map_over(forests, _find, forests.pieces(), weights, size, unique)
-    forest = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in parts)])
+    forest = np.concatenate(
+        [np.zeros(0, np.int64), *(piece_forests for piece_forests, *_ in parts)]
+    )
     scores = np.concatenate([np.zeros(0), *(part[3] for part in parts)])
     return joined_derivations(forest, [part[1:3] for part in parts]), scores
 
@@ -80,9 +82,9 @@ def _find(
 ) -> tuple[Ints, Ints, Ids, Floats]:
     block = forests.block(piece.start, piece.stop)
     counts, start, edges, scores = kbest_of_block(*block, weights, size, unique)
-    own = np.repeat(np.arange(piece.start, piece.stop), counts)
-    check_length(start, forests, own)
-    return own, start, edges, scores
+    groups = np.repeat(np.arange(piece.start, piece.stop), counts)
+    check_length(start, forests, groups)
+    return groups, start, edges, scores
 
 
 @kernel
@@ -95,16 +97,18 @@ def kbest_of_block(
     scores = np.empty(1 << 6)
     total, used = 0, 0
     for s in range(first, last):
-        offsets, found, own = kbest_of(arrays, s, edge_scores(arrays, s, weights), size, unique)
-        count = own.shape[0]
+        offsets, derivations, item_scores = kbest_of(
+            arrays, s, edge_scores(arrays, s, weights), size, unique
+        )
+        count = item_scores.shape[0]
         counts[s - first] = count
         start, scores = grown_offsets(start, total + count + 1), grown_floats(scores, total + count)
-        edges = grown(edges, used + found.shape[0])
-        copy_to(scores, total, own)
-        copy_to(edges, used, found)
+        edges = grown(edges, used + derivations.shape[0])
+        copy_to(scores, total, item_scores)
+        copy_to(edges, used, derivations)
         for i in range(count):
             start[total + i + 1] = offsets[i + 1] + used if offsets[i + 1] >= 0 else -1
-        total, used = total + count, used + found.shape[0]
+        total, used = total + count, used + derivations.shape[0]
     return counts, start[: total + 1], edges[:used], scores[:total]
 
 
@@ -137,16 +141,16 @@ def kbest_of(
         np.full(room, NONE, np.int64),
     )
     used = np.zeros(3, np.int64)
-    found = np.empty(1 << 8, np.int64)
+    items_of_goal = np.empty(1 << 8, np.int64)
     count = 0
     while count < size:
         items = _advance(model, goal, nodes, stack, items, used, unique)
         if nodes[goal, STATE] == DONE:
             break
-        found = grown_offsets(found, count + 1)
-        found[count] = nodes[goal, LAST]
+        items_of_goal = grown_offsets(items_of_goal, count + 1)
+        items_of_goal[count] = nodes[goal, LAST]
         count += 1
-    return _written(arrays, forest, choice, items, found[:count])
+    return _written(arrays, forest, choice, items, items_of_goal[:count])
 
 
 class _Model(NamedTuple):
@@ -174,7 +178,7 @@ def _advance(
     used: Ints,
     unique: bool,
 ) -> Items:
-    """Find the next derivation of the goal; whoever waits for a tail's next one is on the stack.
+    """Find the next derivation of the goal; items that need a tail's next one wait on the stack.
 
     Tails come before heads, so no node is on the stack twice.
     """
@@ -209,7 +213,7 @@ def _advance(
         if unique:
             items = with_room_for_text(items, used)
             if not is_new_text(items, used, top):
-                # Its words are known, but not those of what comes after it.
+                # Its words are known, but not the words after it.
                 stack[depth - 1, 1], stack[depth - 1, 2] = top, items.link[top, MOVED]
                 continue
         if nodes[n, FIRST] == NONE:
@@ -264,18 +268,20 @@ def _add(
     score = model.scores[edge]
     # In the order of Viterbi's sum, so that the best has its very score.
     for k in range(arity):
-        own: Number = NONE if like == NONE else items.part[items.link[like, PARTS] + k]
+        part_of_item: Number = NONE if like == NONE else items.part[items.link[like, PARTS] + k]
         if part != NONE and k == place:
-            own = part
-        items.part[begin + k] = own
-        score += model.value[tails[first + k]] if own == NONE else items.score[own]
+            part_of_item = part
+        items.part[begin + k] = part_of_item
+        score += (
+            model.value[tails[first + k]] if part_of_item == NONE else items.score[part_of_item]
+        )
     items.score[new] = score
     link = items.link[new]
     link[HEAD], link[EDGE], link[PARTS], link[MOVED] = node, edge, begin, place
     link[NEXT] = link[CHILD] = link[SIBLING] = NONE
     if len(model.texts) > 0:
         _hash(model, items, new)
-    nodes[node, TOP] = melded(items, nodes[node, TOP], new)
+    nodes[node, TOP] = meld(items, nodes[node, TOP], new)
     return items
 
 
@@ -291,21 +297,21 @@ def _hash(model: _Model, items: Items, item: int) -> None:
         if word >= 0:
             text = with_word(text, word)
             continue
-        own = parts[-word - 1]
-        if own == NONE:
+        part = parts[-word - 1]
+        if part == NONE:
             tail = arrays.tails[arrays.tail_start[edge] - word - 1]
             text = joined(text, (model.texts[tail, 0], model.texts[tail, 1]))
         else:
-            text = joined(text, (items.text[own, 0], items.text[own, 1]))
+            text = joined(text, (items.text[part, 0], items.text[part, 1]))
     items.text[item, 0], items.text[item, 1] = text
 
 
 @kernel
 def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) -> Ints:
     """Return hash and power of each node's best text; of none if they are not wanted."""
-    found = np.empty((choice.shape[0] if wanted else 0, 2), np.int64)
+    references = np.empty((choice.shape[0] if wanted else 0, 2), np.int64)
     edge0 = arrays.edge_start[arrays.node_start[forest]]
-    for n in range(found.shape[0]):
+    for n in range(references.shape[0]):
         edge = edge0 + choice[n]
         text = EMPTY
         for k in range(arrays.word_start[edge], arrays.word_start[edge + 1]):
@@ -314,24 +320,24 @@ def _best_texts(arrays: ForestArrays, forest: int, choice: Ids, wanted: bool) ->
                 text = with_word(text, word)
             else:
                 tail = arrays.tails[arrays.tail_start[edge] - word - 1]
-                text = joined(text, (found[tail, 0], found[tail, 1]))
-        found[n, 0], found[n, 1] = text
-    return found
+                text = joined(text, (references[tail, 0], references[tail, 1]))
+        references[n, 0], references[n, 1] = text
+    return references
 
 
 @kernel
 def _written(
-    arrays: ForestArrays, forest: int, choice: Ids, items: Items, found: Ints
+    arrays: ForestArrays, forest: int, choice: Ids, items: Items, choices: Ints
 ) -> tuple[Ints, Ids, Floats]:
     """Write items down as derivations."""
-    start, edges = np.zeros(found.shape[0] + 1, np.int64), np.empty(1 << 10, np.int32)
-    scores = np.empty(found.shape[0])
+    start, edges = np.zeros(choices.shape[0] + 1, np.int64), np.empty(1 << 10, np.int32)
+    scores = np.empty(choices.shape[0])
     stack = np.empty((64, 2), np.int64)
     count = 0
     edge0 = arrays.edge_start[arrays.node_start[forest]]
-    for i in range(found.shape[0]):
-        scores[i] = items.score[found[i]]
-        stack[0, 0], stack[0, 1] = choice.shape[0] - 1, found[i]
+    for i in range(choices.shape[0]):
+        scores[i] = items.score[choices[i]]
+        stack[0, 0], stack[0, 1] = choice.shape[0] - 1, choices[i]
         depth = 1
         while depth > 0:
             depth -= 1
@@ -343,8 +349,8 @@ def _written(
             edges = grown(edges, count + 1)
             edges[count] = e
             count += 1
-            own = arrays.tail_start[edge0 + e]
-            arity = arrays.tail_start[edge0 + e + 1] - own
+            first_tail = arrays.tail_start[edge0 + e]
+            arity = arrays.tail_start[edge0 + e + 1] - first_tail
             if depth + arity > stack.shape[0]:
                 larger = np.empty((2 * (depth + arity), 2), np.int64)
                 copy_rows(larger, 0, stack[:depth])
@@ -355,7 +361,7 @@ def _written(
             ):
                 place = -arrays.words[k] - 1
                 if place >= 0:
-                    stack[depth, 0] = arrays.tails[own + place]
+                    stack[depth, 0] = arrays.tails[first_tail + place]
                     stack[depth, 1] = (
                         NONE if item == NONE else items.part[items.link[item, PARTS] + place]
                     )

@@ -34,13 +34,13 @@ def times(a: int, b: int) -> int:
 
 
 @kernel
-def joined(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+def joined(left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
     """Return hash and power of one sequence followed by another."""
-    total = times(one[0], other[1]) + other[0]
-    return (total - PRIME if total >= PRIME else total), times(one[1], other[1])
+    total = times(left[0], right[1]) + right[0]
+    return (total - PRIME if total >= PRIME else total), times(left[1], right[1])
 
 
 @kernel
-def with_word(one: tuple[int, int], word: int) -> tuple[int, int]:
+def with_word(prefix: tuple[int, int], word: int) -> tuple[int, int]:
     """Return hash and power of a sequence with a word, by its id, at the end."""
-    return joined(one, (int(word) + 1, BASE))  # interpreted, ids have 32 bits
+    return joined(prefix, (int(word) + 1, BASE))  # interpreted, ids have 32 bits

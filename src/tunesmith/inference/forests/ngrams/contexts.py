@@ -1,4 +1,4 @@
-"""The context of a node of a forest: the words at the ends of what it stands for.
+"""The context of a node of a forest: the words at both ends of its span.
 
 A context is a beginning and an end, as sequences of words, and how many words there are if they
 are few.
@@ -54,7 +54,7 @@ def trie_of(tables: NgramTables, group: int) -> Trie:
 
 
 def empty_trie(room: int) -> Trie:
-    """Return a trie that grows, to so many sequences."""
+    """Return an empty trie with room for ``room`` sequences."""
     size = table_size(room)
     return Trie(
         np.full(size, -1, np.int64),
@@ -66,12 +66,12 @@ def empty_trie(room: int) -> Trie:
 
 @kernel
 def _sequences(parent: Ids, word: Ids) -> Ids:
-    found = np.zeros((parent.shape[0], 3), np.int32)
+    sequences = np.zeros((parent.shape[0], 3), np.int32)
     for node in range(1, parent.shape[0]):
-        found[node, PARENT], found[node, WORD] = parent[node], word[node]
+        sequences[node, PARENT], sequences[node, WORD] = parent[node], word[node]
         if parent[node] >= 0:
-            found[node, DEPTH] = found[parent[node], DEPTH] + 1
-    return found
+            sequences[node, DEPTH] = sequences[parent[node], DEPTH] + 1
+    return sequences
 
 
 @kernel
@@ -131,11 +131,11 @@ def lay_out(
             length += 1
             continue
         tail = nodes[tails[-side[k] - 1]]
-        own = tail[LENGTH]
-        length += own
+        own_length = tail[LENGTH]
+        length += own_length
         begin = count
         count = _spell(sequences, tail[LEFT], laid, count)
-        if own >= longest or count - begin < own:
+        if own_length >= longest or count - begin < own_length:
             # Not all of it is known, or has to be.
             laid[count] = GAP
             count += 1
@@ -157,7 +157,7 @@ def _spell(sequences: Ids, which: int, laid: Ids, at: int) -> Number:
 
 
 @kernel
-def _added(trie: Trie, node: int, word: int) -> Number:
+def _add_sequence(trie: Trie, node: int, word: int) -> Number:
     """Return a sequence with a word more, which is not there yet; -1 if there is no room."""
     new = trie.state[0]
     if new == trie.sequences.shape[0]:
@@ -165,9 +165,9 @@ def _added(trie: Trie, node: int, word: int) -> Number:
     slot = place_of(trie.keys, node, word)
     trie.keys[slot] = (np.int64(node) << 32) | np.int64(word)
     trie.child[slot] = new
-    own = trie.sequences[new]
-    own[PARENT], own[WORD] = node, word
-    own[DEPTH] = trie.sequences[node, DEPTH] + 1
+    sequence = trie.sequences[new]
+    sequence[PARENT], sequence[WORD] = node, word
+    sequence[DEPTH] = trie.sequences[node, DEPTH] + 1
     trie.state[0] = new + 1
     return new
 
@@ -180,14 +180,14 @@ def _beginning(trie: Trie, laid: Ids, count: int, width: int) -> Number:
     for i in range(min(count, width)):
         if laid[i] == GAP:
             break
-        found = longer(keys, child, node, laid[i])
-        if found < 0:
+        child_node = longer(keys, child, node, laid[i])
+        if child_node < 0:
             if trie.state[1] == 0:
                 break
-            found = _added(trie, node, laid[i])
-            if found < 0:
-                return found
-        node = found
+            child_node = _add_sequence(trie, node, laid[i])
+            if child_node < 0:
+                return child_node
+        node = child_node
     return node
 
 
@@ -201,12 +201,12 @@ def _end(trie: Trie, laid: Ids, count: int, width: int) -> Number:
     for first in range(begin, count):
         node: Number = 0
         for i in range(first, count):
-            found = longer(keys, child, node, laid[i])
-            if found < 0 and trie.state[1] == 1:
-                found = _added(trie, node, laid[i])
-                if found < 0:
-                    return found
-            node = found
+            child_node = longer(keys, child, node, laid[i])
+            if child_node < 0 and trie.state[1] == 1:
+                child_node = _add_sequence(trie, node, laid[i])
+                if child_node < 0:
+                    return child_node
+            node = child_node
             if node < 0:
                 break
         if node >= 0:

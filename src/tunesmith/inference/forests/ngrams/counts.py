@@ -34,7 +34,7 @@ from tunesmith.metrics.ngrams.tables import NgramTables, longer
 from tunesmith.metrics.preparation import WORD_BY_WORD
 from tunesmith.parallel.engine import current_engine, map_over
 
-#: Forests with counts take so many times the memory, with what splitting needs at a time.
+#: How many times the memory forests with counts take, with what splitting needs at a time.
 GROWTH = 7.0
 
 
@@ -65,13 +65,13 @@ def can_count(metric: Metric) -> TypeGuard[BLEU]:
 
 def counted_once(forests: Forests, metric: BLEU) -> Forests:
     """Return forests with counts; they are kept for the next who asks."""
-    make = functools.partial(_counted, forests, metric, USUAL_LIMIT)
+    make = functools.partial(_count_with_widths, forests, metric, USUAL_LIMIT)
     whole, widths = cached(forests, "counts", counting(metric), make)
     warn_of_fewer(widths, metric)
     return whole
 
 
-def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
+def forests_with_counts(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Forests:
     """Split nodes, and count for each hyperedge what BLEU counts.
 
     What is on disk stays there: the forests with counts go to a temporary file. So they do where
@@ -82,15 +82,15 @@ def counted(forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> Fores
     metric
         Its statistics are the columns of ``counts``.
     limit
-        A forest may grow to so many times its hyperedges; see
+        How many times its hyperedges a forest may grow to; see
         :mod:`tunesmith.inference.forests.ngrams.split`.
     """
-    whole, widths = _counted(forests, metric, limit)
+    whole, widths = _count_with_widths(forests, metric, limit)
     warn_of_fewer(widths, metric)
     return whole
 
 
-def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids]:
+def _count_with_widths(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids]:
     """Count, and say how many words the contexts have by which each forest was split."""
     counter = BlockCounter(forests, metric, limit)
     widths: list[Ids] = []
@@ -98,9 +98,9 @@ def _counted(forests: Forests, metric: BLEU, limit: float) -> tuple[Forests, Ids
     def parts() -> Iterator[ForestArrays]:
         pieces, together = forests.pieces(made=GROWTH), current_engine().workers
         for i in range(0, len(pieces), together):
-            for found in map_over((forests, counter), _count_piece, pieces[i : i + together]):
-                widths.append(found.widths)
-                yield from found.parts
+            for part in map_over((forests, counter), _count_piece, pieces[i : i + together]):
+                widths.append(part.widths)
+                yield from part.parts
 
     plain = 0 if forests.bytes_per_edge > 0.0 else forests.block(0, 1).arrays.bytes
     whole = made_like(forests, parts(), budget() / 2 - plain)
@@ -131,7 +131,7 @@ class BlockCounter:
     forests
         What the blocks are of: their vocabulary and references.
     metric, limit
-        See :func:`counted`.
+        See :func:`forests_with_counts`.
     """
 
     def __init__(self, forests: Forests, metric: BLEU, limit: float = USUAL_LIMIT) -> None:
@@ -158,7 +158,7 @@ class BlockCounter:
         arrays = block.arrays
         tables = NgramTables.of(self._references, first, last, order)
         lengths = reference_lengths(self._references, first, last, self._metric.reference_length)
-        found, widths = [], []
+        blocks, widths = [], []
         sides = self._sides(arrays)
         for s in range(last - first):
             known = trie_of(tables, s)
@@ -167,9 +167,9 @@ class BlockCounter:
             new = rebuilt(arrays, forest, split)
             edge0 = arrays.edge_start[arrays.node_start[forest]]
             counts = _count(new, sides.start, sides.ids, edge0, split, trie, order, lengths[s])
-            found.append(new._replace(counts=counts))
+            blocks.append(new._replace(counts=counts))
             widths.append(split.width)
-        return CountedForests(found, np.array(widths, np.int32))
+        return CountedForests(blocks, np.array(widths, np.int32))
 
     def _sides(self, arrays: ForestArrays) -> Texts:
         """Return the target sides of all hyperedges as the metric sees their words."""
@@ -187,28 +187,28 @@ def reference_lengths(references: References, first: int, last: int, which: str)
     groups = [slice(*references.group_start[g : g + 2]) for g in range(first, last)]
     lengths = references.texts.lengths
     choose = np.min if which == "shortest" else np.mean
-    return np.array([choose(lengths[own]) for own in groups], np.float64)
+    return np.array([choose(lengths[group_lengths]) for group_lengths in groups], np.float64)
 
 
 @kernel
 def replaced_words(word_start: Ints, words: Ids, part_start: Ints, parts: Ids) -> tuple[Ints, Ids]:
     """Put the parts of each word in its place, in target sides with slots."""
     start = np.zeros(word_start.shape[0], np.int64)
-    found = np.empty(words.shape[0], np.int32)
+    replaced = np.empty(words.shape[0], np.int32)
     count = 0
     for e in range(word_start.shape[0] - 1):
         for k in range(word_start[e], word_start[e + 1]):
             if words[k] < 0:
-                found = grown(found, count + 1)
-                found[count] = words[k]
+                replaced = grown(replaced, count + 1)
+                replaced[count] = words[k]
                 count += 1
             else:
                 lo, hi = part_start[words[k]], part_start[words[k] + 1]
-                found = grown(found, count + hi - lo)
-                copy_to(found, count, parts[lo:hi])
+                replaced = grown(replaced, count + hi - lo)
+                copy_to(replaced, count, parts[lo:hi])
                 count += hi - lo
         start[e + 1] = count
-    return start, found[:count]
+    return start, replaced[:count]
 
 
 @kernel
@@ -228,8 +228,8 @@ def _count(
     room = room_of(word_start, edge0, edge0 + split.origin.max() + 1, order - 1)
     laid, ends = np.empty(room, np.int32), np.empty(room, np.int32)
     for e in range(edges):
-        own = edge0 + split.origin[e]
-        side = words[word_start[own] : word_start[own + 1]]
+        edge = edge0 + split.origin[e]
+        side = words[word_start[edge] : word_start[edge + 1]]
         tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
         size, _ = lay_out(side, tails, trie.sequences, split.nodes, order - 1, laid, ends)
         _count_edge(side, tails, split.nodes, laid, ends, size, trie, order, counts[e])
@@ -294,7 +294,7 @@ def _share_out(arrays: ForestArrays, reference: float, counts: Floats) -> None:
         return
     for n in range(goal + 1):
         for e in range(arrays.edge_start[n], arrays.edge_start[n + 1]):
-            own = covered[n]
+            covered_by_rule = covered[n]
             for k in range(arrays.tail_start[e], arrays.tail_start[e + 1]):
-                own -= covered[arrays.tails[k]]
-            counts[e, 1] = reference * own / covered[goal]
+                covered_by_rule -= covered[arrays.tails[k]]
+            counts[e, 1] = reference * covered_by_rule / covered[goal]

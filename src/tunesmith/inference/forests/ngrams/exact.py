@@ -22,7 +22,7 @@ from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.ngrams.counts import REFERENCE_LENGTHS
 from tunesmith.metrics.ngrams.tables import NgramTables, count_text
-from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replaced
+from tunesmith.metrics.preparation import WORD_BY_WORD, numbered, replace_tokens
 from tunesmith.parallel.local import map_pieces, pieces_of
 
 
@@ -56,8 +56,8 @@ class ExactStatistics:
         """Return the statistics [K] of one text of a forest."""
         if self._fast is not None:
             return self._fast.of_text(group, words)
-        one = Texts(np.array([0, len(words)]), np.asarray(words, np.int32))
-        row: Stats = self.of_texts(np.array([group]), one)[0]
+        text = Texts(np.array([0, len(words)]), np.asarray(words, np.int32))
+        row: Stats = self.of_texts(np.array([group]), text)[0]
         return row
 
     def _as_list(self, groups: Ints, texts: Texts) -> CandidateSet:
@@ -68,22 +68,24 @@ class ExactStatistics:
         """
         count = len(texts)
         first = np.flatnonzero(np.diff(groups, prepend=-1))
-        own = groups[first]
+        chosen = groups[first]
         forests = self._forests
-        references = None if forests.references is None else forests.references.take(own)
-        held = Texts.empty() if references is None else references.texts
-        words, number = np.unique(np.concatenate([texts.ids, held.ids]), return_inverse=True)
+        references = None if forests.references is None else forests.references.take(chosen)
+        reference_texts = Texts.empty() if references is None else references.texts
+        words, number = np.unique(
+            np.concatenate([texts.ids, reference_texts.ids]), return_inverse=True
+        )
         ids, held_ids = np.split(number.astype(np.int32), [len(texts.ids)])
         if references is not None:
-            references = References(references.group_start, Texts(held.start, held_ids))
+            references = References(references.group_start, Texts(reference_texts.start, held_ids))
         return CandidateSet(
-            tuple(forests.ids[g] for g in own),
+            tuple(forests.ids[g] for g in chosen),
             np.append(first, count),
             Features((), np.zeros((0, count)), (), csc_array((count, 0))),
             Texts(texts.start, ids),
             tuple(forests.vocabulary[word] for word in words),
             references,
-            sources=None if forests.sources is None else tuple(forests.sources[g] for g in own),
+            sources=None if forests.sources is None else tuple(forests.sources[g] for g in chosen),
         )
 
 
@@ -99,8 +101,8 @@ class _TextCounter:
         self._parts, references = prepared_references(forests, metric)
         self._tables = NgramTables.of(references, 0, forests.groups, self._order)
         self._most = int(np.diff(self._tables.node_start).max(initial=1))
-        # Threads that count at the same time must not share what they count in.
-        self._own = threading.local()
+        # Threads that count at the same time need counters of their own.
+        self._local = threading.local()
 
     @classmethod
     def of(cls, forests: Forests, metric: Metric) -> _TextCounter | None:
@@ -108,36 +110,36 @@ class _TextCounter:
         plain = isinstance(metric, BLEU) and type(metric).candidate_stats is BLEU.candidate_stats
         if not plain or metric.tokenize not in WORD_BY_WORD:  # type: ignore[attr-defined]
             return None
-        own: BLEU = metric  # type: ignore[assignment]
-        return cached(forests, "tables", counting(own), lambda: cls(forests, own))
+        bleu: BLEU = metric  # type: ignore[assignment]
+        return cached(forests, "tables", counting(bleu), lambda: cls(forests, bleu))
 
     def of_text(self, group: int, words: Ids) -> Stats:
         row = np.empty(2 + 2 * self._order, self._kind)
         if self._parts is not None:
-            one = Texts(np.array([0, len(words)]), np.asarray(words, np.int32))
-            words = replaced(one, self._parts).ids
+            text = Texts(np.array([0, len(words)]), np.asarray(words, np.int32))
+            words = replace_tokens(text, self._parts).ids
         count_text(self._tables, group, words, self._order, self._mode, self._scratch(), row)
         return row
 
     def of_texts(self, groups: Ints, texts: Texts) -> Stats:
         rows = np.empty((len(texts), 2 + 2 * self._order), self._kind)
         if self._parts is not None:
-            texts = replaced(texts, self._parts)
-        given = np.asarray(groups, np.int64)
+            texts = replace_tokens(texts, self._parts)
+        group_ids = np.asarray(groups, np.int64)
 
         def count(piece: slice) -> None:
             start = texts.start[piece.start : piece.stop + 1]
-            own = (given[piece], start, texts.ids, self._order, self._mode)
-            _count_texts(self._tables, *own, self._scratch(), rows[piece])
+            arguments = (group_ids[piece], start, texts.ids, self._order, self._mode)
+            _count_texts(self._tables, *arguments, self._scratch(), rows[piece])
 
         map_pieces(count, pieces_of(len(texts), weights=texts.lengths + 1))
         return rows
 
     def _scratch(self) -> Ids:
-        held: Ids | None = getattr(self._own, "count", None)
-        if held is None:
-            held = self._own.count = np.zeros(self._most, np.int32)
-        return held
+        counts: Ids | None = getattr(self._local, "count", None)
+        if counts is None:
+            counts = self._local.count = np.zeros(self._most, np.int32)
+        return counts
 
 
 def counting(metric: BLEU) -> tuple[int, str, bool, str]:
@@ -156,7 +158,7 @@ def prepared_references(forests: Forests, metric: BLEU) -> tuple[Texts | None, R
         return None, references
     words = metric.preparation.words
     parts = numbered([words(word) for word in forests.vocabulary], {})
-    return parts, References(references.group_start, replaced(references.texts, parts))
+    return parts, References(references.group_start, replace_tokens(references.texts, parts))
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Nodes split so that the words at the ends of what they stand for are determined.
+"""Nodes split so that the words at both ends of their spans are determined.
 
 The n-grams that arise at a hyperedge, and not within one of its tails, depend on the first and the
 last words of what the tails stand for: n - 1 on either side. A node whose derivations differ in
@@ -21,7 +21,7 @@ import numpy as np
 from tunesmith.arrays import Flags, Ids, Ints, Number
 from tunesmith.data.candidates import Texts
 from tunesmith.data.forests import ForestArrays
-from tunesmith.data.rows import gather_rows
+from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.inference.forests.derivations import grown, grown_offsets
 from tunesmith.inference.forests.ngrams.contexts import (
     LEFT,
@@ -36,7 +36,7 @@ from tunesmith.inference.forests.ngrams.contexts import (
 from tunesmith.kernels import kernel
 from tunesmith.kernels.copying import copy_rows
 
-#: A forest may grow to so many times its hyperedges.
+#: How many times its hyperedges a forest may grow to.
 USUAL_LIMIT = 20.0
 FINE, TOO_LARGE, NO_ROOM = range(3)
 
@@ -86,7 +86,7 @@ def split_forest(
     for shorter in range(width, -2, -1):
         while True:
             trie = empty_trie(room) if known is None else known
-            code, found = _split(
+            code, split = _split(
                 arrays, sides.start, sides.ids, forest, trie, shorter, width, allowed
             )
             if code != NO_ROOM:
@@ -94,7 +94,7 @@ def split_forest(
             room *= 4
         if code == FINE:
             break
-    return trie, found
+    return trie, split
 
 
 def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArrays:
@@ -108,7 +108,7 @@ def rebuilt(arrays: ForestArrays, forest: int, split: SplitForest) -> ForestArra
     return ForestArrays(
         np.array([0, len(split.nodes)]),
         split.edge_start,
-        np.concatenate([[0], np.cumsum(sizes)]),
+        offsets(sizes),
         split.tails,
         feature_start,
         arrays.feature_ids[features],
@@ -150,7 +150,7 @@ def _split(
     longest: int,
     allowed: int,
 ) -> tuple[int, SplitForest]:
-    """Split the nodes of a forest by contexts of so many words; -1 splits nothing.
+    """Split the nodes of a forest by contexts of ``width`` words; -1 splits nothing.
 
     Hyperedges come in the order of those that they were, and then of their tails, the last of
     which changes fastest. New nodes come in the order in which they are met.
@@ -162,7 +162,7 @@ def _split(
     before, after = _open_sides(arrays, word_start, words, forest)
     room = room_of(word_start, edge0, edge_start[size], longest)
     scratch = np.empty((2, room), np.int32)
-    # The new nodes, those of node n from first[n] on; and by a hash table.
+    # The new nodes; those of node n start at first[n], and a hash table finds them.
     nodes = np.empty((2 * size, 4), np.int32)
     first = np.zeros(size + 1, np.int32)
     table = np.full(64, -1, np.int32)
@@ -171,22 +171,22 @@ def _split(
     met, met_tails = np.empty((64, 3), np.int32), np.empty(64, np.int32)
     starts = np.zeros(2 * size + 1, np.int64)
     origin, tails = np.empty(64, np.int32), np.empty(64, np.int32)
-    made = tails_made = 0
+    nodes_made = tails_made = 0
     failed = SplitForest(nodes, starts, origin, tails, width)
     for n in range(size):
-        found = used = 0
+        combinations = used = 0
         for e in range(edge_start[n], edge_start[n + 1]):
-            own = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
-            arity = own.shape[0]
-            ways = _ways(own, first)
-            if width >= 0 and made + found + ways > allowed:
+            edge_tails = arrays.tails[arrays.tail_start[e] : arrays.tail_start[e + 1]]
+            arity = edge_tails.shape[0]
+            ways = _ways(edge_tails, first)
+            if width >= 0 and nodes_made + combinations + ways > allowed:
                 return TOO_LARGE, failed
-            met = _grown_rows(met, found + int(ways))
+            met = _grown_rows(met, combinations + int(ways))
             met_tails = grown(met_tails, used + int(ways) * arity)
             side = words[word_start[e] : word_start[e + 1]]
             for way in range(int(ways)):
                 pick = met_tails[used : used + arity]
-                _pick(pick, met_tails[max(0, used - arity) : used], own, first, way)
+                _pick(pick, met_tails[max(0, used - arity) : used], edge_tails, first, way)
                 left, right, length = 0, 0, longest
                 if width >= 0 and (before[n] or after[n]):
                     sides = (before[n], after[n])
@@ -206,28 +206,28 @@ def _split(
                     count += 1
                     if 2 * count > table.shape[0]:
                         table = _larger(table, nodes, count)
-                head = met[found]
+                head = met[combinations]
                 head[0], head[1], head[2] = which, e - edge0, used
                 used += arity
-                found += 1
+                combinations += 1
         first[n + 1] = count
         starts = grown_offsets(starts, count + 1)
-        origin, tails = grown(origin, made + found), grown(tails, tails_made + used)
+        origin, tails = grown(origin, nodes_made + combinations), grown(tails, tails_made + used)
         _place(
-            met[:found],
+            met[:combinations],
             met_tails[:used],
             starts[first[n] : count + 1],
             first[n],
-            origin[made:],
+            origin[nodes_made:],
             tails[tails_made:],
             arrays.tail_start[edge0:],
         )
-        made += found
+        nodes_made += combinations
         tails_made += used
     whole = SplitForest(
         nodes[:count].copy(),
         starts[: count + 1].copy(),
-        origin[:made].copy(),
+        origin[:nodes_made].copy(),
         tails[:tails_made].copy(),
         width,
     )
@@ -265,9 +265,9 @@ def _slot(table: Ids, nodes: Ids, node: int, left: int, right: int, length: int)
     h = (h * np.uint64(0x94D049BB133111EB) + np.uint64(length)) * np.uint64(0x9E3779B97F4A7C15)
     slot = np.int64(h >> np.uint64(32)) & mask
     while table[slot] >= 0:
-        own = nodes[table[slot]]
-        same = own[LEFT] == left and own[RIGHT] == right and own[LENGTH] == length
-        if same and own[ORIGIN] == node:
+        entry = nodes[table[slot]]
+        same = entry[LEFT] == left and entry[RIGHT] == right and entry[LENGTH] == length
+        if same and entry[ORIGIN] == node:
             break
         slot = (slot + 1) & mask
     return slot
@@ -277,8 +277,8 @@ def _slot(table: Ids, nodes: Ids, node: int, left: int, right: int, length: int)
 def _larger(table: Ids, nodes: Ids, count: int) -> Ids:
     larger = np.full(4 * table.shape[0], -1, np.int32)
     for i in range(count):
-        own = nodes[i]
-        larger[_slot(larger, nodes, own[ORIGIN], own[LEFT], own[RIGHT], own[LENGTH])] = i
+        node = nodes[i]
+        larger[_slot(larger, nodes, node[ORIGIN], node[LEFT], node[RIGHT], node[LENGTH])] = i
     return larger
 
 

@@ -98,11 +98,11 @@ def pictures_of(view: View) -> Iterator[Picture]:
         draw = partial(figures_surfaces.curve, curve=curve, metric=metric, higher=higher)
         name = f"surface-{n + 1:02d}-{safe(curve.feature)}"
         yield Picture(name, figures_surfaces.CURVE_SIZE, draw)
-    for n, one in enumerate(view.maps.maps if view.maps is not None else ()):
-        draw = partial(figures_surfaces.pixels, one=one, metric=metric, higher=higher)
-        name = f"map-{n + 1:02d}-{safe(one.x)}-{safe(one.y)}"
+    for n, drawn_map in enumerate(view.maps.maps if view.maps is not None else ()):
+        draw = partial(figures_surfaces.pixels, drawn_map=drawn_map, metric=metric, higher=higher)
+        name = f"map-{n + 1:02d}-{safe(drawn_map.x)}-{safe(drawn_map.y)}"
         yield Picture(name, figures_surfaces.MAP_SIZE, draw)
-    if figures_changes.noted(view.pairs):
+    if figures_changes.noted_columns(view.pairs):
         yield Picture(
             "pairs", figures_changes.PAIRS_SIZE, partial(figures_changes.pairs, rounds=view.pairs)
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tunesmith.arrays import Floats
-from tunesmith.report.page.figures.words import axis_of, label, shown
+from tunesmith.report.page.figures.words import axis_of, displayed, label
 from tunesmith.report.page.view import RoundsView, WeightTable
 from tunesmith.report.surface.panels import COLOURS
 
@@ -28,7 +28,7 @@ LINES: dict[str, dict[str, Any]] = {
     "smoothed": {"color": COLOURS[3], "linestyle": "--"},
     "bound": {"color": "#888888", "linestyle": ":", "marker": "."},
 }
-#: Series by what they are, where the name says little.
+#: Descriptions of series whose names say little.
 CALLED = {"promised": "promised by the tuner, on its lists", "bound": "no weights do better"}
 CHOSEN = "#E69F00"
 #: Names along an axis: as many as fit, and as long.
@@ -44,7 +44,7 @@ def scores(figure: Figure, rounds: RoundsView, metric: str, higher: bool) -> Non
     axes = figure.subplots()
     _series(axes, rounds, rounds.series)
     axes.set_ylabel(axis_of(metric, higher))
-    axes.set_title(f"{shown(metric)} by {rounds.unit}", loc="left", fontsize=12)
+    axes.set_title(f"{displayed(metric)} by {rounds.unit}", loc="left", fontsize=12)
     _legend(figure)
 
 
@@ -72,7 +72,7 @@ def _series(axes: Axes, rounds: RoundsView, series: Mapping[str, Sequence[float 
         if len(values) > MOST_NAMES:
             style = {**style, "markersize": 3.0}
         known = [(k, value) for k, value in enumerate(values) if value is not None]
-        # Where nobody looked between two rows, the line between them is only a guess.
+        # Between two rows that were not searched, the line is only a guess.
         if len(known) < len(values) and name in {"tune", "dev", "test"}:
             style = {"linestyle": ":" if len(known) > 1 else "none", **style}
         axes.plot(*zip(*known, strict=True), label=label(CALLED.get(name, name)), **style)
@@ -88,7 +88,7 @@ def _name_rows(axes: Axes, rounds: RoundsView) -> None:
     longest = max((min(len(name), LONGEST) for name in rounds.names), default=1)
     step = -(-count // MOST_NAMES)
     places = list(range(0, count, step))
-    axes.set_xticks(places, [shown(rounds.names[k], LONGEST) for k in places])
+    axes.set_xticks(places, [displayed(rounds.names[k], LONGEST) for k in places])
     if longest * len(places) > 90:
         axes.tick_params(axis="x", labelrotation=35)
         for text in axes.get_xticklabels():
@@ -121,7 +121,7 @@ def weights(figure: Figure, table: WeightTable) -> None:
     axes.plot(start, places, color="#666666", label="start, scaled alike", **before)
     axes.plot(tuned, places, "o", color=COLOURS[0], label="tuned")
     axes.axvline(0.0, color="#444444", linewidth=0.8)
-    axes.set_yticks(places, [shown(row.feature) for row in rows])
+    axes.set_yticks(places, [displayed(row.feature) for row in rows])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlabel("weight")
     _scale(axes.set_xscale, np.concatenate([start, tuned]))
@@ -133,10 +133,10 @@ def weights(figure: Figure, table: WeightTable) -> None:
         panels[1].barh(places, says, color=COLOURS[0], height=0.6)
         panels[1].set_xlabel("size of the weight × spread of the feature")
         panels[1].set_title("how much each says", loc="left", fontsize=12)
-    for one in panels:
-        one.grid(alpha=0.25, axis="x")
-        if one.get_xscale() == "linear":
-            one.locator_params(axis="x", nbins=6)
+    for panel in panels:
+        panel.grid(alpha=0.25, axis="x")
+        if panel.get_xscale() == "linear":
+            panel.locator_params(axis="x", nbins=6)
     _legend(figure)
 
 
@@ -147,12 +147,12 @@ def weights_by_round(figure: Figure, table: WeightTable) -> None:
     places = range(len(table.rounds))
     lines = []
     for k, row in enumerate(rows):
-        held = [np.nan if value is None else value for value in row.by_round]
+        by_round = [np.nan if value is None else value for value in row.by_round]
         # Runs do not follow on each other.
         style = ":" if table.unit == "run" else ("-", "--")[k // 8 % 2]
         marker = ("o", "s")[k // 8 % 2]
         lines += axes.plot(
-            places, held, marker=marker, markersize=4.0, color=_colour(k), linestyle=style
+            places, by_round, marker=marker, markersize=4.0, color=_colour(k), linestyle=style
         )
     axes.axhline(0.0, color="#444444", linewidth=0.8)
     axes.grid(alpha=0.25)
@@ -173,12 +173,12 @@ def _colour(k: int) -> str:
 
 def _of_size(values: Floats, other: Floats) -> Floats:
     """Scale weights to the sum of sizes of others: the scale has no influence."""
-    own, wanted = float(np.abs(values).sum()), float(np.abs(other).sum())
-    return values * (wanted / own) if own > 0.0 and wanted > 0.0 else values
+    size, wanted = float(np.abs(values).sum()), float(np.abs(other).sum())
+    return values * (wanted / size) if size > 0.0 and wanted > 0.0 else values
 
 
 def _scale(set_scale: Callable[..., None], values: Floats) -> None:
-    """Choose a scale on which small weights can be seen beside large ones."""
+    """Choose a scale on which both small and large weights can be seen."""
     sizes = np.sort(np.abs(values[values != 0.0]))
     if not len(sizes) or sizes[-1] <= WIDE * np.median(sizes):
         return

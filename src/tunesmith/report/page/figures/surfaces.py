@@ -12,7 +12,7 @@ from tunesmith.report.map.static import COLOURS as MAP_COLOURS
 from tunesmith.report.map.static import CURRENT_STYLE as RING_STYLE
 from tunesmith.report.map.static import STAR_STYLE as BEST_PIXEL_STYLE
 from tunesmith.report.map.words import WORST
-from tunesmith.report.page.figures.words import axis_of, label, shown
+from tunesmith.report.page.figures.words import axis_of, displayed, label
 from tunesmith.report.page.maps import scores_of
 from tunesmith.report.page.view import Map, Range, SurfaceCurve
 from tunesmith.report.surface.panels import COLOURS, interval, number, plateau_text
@@ -39,7 +39,7 @@ Window = tuple[float, float]
 def curve(figure: Figure, curve: SurfaceCurve, metric: str, higher: bool) -> None:
     """Draw the metric along a weight: the whole, and a close-up."""
     whole, close = figure.subplots(1, 2)
-    name = shown(curve.feature)
+    name = displayed(curve.feature)
     low, high = _span(curve.best)
     best = f"best {curve.best_score:.4f}, {interval(low, high)}"
     if math.isinf(low) and math.isinf(high):
@@ -111,27 +111,27 @@ def _legend(figure: Figure, curve: SurfaceCurve) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    held: dict[str, Any] = {"exact steps": Line2D([], [], color=COLOURS[0], linewidth=1.3)}
+    handles: dict[str, Any] = {"exact steps": Line2D([], [], color=COLOURS[0], linewidth=1.3)}
     if curve.band is not None:
-        held = {"exact steps (right)": held["exact steps"]}
-        held["lowest to highest (left)"] = Line2D([], [], color=COLOURS[0], linewidth=4)
-    held["the weight"] = Line2D([], [], **CURRENT_STYLE)
-    held["plateau around it"] = Patch(**PLATEAU_STYLE)
-    held[f"not worse by more than {curve.drop:.2g}"] = Patch(**STEADY_STYLE)
-    held["best on the line"] = Line2D([], [], **STAR_STYLE)
+        handles = {"exact steps (right)": handles["exact steps"]}
+        handles["lowest to highest (left)"] = Line2D([], [], color=COLOURS[0], linewidth=4)
+    handles["the weight"] = Line2D([], [], **CURRENT_STYLE)
+    handles["plateau around it"] = Patch(**PLATEAU_STYLE)
+    handles[f"not worse by more than {curve.drop:.2g}"] = Patch(**STEADY_STYLE)
+    handles["best on the line"] = Line2D([], [], **STAR_STYLE)
     where: dict[str, Any] = {"loc": "outside lower center", "ncols": 6, "columnspacing": 1.5}
-    figure.legend(list(held.values()), list(held), fontsize=8.5, frameon=False, **where)
+    figure.legend(list(handles.values()), list(handles), fontsize=8.5, frameon=False, **where)
 
 
-def pixels(figure: Figure, one: Map, metric: str, higher: bool) -> None:
+def pixels(figure: Figure, drawn_map: Map, metric: str, higher: bool) -> None:
     """Draw the metric over two weights; bright is good."""
     axes = figure.subplots()
-    means = scores_of(one)
+    means = scores_of(drawn_map)
     low, high = _colour_range(means, higher)
     image = axes.imshow(
         means,
         origin="lower",
-        extent=(*one.x_range, *one.y_range),
+        extent=(*drawn_map.x_range, *drawn_map.y_range),
         aspect="auto",
         interpolation="nearest",
         cmap=MAP_COLOURS[higher],
@@ -141,17 +141,17 @@ def pixels(figure: Figure, one: Map, metric: str, higher: bool) -> None:
     bar = figure.colorbar(image, ax=axes, extend="min" if higher else "max", pad=0.02)
     bar.set_label(axis_of(metric, higher))
     bar.ax.ticklabel_format(useOffset=False)
-    x, y, score = one.current
+    x, y, score = drawn_map.current
     axes.plot([x], [y], **RING_STYLE | {"markersize": 13}, markeredgecolor="white")
     ring = axes.plot([x], [y], **RING_STYLE, markeredgecolor="black")
-    star = axes.plot([one.best[0]], [one.best[1]], **BEST_PIXEL_STYLE)
-    axes.set_xlim(*one.x_range)
-    axes.set_ylim(*one.y_range)
-    axes.set_xlabel(f"weight of {shown(one.x)}")
-    axes.set_ylabel(f"weight of {shown(one.y)}")
+    star = axes.plot([drawn_map.best[0]], [drawn_map.best[1]], **BEST_PIXEL_STYLE)
+    axes.set_xlim(*drawn_map.x_range)
+    axes.set_ylim(*drawn_map.y_range)
+    axes.set_xlabel(f"weight of {displayed(drawn_map.x)}")
+    axes.set_ylabel(f"weight of {displayed(drawn_map.y)}")
     axes.ticklabel_format(useOffset=False)
-    axes.set_title(f"{shown(metric)} over two weights", loc="left", fontsize=12)
-    names = [label(f"the weights: {score:.4f}"), f"best pixel: {one.best[2]:.4f} on average"]
+    axes.set_title(f"{displayed(metric)} over two weights", loc="left", fontsize=12)
+    names = [label(f"the weights: {score:.4f}"), f"best pixel: {drawn_map.best[2]:.4f} on average"]
     figure.legend([*ring, *star], names, loc="outside lower center", ncols=2, frameon=False)
 
 

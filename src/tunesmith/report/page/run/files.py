@@ -50,14 +50,16 @@ class SetFiles:
 
     def over(self, named: Mapping[str, Any]) -> SetFiles:
         """Return the files that a result names, those given here taking their place."""
-        found: dict[str, Any] = {}
-        for one in fields(self):
-            own, told = getattr(self, one.name), named.get(one.name)
-            found[one.name] = own or (tuple(told) if isinstance(told, list) else told or own)
+        merged: dict[str, Any] = {}
+        for item in fields(self):
+            chosen, recorded = getattr(self, item.name), named.get(item.name)
+            merged[item.name] = chosen or (
+                tuple(recorded) if isinstance(recorded, list) else recorded or chosen
+            )
         if self.candidates or self.forests:
-            found |= {"candidates": self.candidates, "forests": self.forests}
-            found |= {"scores": self.scores, "format": self.format}
-        return SetFiles(**found)
+            merged |= {"candidates": self.candidates, "forests": self.forests}
+            merged |= {"scores": self.scores, "format": self.format}
+        return SetFiles(**merged)
 
     @property
     def paths(self) -> Iterator[str]:
@@ -67,8 +69,8 @@ class SetFiles:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What a user gives where a run's own files are not found, or are not named.
+class UserFiles:
+    """Files that a user names where a run's own are missing or unnamed.
 
     Attributes
     ----------
@@ -86,8 +88,8 @@ class Given:
 
     def of(self, which: Which) -> SetFiles:
         """Return the files of a set."""
-        found: SetFiles = getattr(self, which)
-        return found
+        files: SetFiles = getattr(self, which)
+        return files
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class FileReader:
         What was tuned for, and all that was reported.
     start, weights
         Before and after.
-    given
+    user_files
         What a user gives.
     """
 
@@ -112,25 +114,25 @@ class FileReader:
     metrics: Sequence[Metric]
     start: Weights
     weights: Weights
-    given: Given
+    user_files: UserFiles
 
     def sets(self) -> tuple[dict[Which, RunSet], list[str]]:
         """Return the sets that can be read, and why others cannot."""
-        found: dict[Which, RunSet] = {}
+        sets: dict[Which, RunSet] = {}
         missing: list[str] = []
         inputs = self.result.get("inputs") or {}
         for which, called in CALLED.items():
             named = inputs.get(which) or {}
-            files = self.given.of(which).over(named)
+            files = self.user_files.of(which).over(named)
             is_there = which == "tune" or self.result.get(which) is not None
             if not is_there and not any(files.paths):
                 continue
             try:
-                found[which] = self._set(which, files)
-                missing += self._doubts(which, found[which])
+                sets[which] = self._set(which, files)
+                missing += self._doubts(which, sets[which])
             except TunesmithError as error:
                 missing.append(f"The {called} is not shown: {error}.")
-        return found, missing
+        return sets, missing
 
     def _set(self, which: Which, files: SetFiles) -> RunSet:
         option = "" if which == "tune" else f"{which}-"
@@ -138,23 +140,23 @@ class FileReader:
             raise TunesmithError(
                 f"the result does not say what it was read from; give --{option}candidates"
             )
-        is_given = bool(self.given.of(which).candidates or self.given.of(which).forests)
-        files = self._found(files, f"--{option}")
+        is_given = bool(self.user_files.of(which).candidates or self.user_files.of(which).forests)
+        files = self._located(files, f"--{option}")
         tuning = self._read(which, files)
         if not is_given:
             self._check_unchanged(tuning.files, f"--{option}candidates")
         return run_set(tuning, self.start, self.weights)
 
-    def _found(self, files: SetFiles, option: str) -> SetFiles:
+    def _located(self, files: SetFiles, option: str) -> SetFiles:
         """Return the files with the paths at which they are."""
 
-        def at(path: str, what: str) -> str:
+        def at(path: str, ending: str) -> str:
             if path == "-":
-                raise TunesmithError(f"it came from standard input; give {option}{what}")
+                raise TunesmithError(f"it came from standard input; give {option}{ending}")
             for place in places(self.folder, path):
                 if os.path.exists(place):  # False, too, for what no name can be
                     return os.fspath(place)
-            raise TunesmithError(f"{path} is not there; give {option}{what}")
+            raise TunesmithError(f"{path} is not there; give {option}{ending}")
 
         scores = (text.partition("=") for text in files.scores)
         return replace(
@@ -173,16 +175,18 @@ class FileReader:
                 forests = _pruned(forests, prune, self.start)
             return ForestTuning(forests, self.metric)
         scores = dict(text.split("=", 1) for text in files.scores)
-        found = read(files.candidates, files.references, files.format, scores)
-        there = {*found.columns, *found.features.names}
-        columns = [name for one in self.metrics for name in one.columns if name in there]
-        return TuningSet(with_columns(found, columns), self.metric)
+        candidates = read(files.candidates, files.references, files.format, scores)
+        present = {*candidates.columns, *candidates.features.names}
+        columns = [name for metric in self.metrics for name in metric.columns if name in present]
+        return TuningSet(with_columns(candidates, columns), self.metric)
 
     def _check_unchanged(self, files: Sequence[FileDigest], option: str) -> None:
-        """Raise an error if a file is not what it was when the run read it."""
+        """Raise an error if a file has changed since the run read it."""
         known: dict[str, set[str]] = {}
-        for one in self.result.get("data") or ():
-            known.setdefault(os.path.basename(str(one.get("path"))), set()).add(one.get("sha256"))
+        for input_file in self.result.get("data") or ():
+            known.setdefault(os.path.basename(str(input_file.get("path"))), set()).add(
+                input_file.get("sha256")
+            )
         for file in files:
             before = known.get(os.path.basename(file.path))
             if before is not None and file.sha256 not in before:
@@ -190,10 +194,10 @@ class FileReader:
                     f"{file.path} has changed since; have it as it was, or give {option}"
                 )
 
-    def _doubts(self, which: Which, held: RunSet) -> Iterator[str]:
+    def _doubts(self, which: Which, run_set: RunSet) -> Iterator[str]:
         """Say so if a set does not score as the run says."""
-        own = self.result if which == "tune" else (self.result.get(which) or {})
-        yield from doubts(which, held.lists.metric, held, own.get("score"))
+        scores = self.result if which == "tune" else (self.result.get(which) or {})
+        yield from doubts(which, run_set.lists.metric, run_set, scores.get("score"))
 
 
 def places(folder: Path, path: str) -> Sequence[Path]:
@@ -211,18 +215,18 @@ def _pruned(forests: Forests, prune: str, start: Weights) -> Forests:
         raise TunesmithError(f"'{prune}' is no way to prune; fix the result") from None
 
 
-def doubts(which: Which, metric: Metric, held: RunSet, score: Any) -> Iterator[str]:
+def doubts(which: Which, metric: Metric, run_set: RunSet, score: Any) -> Iterator[str]:
     """Say so if the output of a run does not score as the run says."""
     try:
-        own = TuningSet(held.after, metric).output_score()
+        recomputed = TuningSet(run_set.after, metric).output_score()
     except TunesmithError:
         return
     if not isinstance(score, int | float):
         return
-    if abs(own - score) > TOLERANCE * max(1.0, abs(score)):
+    if abs(recomputed - score) > TOLERANCE * max(1.0, abs(score)):
         yield (
-            f"The {CALLED[which]} scores {own:.4f} as it is read here, and {score:.4f} in the run: "
-            "give the same candidates, references and options of the metric."
+            f"The {CALLED[which]} scores {recomputed:.4f} as it is read here, and {score:.4f} in "
+            "the run: give the same candidates, references and options of the metric."
         )
 
 

@@ -38,7 +38,7 @@ class RunSet:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run that has ended, or goes on.
+    """A finished or running run.
 
     Attributes
     ----------

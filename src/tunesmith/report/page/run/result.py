@@ -46,56 +46,56 @@ def read_result(path: Path) -> dict[str, Any]:
         raise FormatError(name, None, problem, remedy) from None
     remedy = "name a work directory, or the .json that `tunesmith tune --out` writes"
     try:
-        found = checked_json.loads(text)
+        result = checked_json.loads(text)
     except ValueError:
         raise FormatError(name, None, "this is no result of a run", remedy) from None
-    schema = str(found.get("schema", "")) if isinstance(found, dict) else ""
+    schema = str(result.get("schema", "")) if isinstance(result, dict) else ""
     if not schema.startswith("tunesmith.tune/"):
         raise FormatError(name, None, "this is no result of a run", remedy)
     if schema != SCHEMA:
         problem = f"it is of a newer version of tunesmith ({schema})"
         raise FormatError(name, None, problem, "make the report with that version")
-    check_result(found, name)
-    return dict(found)
+    check_result(result, name)
+    return dict(result)
 
 
-def check_result(found: Mapping[str, Any], name: str) -> None:
+def check_result(result: Mapping[str, Any], name: str) -> None:
     """Raise an error if a result does not have what a result has."""
     remedy = "give the file as `tunesmith tune` wrote it"
     for key in NEEDED:
-        if key not in found:
+        if key not in result:
             raise FormatError(name, None, f"it has no '{key}'", remedy)
     for key, kinds in KINDS.items():
-        if key in found and (not isinstance(found[key], kinds) or isinstance(found[key], bool)):
+        if key in result and (not isinstance(result[key], kinds) or isinstance(result[key], bool)):
             raise FormatError(name, None, f"'{key}' is not what it should be", remedy)
     for key in ("history", "data", "rounds", "path", "runs", "others"):
-        if not all(isinstance(one, dict) for one in found.get(key) or ()):
+        if not all(isinstance(item, dict) for item in result.get(key) or ()):
             raise FormatError(name, None, f"'{key}' is not what it should be", remedy)
-    texts = [one.get(key) for one in found.get("data") or () for key in ("path", "sha256")]
+    texts = [item.get(key) for item in result.get("data") or () for key in ("path", "sha256")]
     if not _are_texts(texts):
         raise FormatError(name, None, "'data' is not what it should be", remedy)
-    if not _are_inputs(found.get("inputs") or {}):
+    if not _are_inputs(result.get("inputs") or {}):
         raise FormatError(name, None, "'inputs' is not what it should be", remedy)
 
 
-def _are_inputs(found: Mapping[str, Any]) -> bool:
+def _are_inputs(value: Mapping[str, Any]) -> bool:
     """Tell whether it is what a result says of its inputs."""
     return (
-        _are_texts(found.get("metrics") or ["bleu"])
-        and isinstance(found.get("prune") or "", str)
-        and isinstance(found.get("work_dir") or "", str)
-        and all(_are_files(found.get(which) or {}) for which in ("tune", "dev", "test"))
+        _are_texts(value.get("metrics") or ["bleu"])
+        and isinstance(value.get("prune") or "", str)
+        and isinstance(value.get("work_dir") or "", str)
+        and all(_are_files(value.get(which) or {}) for which in ("tune", "dev", "test"))
     )
 
 
-def _are_files(found: Any) -> bool:
+def _are_files(value: Any) -> bool:
     """Tell whether it is what a result says of the files of a set."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         return False
     lists = ("candidates", "forests", "references", "scores")
-    texts = (found.get(key) or "" for key in ("source", "format"))
-    return all(_are_texts(found.get(key) or []) for key in lists) and _are_texts(list(texts))
+    texts = (value.get(key) or "" for key in ("source", "format"))
+    return all(_are_texts(value.get(key) or []) for key in lists) and _are_texts(list(texts))
 
 
-def _are_texts(found: Any) -> bool:
-    return isinstance(found, list) and all(isinstance(one, str) for one in found)
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
