@@ -228,35 +228,51 @@ def test_doctor_without_compilation() -> None:
 
 # Demo
 
+DEMO_FILES = {
+    *("weights.json", "surface.png", "NOTICES.txt"),
+    *(f"{name}.{kind}" for name in ("tune", "dev", "test") for kind in ("jsonl.gz", "ref")),
+}
 
-def test_demo(cli: Run, bundled: Path, tmp_path: Path) -> None:
+
+def test_demo(cli: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     folder = tmp_path / "new" / "demo"
     found = cli("demo", "--out", folder)
     assert found.code == 0
     assert found.err.startswith("tunesmith: tuning")
-    written = sorted(folder.iterdir())
-    pictures = [path for path in written if path.suffix == ".png"]
-    assert [path.name for path in written if path not in pictures] == ["weights.json"]
-    assert len(pictures) == 1
-    assert pictures[0].read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    assert pictures[0].stat().st_size > 5000
-    assert str(pictures[0]) in found.out
-    assert str(folder / "weights.json") in found.out
+    assert {path.name for path in folder.iterdir()} == DEMO_FILES
+    picture = folder / "surface.png"
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert picture.stat().st_size > 5000
+    for path in (picture, folder / "weights.json", folder / "test.jsonl.gz"):
+        assert str(path) in found.out
 
     result = json.loads((folder / "weights.json").read_text(encoding="utf-8"))
-    assert result["schema"] == "tunesmith.tune/1"
-    before = bundled / "weights.initial"
-    for name, scores in (("tune", result), ("test", result["dev"])):
-        references = (bundled / f"{name}.ref").read_text(encoding="utf-8").split("\n")[:-1]
-        for key, held in (("score", folder / "weights.json"), ("initial_score", before)):
-            arguments = ["--candidates", bundled / f"{name}.nbest.gz", "--weights", held]
-            wanted = bleu(cli("rerank", *arguments).lines(), [references]).score
-            assert scores[key] == pytest.approx(wanted, rel=0, abs=1e-9)
-            assert f"{wanted:.2f}" in found.out
-    assert f"{result['oracle_score']:.2f}" in found.out
+    assert (result["schema"], result["tuner"]) == ("tunesmith.tune/1", "auto")
+    references = (folder / "test.ref").read_text(encoding="utf-8").split("\n")[:-1]
+    model = folder / "model.json"
+    model.write_text('{"forward": 1}')
+    scores = {}
+    for key, weights in (("score", folder / "weights.json"), ("initial_score", model)):
+        arguments = ["--candidates", folder / "test.jsonl.gz", "--weights", weights]
+        scores[key] = bleu(cli("rerank", *arguments).lines(), [references]).score
+        assert result["test"][key] == pytest.approx(scores[key], rel=0, abs=1e-9)
+        assert f"{scores[key]:.2f}" in found.out
+    assert scores["score"] > scores["initial_score"] + 5
+    verdict = result["verdict"]
+    assert (verdict["recommendation"], verdict["on"]) == ("use", "test")
+    assert f"{verdict['gain']:+.2f} BLEU" in found.out
     for name in result["weights"]:
         assert name in found.out
+    # The commands that it names work.
+    for line in found.out.splitlines():
+        if line.startswith("  tunesmith report"):
+            command = [*line.split()[1:-1], tmp_path / "page.html"]
+            assert cli(*command).code == 0
+            assert (tmp_path / "page.html").stat().st_size > 100_000
+            break
+    else:
+        pytest.fail("no command comes next")
 
 
 @pytest.mark.long
@@ -268,4 +284,4 @@ def test_demo_again_replaces_its_files(cli: Run, tmp_path: Path) -> None:
     result = json.loads((tmp_path / "weights.json").read_text(encoding="utf-8"))
     assert result["seed"] == 4
     assert (tmp_path / "other").read_text() == "something old"
-    assert {path.name for path in tmp_path.iterdir()} == {"weights.json", "surface.png", "other"}
+    assert {path.name for path in tmp_path.iterdir()} == {*DEMO_FILES, "other"}
