@@ -1,0 +1,184 @@
+"""What tuning gains on text that nobody has seen: every tuner, many sets and sizes.
+
+Needs TUNESMITH_SHARED_DATA. Runs are independent of each other and kept in
+docs/results/generalisation.jsonl: the same command goes on where it was stopped, and --render
+writes the tables and the picture from what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from generalisation_page import render
+from generalisation_sets import SETS, Sets
+
+import tunesmith as ts
+from tunesmith.errors import TunesmithError
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.base import TUNERS
+from tunesmith.tuners.fitting.split import paired_statistics
+from tunesmith.tuners.fitting.verdict import judge
+
+ROWS = Path(__file__).parent.parent / "docs" / "results" / "generalisation.jsonl"
+TUNERS_TRIED = ("auto", "mert", "batch-mira", "mira", "ramp", "pro", "min-risk")
+#: MERT without a penalty is not for thousands of features, and takes long on forests.
+LEFT_OUT = {"m30k-de-en-sparse": {"mert"}, "m30k-forests": {"mert"}}
+#: Sentences that are tuned on; 0 stands for all.
+SIZES = (50, 100, 200, 500, 0)
+#: Splits of the verdicts' coverage, sentences of each, and sets with shuffled labels.
+SPLITS, SPLIT_SIZE, SHUFFLED = 100, 200, 50
+
+
+@dataclass(frozen=True)
+class Run:
+    """One tuning run: a set, a random subset of its sentences, a tuner and a seed."""
+
+    kind: str
+    set: str
+    size: int
+    draw: int
+    tuner: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from others."""
+        return dataclasses.astuple(self)
+
+
+def runs(draws: int) -> Iterator[Run]:
+    """Yield all runs, in an order in which the first say something of everything."""
+    for draw in range(draws):
+        for size in SIZES:
+            for name in SETS:
+                if name == "m30k-forests" and size not in (0, 50):
+                    continue
+                if name == "m30k-de-en-sparse" and size not in (0, 200):
+                    continue
+                for tuner in TUNERS_TRIED:
+                    if tuner not in LEFT_OUT.get(name, ()):
+                        yield Run("gain", name, size, draw, tuner)
+
+
+def coverage_runs() -> Iterator[Run]:
+    """Yield splits for the coverage of verdicts, and sets whose labels say nothing."""
+    for draw in range(SPLITS):
+        yield Run("coverage", "catalogs-neural", SPLIT_SIZE, draw, "auto")
+        if draw < SHUFFLED:
+            yield Run("shuffled", "catalogs-neural", SPLIT_SIZE, draw, "auto")
+
+
+def subset(count: int, size: int, draw: int) -> np.ndarray:
+    """Return the sentences of a draw, ascending."""
+    if size == 0 or size >= count:
+        return np.arange(count)
+    return np.sort(np.random.default_rng([size, draw]).permutation(count)[:size])
+
+
+def made(run: Run, sets: Sets) -> dict[str, Any]:
+    """Tune, and return what a row says."""
+    about = dataclasses.asdict(run)
+    begin = time.perf_counter()
+    tuning, test = sets.tune, sets.test
+    if run.kind != "gain":
+        return about | verdict_row(run, sets)
+    part = tuning.part(subset(tuning.groups, run.size, run.draw))
+    try:
+        result = TUNERS.create(run.tuner).fit(part, sets.start, rng=1 + run.draw, test=test)
+    except TunesmithError as error:
+        return about | {"error": str(error)}
+    scores = result.test
+    return about | {
+        "tuned": scores.score,
+        "start": scores.initial_score,
+        "length_ratio": scores.length_ratio,
+        "verdict": result.verdict.to_dict(),
+        "seconds": round(time.perf_counter() - begin, 2),
+    }
+
+
+def verdict_row(run: Run, sets: Sets) -> dict[str, Any]:
+    """Compare a verdict of folds with the gain on all other sentences."""
+    whole = sets.tune
+    part = whole.part(subset(whole.groups, run.size, run.draw))
+    if run.kind == "shuffled":
+        part = shuffled(part, run.draw)
+    result = TUNERS.create(run.tuner).fit(part, sets.start, rng=1 + run.draw)
+    others = [sets.test, *sets.more]
+    pairs = [paired_statistics(task, result.start, result.weights) for task in others]
+    before, after = (
+        np.concatenate([getattr(pair, name) for pair in pairs]) for name in ("before", "after")
+    )
+    metric = whole.metric
+    gain = float(metric.score(after.sum(axis=0)) - metric.score(before.sum(axis=0)))
+    whole_set = dataclasses.replace(pairs[0], before=before, after=after)
+    return {
+        "verdict": result.verdict.to_dict(),
+        "gain": gain,
+        "interval": [judge(metric, whole_set, "test").low, judge(metric, whole_set, "test").high],
+    }
+
+
+def shuffled(task: Any, seed: int) -> TuningSet:
+    """Exchange the statistics of each sentence's candidates at random: no weights can be good."""
+    rng = np.random.default_rng([seed, 7])
+    start = task.candidates.start
+    order = np.concatenate(
+        [a + rng.permutation(b - a) for a, b in zip(start[:-1], start[1:], strict=True)]
+    )
+    return ts.TuningSet(task.candidates, task.metric, task.stats[order])
+
+
+def main() -> None:
+    """Make what is missing, then render."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="2 draws in place of 5")
+    parser.add_argument("--coverage", action="store_true", help="the coverage of verdicts alone")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--render", action="store_true", help="render what is there")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if not options.render:
+        if "TUNESMITH_SHARED_DATA" not in os.environ:
+            sys.exit("set TUNESMITH_SHARED_DATA to the folder of the data sets")
+        go_on(options)
+    render(ROWS)
+
+
+def go_on(options: argparse.Namespace) -> None:
+    """Make the runs that are missing, until the time is over."""
+    shared = Path(os.environ["TUNESMITH_SHARED_DATA"])
+    read: dict[str, Sets] = {}
+    done = set()
+    if ROWS.exists():
+        names = [field.name for field in dataclasses.fields(Run)]
+        rows = map(json.loads, ROWS.read_text("utf-8").splitlines())
+        done = {tuple(row[name] for name in names) for row in rows}
+    wanted = list(coverage_runs() if options.coverage else runs(2 if options.quick else 5))
+    end = time.monotonic() + 60 * options.minutes
+    for k, run in enumerate(wanted):
+        if time.monotonic() > end:
+            print(f"stopped: {k} of {len(wanted)} runs are there")
+            return
+        if run.key in done:
+            continue
+        if run.set not in read:
+            read[run.set] = SETS[run.set](shared)
+        row = made(run, read[run.set])
+        with ROWS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(f"{k + 1} of {len(wanted)}: {run}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
