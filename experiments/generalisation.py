@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import sys
@@ -20,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from generalisation_page import render
-from generalisation_sets import SETS, Sets
 
 import tunesmith as ts
+from generalisation_page import render
+from generalisation_sets import SETS, Sets
 from tunesmith.errors import TunesmithError
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
@@ -133,9 +134,7 @@ def shuffled(task: Any, seed: int) -> TuningSet:
     """Exchange the statistics of each sentence's candidates at random: no weights can be good."""
     rng = np.random.default_rng([seed, 7])
     start = task.candidates.start
-    order = np.concatenate(
-        [a + rng.permutation(b - a) for a, b in zip(start[:-1], start[1:], strict=True)]
-    )
+    order = np.concatenate([a + rng.permutation(b - a) for a, b in itertools.pairwise(start)])
     return ts.TuningSet(task.candidates, task.metric, task.stats[order])
 
 

@@ -72,7 +72,7 @@ def m30k(shared: Path) -> Sets:
 
 
 def sparse(shared: Path) -> Sets:
-    """The same captions by a system with 4,000 sparse features."""
+    """Read lists of the same captions by a system with 4,000 sparse features."""
     here, lists = shared / "m30k-de-en", shared / "m30k-de-en-sparse"
     tune = ts.TuningSet(ts.read(lists / "run2.nbest.gz", here / "val.ref"))
     whole = ts.TuningSet(ts.read(lists / "test.nbest.gz", here / "test.ref"))
@@ -87,9 +87,7 @@ def forests(shared: Path) -> Sets:
     whole = ts.ForestTuning(ts.read_forests(here / "hg", here / "ref"), "bleu")
     start = ts.read_weights(here / "weights.dense").weights
     middle = whole.groups // 2
-    return Sets(
-        whole.part(np.arange(middle)), whole.part(np.arange(middle, whole.groups)), start
-    )
+    return Sets(whole.part(np.arange(middle)), whole.part(np.arange(middle, whole.groups)), start)
 
 
 SETS: dict[str, Callable[[Path], Sets]] = {

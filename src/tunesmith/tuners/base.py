@@ -28,7 +28,7 @@ from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.fitting.callbacks import Callback, CallbackList, callbacks_of_run, settings_of
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
-from tunesmith.tuners.fitting.guards import guard
+from tunesmith.tuners.fitting.guards import guard, guard_features, listed
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
 from tunesmith.tuners.fitting.result import Combine, TuneResult
 from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric
@@ -243,6 +243,7 @@ class Tuner(Options, ABC):
             other_metrics = [one.metric for one in beside]
             guard(tuning, held_out.dev, held_out.test, other_metrics, len(self.settings()))
             setup = self.setup(tuning, start, held_out, selection, strict)
+            guard_features(setup.tuning)
             check_normalise(normalise, setup.space)
         with _recorded() as said_later:
             ready, first = self.prepared(setup.tuning, setup.first, generator)
@@ -316,9 +317,7 @@ class Tuner(Options, ABC):
         given = Weights.from_dict({} if start is None else start)
         zeroed = [name for name in given if name in dropped]
         if zeroed:
-            more = f" and {len(zeroed) - 3} more" if len(zeroed) > 3 else ""
-            what = f"weights of dropped features are 0: {', '.join(zeroed[:3])}{more}"
-            warnings.warn(what, stacklevel=3)
+            warnings.warn(f"weights of dropped features are 0: {listed(zeroed)}", stacklevel=3)
         rest = Weights.from_dict({n: given[n] for n in given if n not in dropped})
         first = None if start is None else rest.matched(kept, strict)
         known = Weights.from_dict(dict.fromkeys([*kept, *rest], 0.0))

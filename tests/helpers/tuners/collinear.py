@@ -37,4 +37,6 @@ def mixed(tuning: TuningSet, matrix: np.ndarray) -> TuningSet:
     dense = np.ascontiguousarray(matrix @ features.dense)
     names = tuple(f"m{k}" for k in range(len(matrix)))
     own = Features(names, dense, features.sparse_names, features.sparse)
-    return TuningSet(dataclasses.replace(tuning.candidates, features=own), tuning.metric)
+    return TuningSet(
+        dataclasses.replace(tuning.candidates, features=own), tuning.metric, tuning.stats
+    )

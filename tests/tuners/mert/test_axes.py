@@ -8,6 +8,8 @@ import pytest
 from tests.helpers.tuners.collinear import collinear_set, mixed
 from tunesmith.tuners.mert.mert import MERT
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* are nearly collinear")
+
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", range(3))

@@ -20,6 +20,8 @@ MOST_AXES = 50
 MOST_NUMBERS = 5_000_000
 #: A variance below this share of the largest is that of a combination that says nothing.
 NOTHING = 1e-10
+#: Differences below this share of the largest value are rounding.
+ROUNDING = 1e-12
 #: Sweeps of the method of Jacobi at most; it takes about 6.
 SWEEPS = 50
 
@@ -40,17 +42,8 @@ def axes_of(rows: Floats, start: Ints) -> Axes:
     start : int64[S + 1]
         Where groups begin.
     """
-    rows, start = _some(rows, start)
-    centred = rows - np.repeat(_means(rows, start), np.diff(start), axis=1)
-    largest = np.abs(centred).max(axis=1, initial=0.0)
-    scale = np.where(largest > 1e-12 * np.abs(rows).max(axis=1, initial=0.0), largest, np.inf)
-    centred /= scale[:, None]
-    sizes = np.sqrt(np.square(centred).mean(axis=1))
-    sizes[sizes == 0.0] = np.inf
-    centred /= sizes[:, None]
-    scale *= sizes
-    even = np.ones(centred.shape[1])
-    correlation = _scatter(centred, even)
+    centred, scale = _standardised(rows, start)
+    correlation = _scatter(centred, np.ones(centred.shape[1]))
     variances, vectors = eigenvectors(correlation)
     matters = variances > NOTHING * variances.max(initial=0.0)
     whitening = (vectors[:, matters] / np.sqrt(variances[matters])).T
@@ -64,6 +57,28 @@ def axes_of(rows: Floats, start: Ints) -> Axes:
     with np.errstate(invalid="ignore"):
         duals = np.where(np.isfinite(scale), (axes @ correlation) * scale, 0.0)
     return Axes(axes / scale, duals)
+
+
+def correlations(rows: Floats, start: Ints) -> Floats:
+    """Return the correlations within groups [V, V]; 0 with what is the same in every group."""
+    centred, _ = _standardised(rows, start)
+    matrix: Floats = _scatter(centred, np.ones(centred.shape[1]))
+    return matrix
+
+
+def _standardised(rows: Floats, start: Ints) -> tuple[Floats, Floats]:
+    """Return differences from the groups' means in units of their deviation, and these units.
+
+    What does not vary within groups is 0, and its unit infinite.
+    """
+    rows, start = _some(rows, start)
+    centred = rows - np.repeat(_means(rows, start), np.diff(start), axis=1)
+    largest = np.abs(centred).max(axis=1, initial=0.0)
+    scale = np.where(largest > ROUNDING * np.abs(rows).max(axis=1, initial=0.0), largest, np.inf)
+    centred /= scale[:, None]  # first, so that no square overflows
+    sizes = np.sqrt(np.square(centred).mean(axis=1))
+    sizes[sizes == 0.0] = np.inf
+    return centred / sizes[:, None], scale * sizes
 
 
 def _some(rows: Floats, start: Ints) -> tuple[Floats, Ints]:

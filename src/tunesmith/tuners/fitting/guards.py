@@ -18,6 +18,7 @@ import numpy as np
 
 from tunesmith.arrays import Flags, Floats, Ints
 from tunesmith.data.candidates import CandidateSet, References, Texts
+from tunesmith.inference.lists.axes import MOST_AXES, correlations, eigenvectors
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import STEP, spread_bits
 from tunesmith.metrics.base import METRICS, Metric
@@ -28,6 +29,12 @@ LONG = 8
 #: If so large a share of a set is in another, and so many sentences, short ones are no chance
 #: either.
 SHARE, MANY = 0.1, 5
+#: Features whose correlation within sentences is this large can stand for each other.
+COLLINEAR = 0.99
+#: Candidates for each feature that a correlation is believed of.
+ENOUGH_CANDIDATES = 50
+#: An eigenvalue of their correlations below this is 0: some features are combinations of others.
+DEPENDENT = 1e-9
 #: A score with so few values is a judgement or a count; models give numbers of all kinds.
 FEW_VALUES = 10
 
@@ -95,6 +102,55 @@ def guard_scores(
             "among them, and if you choose by the test scores they say too much",
             stacklevel=3,
         )
+
+
+def guard_features(task: Task) -> None:
+    """Warn of features that say nothing, or the same as others: their weights mean little."""
+    if not _is_on.get() or task.is_live or task.lists is None:
+        return
+    candidates = task.lists.candidates
+    rows, names = candidates.features.dense, candidates.features.dense_names
+    freedom = len(candidates) - len(candidates.start) + 1
+    if not 0 < len(names) <= MOST_AXES or freedom < ENOUGH_CANDIDATES * len(names):
+        return
+    matrix = correlations(rows, candidates.start)
+    for text in told_features(matrix, names):
+        warnings.warn(text, stacklevel=3)
+
+
+def told_features(matrix: Floats, names: Sequence[str]) -> Iterator[str]:
+    """Yield what there is to say of features, given their correlations within sentences."""
+    varies = np.diag(matrix) > 0.0
+    constant = [names[int(d)] for d in np.flatnonzero(~varies)]
+    if constant:
+        yield (
+            f"{listed(constant)}: the same for all candidates of every sentence, so that the "
+            "weight changes nothing; drop it"
+        )
+    alone = varies.copy()
+    for i, j in zip(*np.nonzero(np.triu(np.abs(matrix) >= COLLINEAR, 1)), strict=True):
+        alone[j] = False
+        which = "proportional" if abs(matrix[i, j]) >= 1.0 - DEPENDENT else "nearly collinear"
+        yield (
+            f"{names[i]} and {names[j]} are {which} within sentences (correlation "
+            f"{matrix[i, j]:.4f}): their weights count together, and either alone means little"
+        )
+    kept = np.flatnonzero(alone)
+    if len(kept) > 2:
+        values, vectors = eigenvectors(matrix[np.ix_(kept, kept)])
+        if values[-1] < DEPENDENT:
+            parts = np.abs(vectors[:, -1])
+            together = [names[int(kept[k])] for k in np.flatnonzero(parts > 0.01 * parts.max())]
+            yield (
+                f"{listed(together, 8)}: one is a combination of the others within sentences, so "
+                "that their weights alone mean little; drop one"
+            )
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Name a few, and say how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 @dataclass(frozen=True)
