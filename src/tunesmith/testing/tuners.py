@@ -51,6 +51,8 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner, TuneResult
 #: The least share of the possible gain that a tuner reaches where one feature by itself is enough.
 #: Weights in a wrong order, or of the wrong sign, reach less than half of it.
 SHARE = 0.75
+#: So many groups leave no doubt: of fewer, a tuner may be careful to leave the start.
+GROUPS = 120
 NAMES = ("good", "Other", "bad")
 
 
@@ -231,7 +233,7 @@ def lower_is_better_is_solved(probe: _TunerProbe) -> None:
 def _demand_solved(probe: _TunerProbe, lower: bool) -> None:
     for turn in range(len(NAMES)):
         names = NAMES[turn:] + NAMES[:turn]
-        tuning = line_problem(names, lower)
+        tuning = line_problem(names, lower, groups=GROUPS)
         start = {"good": -1.0, "bad": 0.5, "Other": 0.1}
         result = probe.fit(tuning, np.array([start[n] for n in names]))
         gained = result.score - result.initial_score

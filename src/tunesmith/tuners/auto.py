@@ -20,7 +20,7 @@ from tunesmith.progress import progress
 from tunesmith.registry import distinct_texts, option
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
-from tunesmith.tuners.base import TUNERS, Outcome, Tuner, equal_weights
+from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.batch_mira import BatchMIRA
 from tunesmith.tuners.fitting.folds import Folds
 from tunesmith.tuners.fitting.remembering import Remembering
@@ -56,6 +56,7 @@ class Auto(Constrained, Remembering):
     from the start towards the average: the mean of the best steps over samples of them (Breiman
     1996), at most all the way, times n / (n + 40), as if 40 of n + 40 sentences spoke for the
     start. The same sentences give an estimate of the gain on other text, without a held-out set.
+    Of fewer than 10 sentences none is held out, and it goes all the way.
 
     A development set, where one is given, takes part in these decisions. Members that cannot hold
     restrictions on weights, tune for a metric or work on forests stay out.
@@ -80,15 +81,15 @@ class Auto(Constrained, Remembering):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.contender:
+            if self.member:
+                raise UsageError("contender is the former name of member; drop it")
             warnings.warn(
                 "contender of auto is deprecated; use member", DeprecationWarning, stacklevel=3
             )
-        for name in self._named:
+            # Under its name of now, copies do not warn again.
+            vars(self).update(member=self.contender, contender=())
+        for name in self.member:
             _check_member(name)
-
-    @property
-    def _named(self) -> tuple[str, ...]:
-        return self.member or self.contender
 
     def members(self, count: int) -> dict[str, Tuner]:
         """Return the members for a number of features."""
@@ -96,8 +97,8 @@ class Auto(Constrained, Remembering):
             name: getattr(self, name) for name in ("fix", "bound", "tie", "scale_together")
         }
         is_constrained = any(constraints.values())
-        if self._named:
-            members = {name: TUNERS.create(name) for name in self._named}
+        if self.member:
+            members = {name: TUNERS.create(name) for name in self.member}
         elif is_constrained:
             members = {f"mert {k}": MERT(restarts=4, walks=1) for k in (1, 2, 3)}
         else:
@@ -121,13 +122,19 @@ class Auto(Constrained, Remembering):
                 errors.append(error)
             else:
                 able[name] = tuner
-        if errors and (self._named or not able):
+        if errors and (self.member or not able):
             raise errors[0]
         return able
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if no member can tune for a metric."""
         self._able(metric, self.members(0))
+
+    def check_forests(self, has_forests: bool) -> None:
+        """Raise an error if there are forests, and a named member cannot work on them."""
+        super().check_forests(has_forests)
+        for name in self.member:
+            TUNERS.create(name).check_forests(has_forests)
 
     def fit(
         self,
@@ -145,7 +152,7 @@ class Auto(Constrained, Remembering):
 
     def tune(self, tuning: Task, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Let all members tune, decide how far to go towards their average, and go there."""
-        begin = equal_weights(tuning) if start is None else start
+        begin = self.baseline(tuning) if start is None else start
         space = self.space(tuning.names, begin)
         begin = space.exact(begin) if start is not None else space.inside(begin)
         members = self._able(tuning.metric, self.members(len(tuning.names)))
@@ -154,11 +161,11 @@ class Auto(Constrained, Remembering):
         if self.earlier is not None:
             members = {name: one.after(self.earlier) for name, one in members.items()}
         committee = _Committee(tuning, space, begin, members)
-        if tuning.groups < max(FEW_SENTENCES, self.parts):
+        if tuning.groups < FEW_SENTENCES:
             committee.run([tuning], start, rng)
             return committee.whole()
-        folds = Folds.of(tuning.groups, self.parts)
-        committee.run([tuning.part(folds.rest(k)) for k in range(self.parts)], start, rng)
+        folds = Folds.of(tuning.groups, min(self.parts, tuning.groups))
+        committee.run([tuning.part(folds.rest(k)) for k in range(folds.count)], start, rng)
         return committee.decided(folds, self._dev)
 
 

@@ -7,6 +7,7 @@ import functools
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -291,7 +292,7 @@ class Tuner(Options, ABC):
             reason=ready.reason(best) if has_several else None,
             stopped=None if stopped is None else f"interrupted after {stopped}",
             interrupted=stopped is not None,
-            verdict=_own_verdict(best.outcome, tuning.metric),
+            verdict=_own_verdict(best.outcome, setup),
             committee=None if best.outcome is None else best.outcome.committee,
         )
 
@@ -409,11 +410,14 @@ def equal_weights(tuning: Task) -> Floats:
     return weights
 
 
-def _own_verdict(outcome: Outcome | None, metric: Metric) -> Verdict:
+def _own_verdict(outcome: Outcome | None, setup: Setup) -> Verdict:
     """Return the verdict on sentences that the algorithm itself has held out, if any."""
     if outcome is None or outcome.held_out is None:
         return UNKNOWN
-    return judge(metric, outcome.held_out, "folds")
+    # The start of the result has features that were dropped, and breaks restrictions.
+    whole = setup.whole
+    before = whole.winners(setup.begin.aligned(whole.names)).stats
+    return judge(whole.metric, replace(outcome.held_out, before=before), "folds")
 
 
 def _unusual(own: Mapping[str, object]) -> str:

@@ -49,12 +49,16 @@ class Folds:
         rng = np.random.default_rng([groups, count])
         if clusters is None:
             if groups < max(count, LEAST):
-                raise UsageError(f"{groups} sentences cannot be split into {count} folds")
+                raise UsageError(
+                    f"{groups} sentences cannot be split into {count} folds; give fewer folds, or "
+                    "more sentences"
+                )
             return cls(rng.permutation(groups) % count, count)
         labels, cluster = np.unique(clusters, return_inverse=True)
         if len(labels) < count:
             raise UsageError(
-                f"the fold column has {len(labels)} different values, too few for {count} folds"
+                f"the fold column has {len(labels)} different values, too few for {count} folds; "
+                "give fewer folds, or another column"
             )
         sizes = np.bincount(cluster)
         part = np.zeros(len(labels), np.int64)

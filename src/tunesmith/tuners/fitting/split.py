@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UnknownNameError, UsageError
-from tunesmith.interruption import Interruption, whole_or_nothing
+from tunesmith.interruption import (
+    Interruption,
+    returns_so_far,
+    uninterrupted,
+    whole_or_nothing,
+)
+from tunesmith.parallel.engine import working_on
 from tunesmith.progress import progress
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.folds import Folds, clusters_of, hold_out
@@ -59,6 +66,7 @@ class Split:
 
         What was asked for counts first: folds, or a part that was held out; then a test set; then
         what the algorithm itself has held out; and last the set that may have chosen a setting.
+        An interruption between folds leaves the result as it is without them.
 
         Parameters
         ----------
@@ -66,20 +74,28 @@ class Split:
             Tunes on another part of the set in the same way.
         """
         metric = self.tuning.metric
-        if self.folds is not None:
-            if result.interrupted:
-                return result
-            with unguarded(), whole_or_nothing(), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the same was said of the whole set
-                statistics = cross_validated(self.tuning, self.folds, fit)
-            return replace(result, verdict=judge(metric, statistics, "folds"))
+        if self.folds is not None and not result.interrupted:
+            through: list[PairedStatistics] = []
+            try:
+                with unguarded(), whole_or_nothing(), warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # the same was said of the whole set
+                    statistics = cross_validated(self.tuning, self.folds, fit, through)
+            except Interruption:
+                if not returns_so_far():
+                    raise
+                told = f"interrupted after {len(through)} of {self.folds.count} folds"
+                result = replace(result, stopped=told, interrupted=True)
+            else:
+                return replace(result, verdict=judge(metric, statistics, "folds"))
         sets: dict[HeldOutKind, Task | None] = {"hold-out": self.part, "test": held_out.test}
         if result.verdict.on is None:
             sets["dev"] = held_out.dev
-        for name, task in sets.items():
-            if task is not None:
-                statistics = paired_statistics(task, result.start, result.weights)
-                return replace(result, verdict=judge(metric, statistics, name))
+        # All weights are found; after an interruption workers have been ended.
+        with uninterrupted(), working_on(None) if result.interrupted else nullcontext():
+            for name, task in sets.items():
+                if task is not None:
+                    statistics = paired_statistics(task, result.start, result.weights)
+                    return replace(result, verdict=judge(metric, statistics, name))
         return result
 
 
@@ -102,20 +118,29 @@ def paired_statistics(task: Task, start: Weights, tuned: Weights) -> PairedStati
 
 
 def cross_validated(
-    tuning: Task, folds: Folds, fit: Callable[[Task], TuneResult]
+    tuning: Task,
+    folds: Folds,
+    fit: Callable[[Task], TuneResult],
+    through: list[PairedStatistics] | None = None,
 ) -> PairedStatistics:
-    """Tune on all folds but one in turn, and evaluate on that one."""
-    parts = []
-    for k, (rest, groups, held_out) in enumerate(folds.splits(tuning)):
+    """Tune on all folds but one in turn, and evaluate on that one.
+
+    Parameters
+    ----------
+    through
+        Takes what each fold comes to, so that it is known how many there were.
+    """
+    parts = [] if through is None else through
+    order = np.argsort(np.concatenate([folds.held_out(k) for k in range(folds.count)]))
+    for k, (rest, _, held_out) in enumerate(folds.splits(tuning)):
         progress("folds", k, folds.count)
         result = fit(rest)
         if result.interrupted:
             raise Interruption
-        parts.append((groups, paired_statistics(held_out, result.start, result.weights)))
+        parts.append(paired_statistics(held_out, result.start, result.weights))
     progress("folds", folds.count, folds.count)
-    order = np.argsort(np.concatenate([groups for groups, _ in parts]), kind="stable")
-    before = np.concatenate([part.before for _, part in parts])[order]
-    after = np.concatenate([part.after for _, part in parts])[order]
+    before = np.concatenate([part.before for part in parts])[order]
+    after = np.concatenate([part.after for part in parts])[order]
     return PairedStatistics(before, after, folds.fold)
 
 

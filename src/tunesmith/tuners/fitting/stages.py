@@ -53,8 +53,8 @@ class Outcome:
     is_start
         Whether nothing was done: these are the starting weights as they are.
     held_out
-        Statistics of sentences that parts of the algorithm were not tuned on, where it holds some
-        out by itself.
+        Statistics of all sentences, each under weights that were tuned without it, where the
+        algorithm holds them out in turn by itself.
     committee
         What a result says of a committee.
     """

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.metrics.base import Metric
@@ -76,9 +77,9 @@ class Verdict:
         unit = metric_label(metric)
         sign = 1.0 if self.higher_is_better else -1.0
         digits = 2 if max(abs(self.low), abs(self.high)) >= 0.1 else 4
-        ends = sorted((sign * self.low, sign * self.high))
+        ends = sorted((sign * self.low + 0.0, sign * self.high + 0.0))  # no negative zeros
         interval = " to ".join(f"{end:+.{digits}f}" for end in ends)
-        figures = f"{sign * self.gain:+.{digits}f} {unit} (95 %: {interval})"
+        figures = f"{sign * self.gain + 0.0:+.{digits}f} {unit} (95 %: {interval})"
         measured = f"on {self.sentences} unseen sentences {figures}"
         if self.on == "dev":
             measured = f"on the {self.sentences} sentences of the held-out set {figures}"
@@ -171,7 +172,8 @@ def resampled_scores(metric: Metric, outputs: Sequence[Stats]) -> Floats:
         drawn = rng.integers(0, sentences, (count, sentences))
         offset = sentences * np.arange(count)[:, None]
         times = np.bincount((drawn + offset).ravel(), minlength=count * sentences)
-        sums[first : first + count] = times.reshape(count, sentences) @ both
+        # Unlike with BLAS, no bit depends on the number of threads.
+        sums[first : first + count] = csr_array(times.reshape(count, sentences)) @ both
     return np.stack(
         [
             np.asarray(metric.score(sums[:, k : k + width]), np.float64)
