@@ -159,7 +159,7 @@ def _convert_forests(
         write_lists(forests, values, nbest, out, lists)
     elif forest_writer is not None:
         forest_writer.write(forests, out)
-        _warn_of_lost(forest_writer, forests, out)
+        warn_of_lost(forest_writer, forests, out)
 
 
 def _forest_writer(to: str | None, out: str) -> ForestFormat:
@@ -214,18 +214,24 @@ def _write(candidates: CandidateSet, target: str, weights: str | None, out: str)
             values = held.matched(candidates.features.names)
         totals = candidates.features.dot(values)
     writer = FORMATS.create(target)
-    _warn_of_lost(writer, candidates, out)
+    warn_of_lost(writer, candidates, out)
     writer.write(candidates, np.arange(len(candidates)), totals, out)
 
 
-def _warn_of_lost(
+def warn_of_lost(
     writer: CandidateFormat | ForestFormat, data: CandidateSet | Forests, out: str
 ) -> None:
-    """Warn of what a format has no place for."""
+    """Warn of what a format has no place for; raise an error if a text would be several."""
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.io.values import check_one_line
+
+    if isinstance(data, CandidateSet) and "white space" not in writer.holds:
+        check_one_line(data)
     there = {
         "references": data.references is not None,
         "sources": data.sources is not None,
         "columns": bool(getattr(data, "columns", ())),
+        "white space": getattr(data, "originals", None) is not None,
     }
     lost = [what for what, is_there in there.items() if is_there and what not in writer.holds]
     if lost:

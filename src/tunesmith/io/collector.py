@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.assembly import Piece, assemble_traced
 from tunesmith.data.candidates import (
     CandidateSet,
     FileDigest,
@@ -232,16 +232,21 @@ class Collector:
         """Set the input of a group."""
         self._sources.setdefault(group, source)
 
-    def finish(self, references: Sequence[tuple[str, Texts]] = ()) -> CandidateSet:
+    def finish(
+        self, references: Sequence[tuple[str, Texts]] = (), keep_rows: bool = False
+    ) -> CandidateSet:
         """Assemble what was collected.
 
         Parameters
         ----------
         references
             Name and lines of each reference file; a group's id is its line, from 0.
+        keep_rows
+            Note which candidate of the input each one is.
         """
         if self._whole is not None and not references:
-            return replace(self._whole[0], files=tuple(self.files))
+            rows = np.arange(len(self)) if keep_rows else None
+            return replace(self._whole[0], files=tuple(self.files), rows=rows)
         if self._whole is None:
             self._flush()
         self._check_ids()
@@ -249,11 +254,12 @@ class Collector:
         sources = self._sources
         if self._whole is not None:
             result = replace(self._whole[0], vocabulary=tuple(self.vocabulary.words()))
+            result = replace(result, rows=np.arange(len(result)) if keep_rows else None)
         else:
-            result = assemble(
+            result, rows = assemble_traced(
                 self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
             )
-            result = self._with_gaps(result)
+            result = replace(self._with_gaps(result), rows=rows if keep_rows else None)
         ordered = [held[i] for i in result.ids] if held else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
         return replace(

@@ -13,6 +13,7 @@ from tunesmith.arrays import Floats
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import kind_of
@@ -20,7 +21,7 @@ from tunesmith.io.forests.base import forest_format_shown
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.tokens import Interner, is_plain, tokenize
 from tunesmith.io.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
@@ -32,6 +33,7 @@ def read(
     format: str | None = None,  # noqa: A002
     scores: Mapping[str, Path] | None = None,
     columns: Sequence[str] = (),
+    keep_rows: bool = False,
 ) -> CandidateSet:
     """Read candidates, and the references to score them against.
 
@@ -50,6 +52,8 @@ def read(
         further features, by name.
     columns
         Features that are metrics to tune for, not features: see ``column:NAME``.
+    keep_rows
+        Note in ``rows`` which candidate of the files each one is, from 0, duplicates counted.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def read(
         source = Source(path)
         held.append((source.name, read_lines(source, collector.vocabulary)))
         collector.files.append(source.digest("text"))
-    result = collector.finish(held)
+    result = collector.finish(held, keep_rows)
     for name, texts in held:
         if len(texts) > result.groups:
             missing = len(texts) - result.groups
@@ -133,17 +137,27 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
     """Read plain text, one text a line."""
+    return read_lines_kept(source, vocabulary)[0]
+
+
+def read_lines_kept(source: Source, vocabulary: Interner) -> tuple[Texts, dict[int, str]]:
+    """Read plain text, one text a line, and keep lines with white space of their own."""
     source.check_line_ends()
-    parts = []
+    parts: list[Texts] = []
+    originals: dict[int, str] = {}
     line = 1
     for block in source.blocks():
         check_utf8(block, source.name, line)
-        line += block.count(b"\n")
-        parts.append(tokenize(block, vocabulary))
+        whole = block if block.endswith(b"\n") else block + b"\n"
+        parts.append(tokenize(whole, vocabulary))
+        if not is_plain(whole, parts[-1], vocabulary):
+            for number, text in enumerate(whole.decode().split("\n")[:-1], line - 1):
+                kept = text.removesuffix("\r")
+                if kept != " ".join(kept.split()):
+                    originals[number] = kept
+        line += whole.count(b"\n")
     lengths = np.concatenate([part.lengths for part in parts])
-    return Texts(
-        np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([part.ids for part in parts])
-    )
+    return Texts(offsets(lengths), np.concatenate([part.ids for part in parts])), originals
 
 
 def _several(paths: Path | Sequence[Path]) -> list[Path]:

@@ -84,6 +84,7 @@ def read_candidates(
     scores: list[str],
     metrics: Sequence[Metric] = (),
     columns: Sequence[str] = (),
+    keep_rows: bool = False,
 ) -> CandidateSet:
     """Read a set with everything that the options say of it.
 
@@ -95,7 +96,7 @@ def read_candidates(
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
-    found = read(candidates, references, format_name, files, columns)
+    found = read(candidates, references, format_name, files, columns, keep_rows)
     # What is not there a metric misses itself, and says how to give it.
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]

@@ -46,6 +46,7 @@ from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.values import check_one_line
 
 #: What stands between fields.
 BARS = "|||"
@@ -119,6 +120,7 @@ class BarsFormat(CandidateFormat):
 
 def _check_writable(candidates: CandidateSet) -> None:
     """Raise an error if what is written would not be read back."""
+    check_one_line(candidates)
     for name in candidates.features.names:
         if any(c.isspace() for c in name) or name in {"", BARS}:
             raise UsageError(f"a feature cannot be called '{name}' here; write jsonl")

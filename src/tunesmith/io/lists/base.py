@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: All that a set may have beside ids, texts and features.
-EVERYTHING = frozenset({"references", "sources", "columns"})
+EVERYTHING = frozenset({"references", "sources", "columns", "white space"})
 
 
 class CandidateFormat(ABC):

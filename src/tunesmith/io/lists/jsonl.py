@@ -25,7 +25,7 @@ from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.tokens import tokenize, tokenize_kept
 
 #: The greatest number; NaN is neither above nor below its negative.
 LARGEST = sys.float_info.max
@@ -71,7 +71,7 @@ class JsonLinesFormat(CandidateFormat):
                 values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
                 for k in range(lo, hi):
                     values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
-                entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
+                entry: dict[str, Any] = {"text": candidates.original(i), "features": values}
                 entry["score"] = float(scores[i])
                 if candidates.columns:
                     entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
@@ -102,14 +102,15 @@ class _Group:
         candidates = self._list("candidates", self.group.get("candidates"), dict)
         if not candidates:
             raise self._error(f"group '{group_id}' has no candidates", "leave such groups out")
-        texts = [self._text(c.get("text", "")) for c in candidates]
+        came = [self._text(c.get("text", "")) for c in candidates]
+        texts, originals = tokenize_kept(came, collector.vocabulary)
         rows, columns, values = self._features(candidates, collector)
         group = collector.groups([group_id])
         nonzero = values != 0
         collector.add_piece(
             Piece(
                 np.repeat(group, len(candidates)),
-                tokenize("\n".join([*texts, ""]).encode(), collector.vocabulary),
+                texts,
                 np.zeros(0, np.int64),
                 np.zeros((0, len(candidates))),
                 rows[nonzero],
@@ -118,12 +119,15 @@ class _Group:
                 *np.unique(columns, return_counts=True),
                 self._metrics(candidates),
                 f"{self.path}:{self.number}",
+                originals,
             )
         )
         collector.note_place(group_id, (self.path, self.number))
         references = self.group.get("references")
         if references is not None:
-            held = [self._text(r) for r in self._list("references", references, str)]
+            held = [
+                self._text(r).replace("\n", " ") for r in self._list("references", references, str)
+            ]
             if not held:
                 raise self._error("'references' is empty", "give one at least, or leave it out")
             tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
@@ -151,8 +155,7 @@ class _Group:
         if not isinstance(text, str):
             raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
         self._check_characters(text)
-        # A line's end within a text is white space like any other.
-        return text.replace("\n", " ")
+        return text
 
     def _check_characters(self, text: str) -> None:
         if "\0" in text:

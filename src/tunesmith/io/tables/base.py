@@ -24,7 +24,7 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.tokens import tokenize, tokenize_kept
 
 #: Columns that pandas makes of an index that has no name.
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
@@ -105,6 +105,7 @@ class _TableReader:
             if numbers.missing is not None:
                 row = int(np.flatnonzero(numbers.missing)[0])
                 self.collector.note_gap(name, (self.name, batch.first_line + row))
+        tokens, originals = tokenize_kept(texts, self.collector.vocabulary)
         columns = self.collector.columns(list(features))
         full = [k for k, f in enumerate(features.values()) if f.missing is None]
         rows, sparse, values = [], [], []
@@ -123,7 +124,7 @@ class _TableReader:
         self.collector.add_piece(
             Piece(
                 self.collector.groups(ids),
-                tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary),
+                tokens,
                 columns[full],
                 np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
                 np.concatenate(none + rows),
@@ -133,6 +134,7 @@ class _TableReader:
                 np.array(counts, np.int64),
                 {key: numbers.values for key, numbers in metrics.items()},
                 f"{self.name}:{batch.first_line}",
+                originals,
             )
         )
         self._add_inputs(batch, ids)
@@ -168,8 +170,6 @@ class _TableReader:
 
     def _checked(self, batch: Batch, name: str, texts: list[str]) -> list[str]:
         whole = "".join(texts)
-        if "\n" in whole:
-            texts = [t.replace("\n", " ") for t in texts]
         if "\0" in whole or not is_unicode(whole):
             row = next(r for r, t in enumerate(texts) if "\0" in t or not is_unicode(t))
             raise self._error(batch, row, f"'{name}' holds no valid text", "write Unicode alone")
@@ -268,7 +268,7 @@ class _TableReader:
         names = sorted(filter(is_reference, batch.columns), key=_reference_number)
         column = batch.columns.get(REFERENCES)
         if column is None:
-            held = [self._texts(batch, name) for name in names]
+            held = [[t.replace("\n", " ") for t in self._texts(batch, name)] for name in names]
             rows = zip(*held, strict=True)
             return [tuple(t for t in row if t.strip()) for row in rows] if held else None
         if names:
@@ -369,7 +369,7 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
     columns: dict[str, Any] = {"id": _repeated(candidates.ids, sizes)}
     if candidates.sources is not None:
         columns["source"] = _repeated(candidates.sources, sizes)
-    columns["text"] = [candidates.text(i) for i in range(len(candidates))]
+    columns["text"] = [candidates.original(i) for i in range(len(candidates))]
     if candidates.references is not None:
         held = [candidates.reference_texts(g) for g in range(candidates.groups)]
         if len({len(texts) for texts in held}) > 1:

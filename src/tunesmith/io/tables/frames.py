@@ -63,7 +63,7 @@ def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
         _check_gaps(name, column, "frame")
     collector = Collector()
     add_batches([Batch(held, 0)] if held else [], "frame", collector)
-    return with_columns(collector.finish(), columns)
+    return with_columns(collector.finish(keep_rows=True), columns)
 
 
 def from_arrays(
@@ -115,7 +115,7 @@ def from_arrays(
         tokens = tokenize("\n".join([*clean, ""]).encode(), collector.vocabulary)
         found = [tokens[r] for r in range(len(clean))]
         collector.add_references(group_id(group), found, "references")
-    return collector.finish()
+    return collector.finish(keep_rows=True)
 
 
 def _checked_references(group: GroupId, lines: object) -> list[str]:
