@@ -20,6 +20,7 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli.options import engine as engine_options
+from tunesmith.cli.options import reading as reading_options
 from tunesmith.cli.options.sections import EXECUTION, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
@@ -234,10 +235,13 @@ def build(arguments: Sequence[str]) -> typer.Typer:
             module = importlib.import_module(f"tunesmith.cli.{MODULES.get(name, name)}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
             has_engine = name in engine_options.COMMANDS
+            has_reading = reading_options.reads_candidates(name, arguments)
+            if has_reading:
+                function = reading_options.with_reading(function)
             if has_engine:
                 function = engine_options.with_engine(function)
             wrapped = _with_session(function, arguments)
-            app.command(name, cls=Sectioned if has_engine else None)(wrapped)
+            app.command(name, cls=Sectioned if has_engine or has_reading else None)(wrapped)
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app

@@ -110,7 +110,9 @@ def run(
     elif candidates:
         check_writable(out)
         target = _target(to, out)
-        found = read_candidates(candidates, references, format_name, scores, columns=column)
+        found = read_candidates(
+            candidates, references, format_name, scores, columns=column, keep_rows=True
+        )
         session.note(f"{found!r}")
         found = _with_statistics(found, statistics)
         _write(found, target, weights, out)
@@ -207,7 +209,9 @@ def _write(candidates: CandidateSet, target: str, weights: str | None, out: str)
     from tunesmith.io.lists.base import FORMATS
     from tunesmith.io.weights.files import read_weights
 
-    totals = np.zeros(len(candidates))
+    totals = candidates.totals
+    if totals is None:
+        totals = np.full(len(candidates), np.nan)
     if weights is not None:
         held = read_weights(weights).weights
         with names_of(weights):

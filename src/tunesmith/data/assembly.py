@@ -43,6 +43,10 @@ class Piece:
         Where the piece was read, for errors.
     originals
         By candidate, texts that are more than their tokens with single spaces between them.
+    missing
+        By feature, the candidates whose value is missing and is not to be 0.
+    totals : float64[n] or None
+        The scores that decoders gave, where they were asked for; NaN where there is none.
     """
 
     group: Ints
@@ -57,6 +61,8 @@ class Piece:
     columns: dict[str, Floats] = field(default_factory=dict)
     origin: str = ""
     originals: dict[int, str] = field(default_factory=dict)
+    missing: dict[int, Ints] = field(default_factory=dict)
+    totals: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.group)

@@ -176,6 +176,8 @@ class CandidateSet:
         Texts with white space of their own, as they came; None where no text has any.
     rows : int64[N] or None
         Which candidate of the input each one is, from 0, where that was asked for.
+    totals : float64[N] or None
+        The score that the input gives each one, NaN where it gives none; where asked for.
     """
 
     ids: tuple[GroupId, ...]
@@ -189,6 +191,7 @@ class CandidateSet:
     files: tuple[FileDigest, ...] = ()
     originals: Originals | None = None
     rows: Ints | None = None
+    totals: Floats | None = None
 
     def __post_init__(self) -> None:
         if len(self.ids) + 1 != len(self.start) or self.start[-1] != self.features.candidates:
@@ -283,6 +286,7 @@ class CandidateSet:
             sources=None if self.sources is None else tuple(self.sources[g] for g in groups),
             originals=None if self.originals is None else self.originals.take(rows),
             rows=None if self.rows is None else self.rows[rows],
+            totals=None if self.totals is None else self.totals[rows],
         )
 
     def chosen(self, candidates: Ints) -> CandidateSet:
@@ -295,6 +299,7 @@ class CandidateSet:
             columns={name: values[candidates] for name, values in self.columns.items()},
             originals=None if self.originals is None else self.originals.take(candidates),
             rows=None if self.rows is None else self.rows[candidates],
+            totals=None if self.totals is None else self.totals[candidates],
         )
 
     def __repr__(self) -> str:

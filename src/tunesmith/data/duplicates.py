@@ -94,6 +94,7 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         columns={name: values[keep] for name, values in candidates.columns.items()},
         originals=None if candidates.originals is None else candidates.originals.take(keep),
         rows=None if candidates.rows is None else candidates.rows[keep],
+        totals=None if candidates.totals is None else candidates.totals[keep],
     )
     return kept, keep
 

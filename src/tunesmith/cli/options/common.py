@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tunesmith.cli.options.reading import reading
 from tunesmith.errors import UsageError, WeightNamesError
 
 if TYPE_CHECKING:
@@ -96,7 +97,9 @@ def read_candidates(
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
-    found = read(candidates, references, format_name, files, columns, keep_rows)
+    costs = frozenset(n for m in metrics if not m.higher_is_better for n in m.columns)
+    how = reading().with_costs(costs)
+    found = read(candidates, references, format_name, files, columns, keep_rows, how)
     # What is not there a metric misses itself, and says how to give it.
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]
