@@ -96,7 +96,8 @@ def settle(pieces: list[Piece], names: Sequence[str], missing: Missing) -> Flags
     for column in sorted({c for piece in pieces for c in piece.missing}):
         way = missing.of(names[column])
         if way != "drop":
-            _fill(pieces, column, _value(names[column], way, *_given(pieces, column), False))
+            name, is_cost = names[column], names[column] in missing.costs
+            _fill(pieces, column, _value(name, way, *_given(pieces, column), is_cost))
     for name in dict.fromkeys(name for piece in pieces for name in piece.columns):
         held = [piece.columns[name] for piece in pieces if name in piece.columns]
         values = np.concatenate(held)

@@ -22,7 +22,7 @@ from tunesmith.inference.examples import Derivation, Example
 from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Objective
-from tunesmith.registry import numbers, option
+from tunesmith.registry import Numbers, numbers, option
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
@@ -82,7 +82,7 @@ class MinRisk(OnlineTuner):
         above=0,
         most=1,
     )
-    strength: tuple[float, ...] = option(
+    strength: Numbers = option(
         (),
         "batch: how much squared distances from the starting weights count; of several a held-out "
         "set chooses [default: 0.1]",

@@ -25,9 +25,9 @@ SETS = ("candidates", "dev_candidates", "test_candidates")
 _reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
-def _option(help_text: str, metavar: str) -> Any:
+def _option(help_text: str, metavar: str, *flags: str) -> Any:
     return typer.Option(
-        help=help_text, metavar=metavar, show_default=False, rich_help_panel=READING
+        *flags, help=help_text, metavar=metavar, show_default=False, rich_help_panel=READING
     )
 
 
@@ -48,10 +48,12 @@ IndexColumn = Annotated[
     list[str],
     _option("A column that numbers rows and is no feature; repeat it for several.", "NAME"),
 ]
+_FEATURES = "The only columns that are read as features, as lm,*_score."
 FeatureColumns = Annotated[
-    str | None,
-    _option("The only columns that are read as features, as lm,*_score.", "PATTERN,..."),
+    str | None, _option(_FEATURES, "PATTERN,...", "--features", "--feature-columns")
 ]
+#: The same for a command that has an option --features of its own.
+OtherFeatureColumns = Annotated[str | None, _option(_FEATURES, "PATTERN,...", "--feature-columns")]
 
 
 def with_reading(function: Callable[..., None]) -> Callable[..., None]:
@@ -62,7 +64,7 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
         id_column: IdColumn = None,
         text_column: TextColumn = None,
         index_column: IndexColumn = [],  # noqa: B006
-        features: FeatureColumns = None,
+        feature_columns: FeatureColumns = None,
         **options: Any,
     ) -> None:
         given = {
@@ -70,7 +72,7 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
             "id_column": id_column,
             "text_column": text_column,
             "index_column": index_column,
-            "features": None if features is None else features.split(","),
+            "features": None if feature_columns is None else feature_columns.split(","),
         }
         said = {name: value for name, value in given.items() if value not in (None, [])}
         if said and not any(options.get(name) for name in SETS):
@@ -82,6 +84,8 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
     own = inspect.signature(function, eval_str=True).parameters
     added = dict(inspect.signature(run, eval_str=True).parameters)
     del added["options"]
+    if "features" in own:
+        added["feature_columns"] = added["feature_columns"].replace(annotation=OtherFeatureColumns)
     for name in added:
         if name in own:
             flag = name.replace("_", "-")

@@ -22,7 +22,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective, Way, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
-from tunesmith.registry import distinct_texts, option
+from tunesmith.registry import Texts, distinct_texts, option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
@@ -57,7 +57,7 @@ class Rounds(Remembering):
     ``objective``: see :mod:`tunesmith.metrics.candidate_scorer`.
     """
 
-    objective: tuple[str, ...] = option(
+    objective: Texts = option(
         (),
         "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document (see "
         "`tunesmith list objectives`; each tuner has its usual one); of several a held-out set "
