@@ -13,6 +13,13 @@ LONGEST = 400
 #: Without a near name, up to this many are listed; of more (there may be a million features) only
 #: the first few.
 MANY, FEW = 40, 3
+#: What people tune for that candidates bring with them.
+SCORES = frozenset(
+    (
+        *("accuracy", "correct", "score", "reward", "label", "grade", "quality", "exact_match"),
+        *("f1", "comet", "bleurt", "metricx", "bertscore", "rouge", "meteor", "pass@1"),
+    )
+)
 
 
 class TunesmithError(Exception):
@@ -51,6 +58,8 @@ class UnknownNameError(TunesmithError):
         names = sorted(known)
         near = nearest(name, names) if len(names) > MANY else nearest(name, names, MANY)
         remedy = f"did you mean {' or '.join(near)}?" if near else "there is none"
+        if kind == "metric" and name.lower() in SCORES:
+            remedy = f"a score that comes with the candidates is column:{name}, a cost cost:{name}"
         super().__init__(f"unknown {kind} '{shortened(name)}'; {remedy}")
 
 

@@ -79,3 +79,46 @@ def test_options_without_candidates_are_refused(refused: Callable[..., str], mak
     said = refused("evaluate", "--hypotheses", texts, "--references", texts, "--missing", "0")
     assert said == "--missing goes with --candidates; drop it"
     refused("convert", "--weights", weights, "--to", "moses", "--id-column", "q")
+
+
+def test_a_column_that_is_no_feature_anyway_may_be_dropped(
+    cli: Run, refused: Callable[..., str], make: Make
+) -> None:
+    text = (
+        "id,text,prompt,lm,tm,right\n0,a,why,1,2,1\n0,b,why,2,1,0\n1,c,who,0,1,1\n1,d,who,1,1,0\n"
+    )
+    rows = [
+        dict(zip(text.split("\n", maxsplit=1)[0].split(","), line.split(","), strict=True))
+        for line in text.split("\n")[1:-1]
+    ]
+    numbers = [{k: v if k in {"text", "prompt"} else int(v) for k, v in r.items()} for r in rows]
+    lists = make("t.jsonl", "".join(json.dumps(row) + "\n" for row in numbers))
+    for path in (make("t.csv", text), lists):
+        given = ("tune", "--candidates", path, "--metric", "column:right", "--tuner", "plane")
+        plain = cli(*given, "--quiet", "--json").json()["weights"]
+        for name in ("prompt", "right", "pro*"):
+            found = cli(*given, "--drop", name, "--quiet", "--json").json()
+            assert found["weights"] == plain
+        assert "'promt' matches no feature" in refused(*given, "--drop", "promt", "--quiet")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("tune", "--reference", "r"), "--references"),
+        (("evaluate", "--reference", "r"), "--references"),
+        (("tune", "--nbest", "l"), "--candidates"),
+        (("evaluate", "--nbest", "l"), "--candidates"),
+        (("evaluate", "--hypothesis", "h"), "--hypotheses"),
+        (("tune", "--ref", "r"), "--references"),
+    ],
+)
+def test_suggestions_lead_to_what_is_meant(
+    refused: Callable[..., str], arguments: tuple[str, ...], meant: str
+) -> None:
+    assert refused(*arguments).endswith(f"did you mean {meant}?")
+
+
+def test_a_score_of_the_candidates_is_a_column(refused: Callable[..., str], table: Path) -> None:
+    said = refused("tune", "--candidates", table, "--metric", "accuracy")
+    assert "column:accuracy" in said

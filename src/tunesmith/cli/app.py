@@ -43,6 +43,30 @@ COMMANDS = (
     "demo",
 )
 
+#: What people mean by options of other programs, and which commands take that.
+MEANT = {
+    "--nbest": ("--candidates",),
+    "--n-best": ("--candidates",),
+    "--lists": ("--candidates",),
+    "--hyp": ("--hypotheses",),
+    "--hypothesis": ("--hypotheses",),
+    "--ref": ("--references",),
+    "--refs": ("--references",),
+    "--output": ("--out",),
+    "--algorithm": ("--tuner",),
+    "--init": ("--start",),
+    "--initial": ("--start",),
+}
+_READERS = ("tune", "rerank", "evaluate", "surface", "compare", "certify", "convert")
+TAKES = {
+    "--candidates": _READERS,
+    "--hypotheses": ("evaluate",),
+    "--references": ("tune", "evaluate", "surface", "compare", "certify", "convert"),
+    "--out": ("tune", "rerank", "surface", "report", "convert", "decode", "synth", "train"),
+    "--tuner": ("tune",),
+    "--start": ("tune",),
+}
+
 # Exit codes.
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -201,6 +225,11 @@ def _drop_output() -> None:
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     """Return what is wrong with the arguments; for `tune`, also to whom an option belongs."""
     option = getattr(error, "option_name", None)
+    possible = getattr(error, "possibilities", None) or []
+    near = [name for name in possible if name.startswith(f"{option}") and option]
+    meant = near[:1] or [name for name in MEANT.get(str(option), ()) if _takes(arguments, name)]
+    if meant:
+        return f"there is no option {option}; did you mean {' or '.join(meant)}?"
     if option is not None and arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
 
@@ -208,6 +237,12 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
         if reason is not None:
             return reason
     return f"{message}; see --help"
+
+
+def _takes(arguments: Sequence[str], option: str) -> bool:
+    """Tell whether the command that is asked for takes an option of candidates and texts."""
+    command = next((a for a in arguments if not a.startswith("-")), None)
+    return command in TAKES.get(option, ())
 
 
 def _fail(message: str, code: int, arguments: Sequence[str]) -> int:

@@ -178,6 +178,8 @@ class CandidateSet:
         Which candidate of the input each one is, from 0, where that was asked for.
     totals : float64[N] or None
         The score that the input gives each one, NaN where it gives none; where asked for.
+    left_out
+        Columns of tables that were left out, as they hold text, or count rows.
     """
 
     ids: tuple[GroupId, ...]
@@ -192,6 +194,7 @@ class CandidateSet:
     originals: Originals | None = None
     rows: Ints | None = None
     totals: Floats | None = None
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.ids) + 1 != len(self.start) or self.start[-1] != self.features.candidates:
@@ -238,6 +241,11 @@ class CandidateSet:
             return []
         return [self.join(reference) for reference in self.references.of_group(group)]
 
+    @property
+    def no_features(self) -> tuple[str, ...]:
+        """Names that came with the candidates and are no features."""
+        return (*self.columns, *self.left_out)
+
     def with_features(
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
     ) -> CandidateSet:
@@ -251,7 +259,7 @@ class CandidateSet:
         """
         selection = FeatureSelection.of(keep, drop)
         names = self.features.names
-        selection.check(names)
+        selection.check(names, others=self.no_features)
         return replace(self, features=self.features.only(selection.kept(names)))
 
     def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:

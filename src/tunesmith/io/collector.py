@@ -55,6 +55,8 @@ class Collector:
         self._widths: dict[str, int] = {}
         self._places: dict[GroupId, Place] = {}
         self._gaps: dict[str, Place] = {}
+        #: Columns that were left out, in their order.
+        self.left_out: dict[str, None] = {}
 
     @property
     def vocabulary(self) -> Interner:
@@ -304,6 +306,7 @@ class Collector:
             if len(sources) == result.groups
             else result.sources,
             files=tuple(self.files),
+            left_out=tuple(self.left_out),
         )
 
     def _totals(self) -> Floats | None:

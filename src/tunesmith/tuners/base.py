@@ -306,7 +306,8 @@ class Tuner(Options, ABC):
         names = tuning.names
         if not names:
             raise TunesmithError("the candidates have no features; there is nothing to tune")
-        selection.check(names)
+        others = getattr(getattr(tuning, "candidates", None), "no_features", ())
+        selection.check(names, others=others)
         kept = selection.kept(names)
         other_names = held_out.names
         dropped = {*names, *other_names} - {*kept, *selection.kept(other_names)}

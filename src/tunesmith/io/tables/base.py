@@ -175,6 +175,7 @@ class _TableReader:
         """Look for columns that some rows leave out; half of them give what all are to give."""
         for name in self.blank - self.numeric:
             self.left_out.setdefault(name, "has no value")
+        self.collector.left_out.update(dict.fromkeys(self.left_out))
         total = sum(len(piece) for piece, _ in self.pieces)
         given: dict[int, int] = {}
         for piece, _ in self.pieces:

@@ -59,6 +59,7 @@ def add_rows(objects: Iterable[NumberedObject], path: str, collector: Collector)
     table = _Table(path, collector.reading)
     add_batches(table.batches(objects), path, collector)
     table.check_texts()
+    collector.left_out.update(dict.fromkeys(table.number_texts))
 
 
 class _Table:
