@@ -92,6 +92,7 @@ class BatchMIRA(Rounds):
         "among them), or the best on a held-out set",
     )
 
+    has_hope: ClassVar[bool] = True
     varied: ClassVar[tuple[str, ...]] = ("objective", "c", "start_scale")
 
     def __post_init__(self) -> None:

@@ -78,6 +78,7 @@ class Ramp(Rounds):
     )
     average: bool = option(True, "take the average of the weights over the passes of a round")
 
+    has_hope: ClassVar[bool] = True
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "start_scale")
     usual: ClassVar[tuple[str, str]] = ("document:decay=0.999", "document:decay=0.999")
 

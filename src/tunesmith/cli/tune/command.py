@@ -151,7 +151,7 @@ def run(
     hold_out: HoldOut = None,
     normalise: Normalise = "auto",
     seed: Seed = 1,
-    forest_search: Search = "rerank",
+    forest_search: Search = "auto",
     list_size: ListSize = 100,
     forest_lists: Lists = "kbest",
     prune: Prune = None,

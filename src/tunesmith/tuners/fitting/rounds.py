@@ -83,6 +83,17 @@ class Rounds(Remembering):
     #: The objective for metrics that are BLEU, and for others, where none is given.
     usual: ClassVar[tuple[str, str]] = ("bleu+1", "metric")
 
+    #: Whether it asks examples for hope and fear.
+    has_hope: ClassVar[bool] = False
+
+    def asks_hope(self, metric: Metric) -> bool | None:
+        """Whether hope and fear are asked of whole forests, or of the best alone; None if never."""
+        if not self.has_hope:
+            return None
+        named = self.objective or (self.usual[type(metric) is not BLEU],)
+        documents = [name.partition(":")[0] == "document" for name in named]
+        return type(metric) is BLEU and all(documents)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.objective:

@@ -165,7 +165,8 @@ class HopeFear(OnlineTuner):
         rates = _values_by_pattern(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
             sizes = tuning.hypotheses().spread()
-            sizes[~tuning.dense] = 1.0
+            # The size of what few sentences have says little, and its rate would be without bound.
+            sizes[~getattr(tuning, "common", tuning.dense)] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 

@@ -100,6 +100,7 @@ class PRO(Rounds):
     )
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
+    uses_lists: ClassVar[bool] = True
     #: The length paper's BLEU+1, grounded: of its rows the best on held-out parts of the real
     #: lists that this was tried on, and without much of plain BLEU+1's shortness.
     usual: ClassVar[tuple[str, str]] = ("grounded", "metric")
