@@ -122,3 +122,17 @@ def test_suggestions_lead_to_what_is_meant(
 def test_a_score_of_the_candidates_is_a_column(refused: Callable[..., str], table: Path) -> None:
     said = refused("tune", "--candidates", table, "--metric", "accuracy")
     assert "column:accuracy" in said
+
+
+def test_pieces_are_joined(cli: Run, make: Make) -> None:
+    lists = make("lists", "0 ||| the lo@@ w@@ er house ||| lm= 1\n0 ||| the house ||| lm= 0\n")
+    references = make("refs", "the lower house\n")
+    weights = make("w.json", '{"lm": 1}')
+    given = ("evaluate", "--candidates", lists, "--references", references, "--weights", weights)
+    plain = cli(*given, "--metric", "wer", "--json")
+    assert "give --join-bpe" in plain.err
+    assert plain.json()["score"] == pytest.approx(100.0)
+    joined = cli(*given, "--metric", "wer", "--json", "--join-bpe")
+    assert joined.err == ""
+    assert joined.json()["score"] == 0.0
+    assert cli("rerank", *given[1:3], *given[5:], "--join-bpe").lines() == ["the lower house"]

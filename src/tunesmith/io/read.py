@@ -22,6 +22,7 @@ from tunesmith.io.forests.base import forest_format_shown
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.missing import Way
 from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.pieces import in_words, join_bpe, join_pieces, suspicions, without_factors
 from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, is_plain, tokenize
@@ -68,11 +69,13 @@ def read(
     CandidateSet
     """
     collector = Collector(reading, keep_rows)
+    first = ""
     for path in _several(candidates):
         if os.path.isdir(path):
             remedy = "name a file, or give a folder of forests with --forests"
             raise FormatError(os.fspath(path), None, "it is a directory", remedy)
         source = Source(path)
+        first = first or source.name
         spec = format or recognise(source, collector.reading.id_column)
         read_into(collector, FORMATS.create(spec), source)
         collector.files.append(source.digest(spec.partition(":")[0]))
@@ -96,6 +99,12 @@ def read(
                 f"{name}: {missing} of {len(texts)} lines have no candidates and do not count",
                 stacklevel=2,
             )
+    ways = {"join_bpe": join_bpe, "detokenise_pieces": join_pieces, "drop_factors": without_factors}
+    asked = [way for name, way in ways.items() if getattr(collector.reading, name)]
+    if asked:
+        result = in_words(result, asked)
+    for text in suspicions(result):
+        warnings.warn(f"{first}: {text}", stacklevel=2)
     return with_columns(result, columns)
 
 

@@ -10,6 +10,9 @@ from typing import Any
 from tunesmith.errors import FormatError, UsageError, nearest
 from tunesmith.io.missing import Missing
 
+#: Options that are on or off.
+FLAGS = ("join_bpe", "detokenise_pieces", "drop_factors")
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -27,6 +30,9 @@ class Reading:
     features
         Patterns of the columns that are features, such as ``"*_score"``; without any it is every
         column of numbers that has no other meaning.
+    join_bpe, detokenise_pieces, drop_factors
+        Make words of texts: of pieces that end in ``@@``, of SentencePiece's pieces, of words with
+        factors (``word|POS``) or marks of a segmentation (``|0-1|``).
     """
 
     missing: str | float | Sequence[str] | Mapping[str, str | float] | Missing = field(
@@ -36,6 +42,9 @@ class Reading:
     text_column: str = "text"
     index_column: Sequence[str] = ()
     features: Sequence[str] = ()
+    join_bpe: bool = False
+    detokenise_pieces: bool = False
+    drop_factors: bool = False
 
     def __post_init__(self) -> None:
         held = self.missing
@@ -93,15 +102,20 @@ class Reading:
         for name in ("index_column", "features"):
             if getattr(self, name):
                 found[name] = list(getattr(self, name))
+        for name in FLAGS:
+            if getattr(self, name):
+                found[name] = True
         return found
 
     @classmethod
     def of_record(cls, record: Any) -> Reading:
         """Return what a record says; raise an error if it is none."""
-        fields = {"missing", "id_column", "text_column", "index_column", "features"}
+        fields = {"missing", "id_column", "text_column", "index_column", "features", *FLAGS}
         if not isinstance(record, dict) or not record.keys() <= fields:
             raise UsageError("the result does not say how its files were read; tune again")
         for name, value in record.items():
+            if name in FLAGS and isinstance(value, bool):
+                continue
             texts = [value] if name in {"id_column", "text_column"} else value
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
                 raise UsageError("the result does not say how its files were read; tune again")

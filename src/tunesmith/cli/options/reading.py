@@ -48,6 +48,20 @@ IndexColumn = Annotated[
     list[str],
     _option("A column that numbers rows and is no feature; repeat it for several.", "NAME"),
 ]
+
+
+def _flag(flag: str, help_text: str) -> Any:
+    return typer.Option(flag, help=help_text, rich_help_panel=READING)
+
+
+JoinBpe = Annotated[bool, _flag("--join-bpe", "Join pieces of texts that end in @@.")]
+DetokenisePieces = Annotated[
+    bool, _flag("--detokenise-pieces", "Join SentencePiece's pieces of texts: ▁ begins a word.")
+]
+DropFactors = Annotated[
+    bool,
+    _flag("--drop-factors", "Make word of word|POS in texts, and leave out marks as |0-1|."),
+]
 _FEATURES = "The only columns that are read as features, as lm,*_score."
 FeatureColumns = Annotated[
     str | None, _option(_FEATURES, "PATTERN,...", "--features", "--feature-columns")
@@ -65,6 +79,9 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
         text_column: TextColumn = None,
         index_column: IndexColumn = [],  # noqa: B006
         feature_columns: FeatureColumns = None,
+        join_bpe: JoinBpe = False,
+        detokenise_pieces: DetokenisePieces = False,
+        drop_factors: DropFactors = False,
         **options: Any,
     ) -> None:
         given = {
@@ -73,8 +90,11 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
             "text_column": text_column,
             "index_column": index_column,
             "features": None if feature_columns is None else feature_columns.split(","),
+            "join_bpe": join_bpe,
+            "detokenise_pieces": detokenise_pieces,
+            "drop_factors": drop_factors,
         }
-        said = {name: value for name, value in given.items() if value not in (None, [])}
+        said = {name: value for name, value in given.items() if value not in (None, [], False)}
         if said and not any(options.get(name) for name in SETS):
             flag = next(iter(said)).replace("_", "-")
             raise UsageError(f"--{flag} goes with --candidates; drop it")
