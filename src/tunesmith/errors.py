@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -20,6 +21,15 @@ SCORES = frozenset(
         *("f1", "comet", "bleurt", "metricx", "bertscore", "rouge", "meteor", "pass@1"),
     )
 )
+
+
+#: Packages that are called otherwise when they are imported.
+PACKAGES = {
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "thot": "sil-thot",
+    "machine": "sil-machine",
+}
 
 
 class TunesmithError(Exception):
@@ -68,10 +78,16 @@ class WeightNamesError(TunesmithError):
 
 
 class MissingExtraError(TunesmithError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    While an ImportError is handled, the message names what could not be imported.
+    """
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package; pip install 'tunesmith[{extra}]'")
+        error = sys.exc_info()[1]
+        name = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+        package = PACKAGES.get(name, name) or "an optional package"
+        super().__init__(f"{what} needs {package}; pip install 'tunesmith[{extra}]'")
 
 
 def nearest(name: str, known: Sequence[str], otherwise: int = FEW, alike: float = 0.5) -> list[str]:

@@ -67,6 +67,9 @@ TAKES = {
     "--start": ("tune",),
 }
 
+#: Options of all commands that may stand before them.
+EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
+
 # Exit codes.
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -79,8 +82,8 @@ Threads = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Say more about what is done.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -160,10 +163,14 @@ def _main(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
             stream.reconfigure(errors="backslashreplace")
     # Options of all commands may also precede the command.
-    early = list(itertools.takewhile({"--quiet", "--verbose", "--debug"}.__contains__, arguments))
+    early = list(
+        itertools.takewhile({"--quiet", "-q", "--verbose", "-v", "--debug"}.__contains__, arguments)
+    )
     arguments = arguments[len(early) :] + early
     try:
-        code = build(arguments)(args=arguments, prog_name="tunesmith", standalone_mode=False)
+        code = build(_completed() or arguments)(
+            args=arguments, prog_name="tunesmith", standalone_mode=False
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except (_Interrupted, KeyboardInterrupt, typer.Abort) as error:
@@ -194,6 +201,14 @@ def _main(arguments: list[str]) -> int:
         if (place := place_in_file(error)) is not None:
             return _fail(f"{place}: {shortened(what)}; fix the file", WRONG_INPUT, arguments)
         return _fail(f"{what}; please report it", INTERNAL_ERROR, arguments)
+
+
+def _completed() -> list[str]:
+    """Return the words of a command line that a shell completes, if it does that now."""
+    if "_TUNESMITH_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return line.split()[1:]
 
 
 @contextlib.contextmanager
@@ -256,14 +271,14 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> int:
 def build(arguments: Sequence[str]) -> typer.Typer:
     """Build the application; only the requested command is imported."""
     app = typer.Typer(
-        add_completion=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Tune the weights of a linear model over candidates straight for your metric.",
     )
     app.callback(invoke_without_command=True)(_root)
     requested = next((a for a in arguments if not a.startswith("-")), None)
-    if requested is not None and requested not in COMMANDS:
+    if requested is not None and requested not in COMMANDS and not _completed():
         raise UnknownNameError("command", requested, COMMANDS)
     for name in COMMANDS:
         if name == requested:

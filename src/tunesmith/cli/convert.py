@@ -65,6 +65,8 @@ def run(
     weights: Annotated[
         str | None,
         typer.Option(
+            "--weights",
+            "-w",
             help="Weights for the score field of lists, or to make lists of forests and to prune "
             "them; alone, the file to convert.",
             metavar="FILE",
@@ -79,7 +81,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write.", metavar="FILE")] = "-",
     nbest: Annotated[
         int | None,
         typer.Option(

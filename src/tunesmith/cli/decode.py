@@ -69,7 +69,12 @@ def run(
     ],
     weights: Annotated[
         str | None,
-        files("Weights, in any format [default: those that the model begins with]."),
+        files(
+            "Weights, in any format [default: those that the model begins with].",
+            "FILE",
+            "--weights",
+            "-w",
+        ),
     ] = None,
     decoder_options: dict[str, Any],
     nbest: Annotated[
@@ -116,7 +121,9 @@ def run(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[str, typer.Option(help="Where texts or lists go.", metavar="FILE")] = "-",
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Where texts or lists go.", metavar="FILE")
+    ] = "-",
     memory: Memory = None,
     strict: Strict = False,
 ) -> None:

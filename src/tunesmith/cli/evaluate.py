@@ -40,16 +40,27 @@ def run(
     ] = None,
     candidates: Annotated[
         list[str],
-        typer.Option(help="Candidates to choose from.", show_default=False, metavar="FILE"),
+        typer.Option(
+            "--candidates",
+            "-c",
+            help="Candidates to choose from.",
+            show_default=False,
+            metavar="FILE",
+        ),
     ] = [],  # noqa: B006
     forests: ForestFiles = [],  # noqa: B006
     weights: Annotated[
-        str | None, typer.Option(help="Weights to choose with.", show_default=False, metavar="FILE")
+        str | None,
+        typer.Option(
+            "--weights", "-w", help="Weights to choose with.", show_default=False, metavar="FILE"
+        ),
     ] = None,
     scores: Scores = [],  # noqa: B006
     metric: Annotated[
         list[str],
         typer.Option(
+            "--metric",
+            "-m",
             help="Metric with its options, as bleu:tokenize=13a; repeat it for several. "
             "path/to/file.py:Name runs that file.",
             metavar="NAME",

@@ -51,7 +51,9 @@ SHOWN = 3
 def run(
     *,
     session: Session,
-    weights: Annotated[str, typer.Option(help="Weights, in any format.", metavar="FILE")],
+    weights: Annotated[
+        str, typer.Option("--weights", "-w", help="Weights, in any format.", metavar="FILE")
+    ],
     candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
     forests: ForestFiles = [],  # noqa: B006
     scores: Scores = [],  # noqa: B006
@@ -99,7 +101,7 @@ def run(
         ),
     ] = None,
     memory: Memory = None,
-    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write.", metavar="FILE")] = "-",
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Candidates = Annotated[
     list[str],
     typer.Option(
+        "--candidates",
+        "-c",
         help="Candidates in any format (- is standard input); repeat it to merge several.",
         metavar="FILE",
     ),
@@ -28,12 +30,18 @@ Candidates = Annotated[
 References = Annotated[
     list[str],
     typer.Option(
-        help="References, one per line; repeat it for several.", show_default=False, metavar="FILE"
+        "--references",
+        "-r",
+        help="References, one per line; repeat it for several.",
+        show_default=False,
+        metavar="FILE",
     ),
 ]
 MetricName = Annotated[
     str,
     typer.Option(
+        "--metric",
+        "-m",
         help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that file.",
         metavar="NAME",
     ),
@@ -42,6 +50,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
+        "-f",
         help="Format of the candidates or forests, with its options; recognised by default. "
         "path/to/file.py:Name runs that file.",
         show_default=False,

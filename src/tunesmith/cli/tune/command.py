@@ -113,7 +113,7 @@ def run(
     scores: Scores = [],  # noqa: B006
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
-    start: Annotated[str | None, files("Weights to begin with.")] = None,
+    start: Annotated[str | None, files("Weights to begin with.", "FILE", "--start", "-s")] = None,
     baseline: Baseline = None,
     dev_candidates: Annotated[
         list[str], files("A held-out set: reported, and what chooses among several settings.")
@@ -159,7 +159,11 @@ def run(
     out: Annotated[
         str | None,
         files(
-            "Where to write: the whole result as .json, otherwise weights in the format of --start."
+            "Where to write: the whole result as .json, otherwise weights in the format of "
+            "--start.",
+            "FILE",
+            "--out",
+            "-o",
         ),
     ] = None,
     log: Log = [],  # noqa: B006
