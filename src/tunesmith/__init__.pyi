@@ -18,10 +18,12 @@ from tunesmith.decoders.thot import ThotDecoder as ThotDecoder
 from tunesmith.errors import FormatError as FormatError
 from tunesmith.errors import TunesmithError as TunesmithError
 from tunesmith.inference.lists.rerank import rerank as rerank
+from tunesmith.inference.lists.rerank import winning_rows as winning_rows
 from tunesmith.interruption import interruptible as interruptible
 from tunesmith.io.forests.read import read_forests as read_forests
 from tunesmith.io.forests.write import write_forests as write_forests
 from tunesmith.io.read import read as read
+from tunesmith.io.reading import Reading as Reading
 from tunesmith.io.tables.base import to_columns as to_columns
 from tunesmith.io.tables.frames import from_arrays as from_arrays
 from tunesmith.io.tables.frames import from_frame as from_frame

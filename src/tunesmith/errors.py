@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -13,6 +14,22 @@ LONGEST = 400
 #: Without a near name, up to this many are listed; of more (there may be a million features) only
 #: the first few.
 MANY, FEW = 40, 3
+#: What people tune for that candidates bring with them.
+SCORES = frozenset(
+    (
+        *("accuracy", "correct", "score", "reward", "label", "grade", "quality", "exact_match"),
+        *("f1", "comet", "bleurt", "metricx", "bertscore", "rouge", "meteor", "pass@1"),
+    )
+)
+
+
+#: Packages that are called otherwise when they are imported.
+PACKAGES = {
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "thot": "sil-thot",
+    "machine": "sil-machine",
+}
 
 
 class TunesmithError(Exception):
@@ -51,6 +68,8 @@ class UnknownNameError(TunesmithError):
         names = sorted(known)
         near = nearest(name, names) if len(names) > MANY else nearest(name, names, MANY)
         remedy = f"did you mean {' or '.join(near)}?" if near else "there is none"
+        if kind == "metric" and name.lower() in SCORES:
+            remedy = f"a score that comes with the candidates is column:{name}, a cost cost:{name}"
         super().__init__(f"unknown {kind} '{shortened(name)}'; {remedy}")
 
 
@@ -59,10 +78,16 @@ class WeightNamesError(TunesmithError):
 
 
 class MissingExtraError(TunesmithError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    While an ImportError is handled, the message names what could not be imported.
+    """
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package; pip install 'tunesmith[{extra}]'")
+        error = sys.exc_info()[1]
+        name = (error.name or "").partition(".")[0] if isinstance(error, ImportError) else ""
+        package = PACKAGES.get(name, name) or "an optional package"
+        super().__init__(f"{what} needs {package}; pip install 'tunesmith[{extra}]'")
 
 
 def nearest(name: str, known: Sequence[str], otherwise: int = FEW, alike: float = 0.5) -> list[str]:

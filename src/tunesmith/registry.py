@@ -297,7 +297,7 @@ def option(
     help: str,  # noqa: A002
     metavar: str = "",
     *,
-    convert: Callable[[str, Any], T] | None = None,
+    convert: Callable[[str, Any], Any] | None = None,
     above: float | None = None,
     least: float | None = None,
     below: float | None = None,
@@ -324,6 +324,15 @@ def option(
 
 #: Types are slow to find.
 _options_of = functools.cache(options_of)
+
+
+if typing.TYPE_CHECKING:
+    #: Fields whose options convert what is given: a text or number, several, or a mapping. Type
+    #: checkers know no converters of dataclass fields, and would ask for the tuple alone.
+    Texts: typing.TypeAlias = Any
+    Numbers: typing.TypeAlias = Any
+else:
+    Texts, Numbers = tuple[str, ...], tuple[float, ...]
 
 
 class Options:

@@ -345,7 +345,7 @@ def test_ids_of_both_kinds_stay_apart(cli: Run, make: Make) -> None:
     found = cli("convert", "--candidates", table, "--to", "jsonl")
     groups = [json.loads(line) for line in found.lines()]
     assert [(g["id"], [c["text"] for c in g["candidates"]]) for g in groups] == [
-        (1, ["a b", "d"]),
+        (1, ["a\nb", "d"]),
         ("x", ["c"]),
     ]
 
@@ -482,8 +482,13 @@ def test_the_index_of_a_frame_is_no_feature(cli: Run, tmp_path: Path, ending: st
     assert name in found.err
 
 
-def test_a_frame_with_an_index(refused: Refused, make: Make) -> None:
+def test_a_frame_with_an_index(cli: Run, refused: Refused, make: Make) -> None:
     table = make("frame.csv", ",id,text,f\n0,0,a,1\n1,0,b,2\n")
+    found = cli("convert", "--candidates", table, "--to", "jsonl")
+    (line,) = found.lines()
+    assert [c["features"] for c in json.loads(line)["candidates"]] == [{"f": 1}, {"f": 2}]
+    assert "index" in found.err
+    table = make("frame.csv", ",id,text,f\nx,0,a,1\ny,0,b,2\n")
     said = refused("convert", "--candidates", table, "--to", "jsonl", file=table, line=1)
     assert "index" in said
 
@@ -492,7 +497,7 @@ def test_csv_lines_end_as_lines_of_csv_do(cli: Run, make: Make) -> None:
     """A text may hold what Unicode calls a line end; it is white space."""
     table = make("table.csv", "id,text,f\r\n0,a\u2028b\x85c\x1cd,1\r\n0,e,2\r\n")
     (line,) = cli("convert", "--candidates", table, "--to", "jsonl").lines()
-    assert [c["text"] for c in json.loads(line)["candidates"]] == ["a b c d", "e"]
+    assert [c["text"] for c in json.loads(line)["candidates"]] == ["a\u2028b\x85c\x1cd", "e"]
 
 
 # Weights

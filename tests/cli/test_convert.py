@@ -166,3 +166,41 @@ def test_the_same_input_gives_the_same_bytes(cli: Run, make: Make, tmp_path: Pat
         cli("convert", "--candidates", lists, "--out", tmp_path / name)
     assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
     assert gzip.decompress((tmp_path / "a.jsonl.gz").read_bytes()).startswith(b"{")
+
+
+#: Lists as their programs write them, each with scores of its own.
+TOTALS = {
+    "moses": "0 ||| a b ||| LM0= -1.5 TM0= -0.5 -2 ||| -7.25\n"
+    "0 ||| a ||| LM0= -1 TM0= 0 -1 ||| -3\n",
+    "cdec": "0 ||| a b ||| Glue=1 LM=-2.5 ||| -7.25\n0 ||| a ||| Glue=2 LM=-1 ||| -3\n",
+    "joshua": "0 ||| a b ||| tm_pt_0=-1 lm_0=-2 ||| -7.25\n0 ||| a ||| tm_pt_0=-2 lm_0=-1 ||| -3\n",
+    "travatar": "0 ||| a b ||| -7.25 ||| lm=-2 w=2\n0 ||| a ||| -3 ||| lm=-1 w=1\n",
+    "marian": "0 ||| a b ||| 0-0 1-1 ||| F0= -2.5 ||| -7.25\n0 ||| a ||| 0-0 ||| F0= -1 ||| -3\n",
+}
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_the_scores_of_decoders_are_kept(cli: Run, make: Make, name: str) -> None:
+    lists = make("lists", TOTALS[name])
+    given = ("convert", "--candidates", lists)
+    (line,) = cli(*given, "--to", "jsonl").lines()
+    assert [c["score"] for c in json.loads(line)["candidates"]] == [-7.25, -3.0]
+    groups = make("groups.jsonl", line + "\n")
+    if name != "marian":
+        again = cli("convert", "--candidates", groups, "--to", name).lines()
+        at = 2 if name == "travatar" else 3
+        assert [float(line.split(" ||| ")[at]) for line in again] == [-7.25, -3.0]
+
+
+def test_there_is_no_score_where_none_is_known(cli: Run, make: Make) -> None:
+    table = make("t.csv", "id,text,lm\n0,a,1\n")
+    (line,) = cli("convert", "--candidates", table, "--to", "jsonl").lines()
+    assert json.loads(line)["candidates"] == [{"text": "a", "features": {"lm": 1.0}}]
+    assert cli("convert", "--candidates", table, "--to", "moses").lines() == ["0 ||| a ||| lm= 1"]
+    lists = make("lists", "0 ||| a ||| lm= 1 ||| -2\n0 ||| b ||| lm= 2\n")
+    (line,) = cli("convert", "--candidates", lists, "--to", "jsonl").lines()
+    assert ["score" in c for c in json.loads(line)["candidates"]] == [True, False]
+    (line,) = cli(
+        "convert", "--candidates", lists, "--to", "jsonl", "--weights", make("w", "lm= 3\n")
+    ).lines()
+    assert [c["score"] for c in json.loads(line)["candidates"]] == [3.0, 6.0]

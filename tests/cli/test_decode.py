@@ -123,6 +123,25 @@ def test_words_that_mean_something_elsewhere(cli: Run, parts: list[str], make: M
     assert found.lines() == [lines[0], "", "house <seg>", lines[3]]
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("((('das',1.0,1),('ein',0.5,1),),(('haus',1.0,1),),)", "a lattice (PLF)"),
+        ("((('das', 1.0, 1),), (('haus', 1.0, 1),))", "a lattice (PLF)"),
+        ('das <np translation="the house" prob="0.8">haus</np>', "markup"),
+        ("<zone> das haus </zone>", "markup"),
+        ("das <wall/> haus <n translation='x'/>", "markup"),
+        ("<s> das haus </s>", "between <s> and </s>"),
+        ('<seg id="3"> <s> das haus </s> </seg>', "between <s> and </s>"),
+    ],
+)
+def test_what_is_more_than_words_is_refused(
+    refused: Refused, parts: list[str], make: Make, line: str, told: str
+) -> None:
+    text = make("i", f"{line}\n")
+    assert told in refused("decode", *parts, "--input", text, file=text, line=1)
+
+
 # Lists
 
 

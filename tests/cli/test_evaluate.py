@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sacrebleu.metrics
 
 from tests.helpers.cli.commands import (
     REFERENCES,
@@ -356,3 +357,36 @@ def test_candidates_without_any_text_are_refused(
     if command == "evaluate":
         arguments += ["--references", make("refs", "a\n"), "--metric", "wer"]
     assert "empty" in refused(command, *arguments)
+
+
+def test_several_metrics_each_have_a_line(cli: Run, make: Make) -> None:
+    hypotheses, references = ["a b c d e", "k l m"], ["a b c d f", "k l m n"]
+    given = (
+        "--hypotheses",
+        make("h", lines(hypotheses)),
+        "--references",
+        make("r", lines(references)),
+    )
+    metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ter")
+    found = cli("evaluate", *given, *metrics).lines()
+    wanted = {
+        "bleu": sacrebleu.metrics.BLEU(tokenize="none", smooth_method="none"),
+        "chrf": sacrebleu.metrics.CHRF(),
+        "ter": sacrebleu.metrics.TER(),
+    }
+    for line, (name, metric) in zip(found, wanted.items(), strict=True):
+        score = metric.corpus_score(hypotheses, [references]).score
+        assert line.startswith(f"{name} {score:.4f}")
+    whole = cli("evaluate", *given, *metrics, "--json").json()
+    assert [whole["metric"], *(one["metric"] for one in whole["others"])] == list(wanted)
+    assert [one["score"] for one in whole["others"]] == [
+        cli("evaluate", *given, "--metric", name, "--json").json()["score"]
+        for name in ("chrf", "ter")
+    ]
+
+
+def test_several_metrics_of_candidates(cli: Run, lists: Path, refs: Path, weights: Path) -> None:
+    given = ("--candidates", lists, "--references", refs, "--weights", weights)
+    both = cli("evaluate", *given, "--metric", "bleu", "--metric", "wer").lines()
+    each = [cli("evaluate", *given, "--metric", name).lines()[0] for name in ("bleu", "wer")]
+    assert both == each

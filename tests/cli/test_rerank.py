@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tunesmith as ts
 from tests.helpers.cli.commands import (
     Candidate,
     Run,
@@ -359,3 +360,131 @@ def test_reader_that_stops(bundled: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+# Texts as they came
+
+CODE = "def f(x):\n\treturn  x\n"
+
+
+def test_texts_are_kept_as_they_came(cli: Run, make: Make) -> None:
+    rows = [
+        {"id": 0, "text": CODE, "lm": 1.0},
+        {"id": 0, "text": "def f(x): return x", "lm": 0.0},
+        {"id": 1, "text": " two  spaces\u00a0here ", "lm": 0.0},
+    ]
+    path = make("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    weights = make("w.json", '{"lm": 1}')
+    given = ("rerank", "--candidates", path, "--weights", weights)
+    found = cli(*given, "--json").json()
+    assert [(g["id"], g["text"]) for g in found["groups"]] == [(0, CODE), (1, rows[2]["text"])]
+    groups = [json.loads(line) for line in cli(*given, "--nbest").lines()]
+    assert [c["text"] for g in groups for c in g["candidates"]] == [r["text"] for r in rows]
+    candidates = ts.read(path)
+    assert ts.rerank(candidates, {"lm": 1.0}) == [CODE, rows[2]["text"]]
+
+
+def test_a_text_of_several_lines_is_no_line(
+    cli: Run, refused: Callable[..., str], make: Make, tmp_path: Path
+) -> None:
+    path = make("rows.jsonl", json.dumps({"id": "a", "text": CODE, "lm": 1.0}) + "\n")
+    given = ("--candidates", path, "--weights", make("w.json", '{"lm": 1}'))
+    said = refused("rerank", *given, "--out", tmp_path / "out")
+    assert said.startswith("the best text of group 'a' has several lines")
+    assert "--json" in said
+    for form in ("moses", "fairseq", "kaldi", "parallel", "nemo"):
+        said = refused("convert", "--candidates", path, "--to", form, "--out", tmp_path / "out")
+        assert "jsonl" in said
+    for ending in ("jsonl", "csv", "tsv", "parquet", "arrow"):
+        out = tmp_path / f"out.{ending}"
+        assert cli("convert", "--candidates", path, "--out", out).code == 0
+        assert [ts.read(out).original(0)] == [CODE]
+
+
+def test_texts_that_differ_in_white_space_are_two(make: Make) -> None:
+    texts = ["if x:\n  y", "if x:\n    y", "if x: y", "if x:\n  y"]
+    rows = [{"id": 0, "text": text, "lm": 0.5} for text in texts]
+    found = ts.read(make("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert [found.original(k) for k in range(len(found))] == texts[:3]
+    both = ts.merge([found, found])
+    assert [both.original(k) for k in range(len(both))] == texts[:3]
+
+
+def test_lists_of_lines_say_that_white_space_is_lost(cli: Run, make: Make) -> None:
+    path = make("rows.jsonl", json.dumps({"id": 0, "text": "a  b", "lm": 1.0}) + "\n")
+    found = cli("convert", "--candidates", path, "--to", "moses")
+    assert found.out == "0 ||| a b ||| lm= 1\n"
+    assert "no place for white space" in found.err
+
+
+# Groups without candidates, ids and rows
+
+GAPS = "0 ||| a ||| f= 1\n0 ||| b ||| f= 2\n0 ||| b ||| f= 2\n2 ||| c ||| f= 1\n3 ||| d ||| f= 1\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ((), ["b", "", "c", "d"]),
+        (("--gaps", "skip"), ["b", "c", "d"]),
+        (("--gaps", "empty", "--sentences", "5"), ["b", "", "c", "d", ""]),
+        (("--ids",), ["0\tb", "1\t", "2\tc", "3\td"]),
+        (("--rows",), ["1\tb", "\t", "3\tc", "4\td"]),
+        (("--ids", "--rows"), ["0\t1\tb", "1\t\t", "2\t3\tc", "3\t4\td"]),
+        (("--ids", "--gaps", "skip"), ["0\tb", "2\tc", "3\td"]),
+    ],
+)
+def test_gaps_ids_and_rows(
+    cli: Run, make: Make, options: tuple[str, ...], wanted: list[str]
+) -> None:
+    given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
+    found = cli("rerank", *given, *options)
+    assert found.lines() == wanted
+    told = "2 of 5 ids have no candidates (1, 4)" if "5" in options else "1 of 4 ids"
+    assert told in found.err
+
+
+def test_gaps_may_be_an_error(cli: Run, refused: Callable[..., str], make: Make) -> None:
+    given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
+    said = refused("rerank", *given, "--gaps", "error")
+    assert said.startswith("1 of 4 ids have no candidates (1); ")
+    assert refused("rerank", *given, "--nbest", "--gaps", "error")
+    assert "an id 3" in refused("rerank", *given, "--sentences", "3")
+    found = cli("rerank", *given, "--json", "--nbest")
+    assert found.json()["gaps"] == [1]
+    assert [[c["row"] for c in g["candidates"]] for g in found.json()["groups"]] == [
+        [1, 0],
+        [3],
+        [4],
+    ]
+
+
+def test_rows_of_a_frame() -> None:
+    frame = {"id": [7, 3, 7, 3], "text": ["a", "b", "c", "d"], "lm": [0.0, 2.0, 1.0, 2.0]}
+    candidates = ts.from_frame(frame)
+    assert ts.winning_rows(candidates, {"lm": 1.0}).tolist() == [1, 2]
+
+
+def test_rows_need_to_be_kept(make: Make) -> None:
+    path = make("lists", GAPS)
+    with pytest.raises(ts.TunesmithError, match="keep_rows"):
+        ts.winning_rows(ts.read(path), {"f": 1.0})
+    assert ts.winning_rows(ts.read(path, keep_rows=True), {"f": 1.0}).tolist() == [1, 3, 4]
+
+
+def test_nbest_in_another_format(cli: Run, make: Make, tmp_path: Path) -> None:
+    given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
+    first = json.loads(cli("rerank", *given, "--nbest", "--to", "jsonl").lines()[0])
+    assert [c["text"] for c in first["candidates"]] == ["b", "a"]
+
+
+def test_options_of_rerank_that_do_not_go_together(refused: Callable[..., str], make: Make) -> None:
+    given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
+    for options in (
+        ("--json", "--ids"),
+        ("--nbest", "--rows"),
+        ("--to", "jsonl"),
+        ("--gaps", "none"),
+        ("--sentences", "0"),
+    ):
+        refused("rerank", *given, *options)

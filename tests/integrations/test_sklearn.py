@@ -71,7 +71,12 @@ def winners(scores, groups):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "estimator", [LinearReranker(), LinearReranker("batch-mira"), LinearReranker(normalise="l1")]
+    "estimator",
+    [
+        LinearReranker(one_group=True),
+        LinearReranker("batch-mira", one_group=True),
+        LinearReranker(normalise="l1", one_group=True),
+    ],
 )
 def test_scikit_learns_own_checks_pass(estimator):
     with warnings.catch_warnings():
@@ -225,12 +230,43 @@ class TestFolds:
         np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
         assert search.best_params_["linearreranker__tuner_options"] == tried[np.argmax(expected)]
 
-    def test_groups_that_do_not_arrive_are_warned_of(self):
-        X, y, _ = answers(groups=4)
-        with pytest.warns(UserWarning, match="all 20 rows are one group"):
-            own = LinearReranker(tuner_options=QUICK).fit(X, y)
-        with pytest.warns(UserWarning, match="all 20 rows are one group"):
+    def test_groups_that_do_not_arrive_are_an_error(self):
+        X, y, groups = answers(groups=4)
+        own = LinearReranker(tuner_options=QUICK)
+        with pytest.raises(UsageError, match="all 20 rows would be one group; give groups"):
+            own.fit(X, y)
+        own.fit(X, y, groups)
+        with pytest.raises(UsageError, match="all 20 rows would be one group; give groups"):
             own.score(X, y)
+        with pytest.raises(UsageError, match="the splitter alone"):
+            cross_val_score(own, X, y, groups=groups, cv=GroupKFold(2), error_score="raise")
+        own = LinearReranker(tuner_options=QUICK, one_group=True)
+        with pytest.warns(UserWarning, match="all 20 rows are one group"):
+            own.fit(X, y)
+
+    @pytest.mark.parametrize("column", ["question", -1])
+    def test_a_column_may_name_the_groups(self, column):
+        X, y, groups = answers()
+        numbers = np.unique(groups, return_inverse=True)[1]
+        whole = X.assign(question=numbers)
+        given = whole if isinstance(column, str) else whole.to_numpy()
+        own = LinearReranker(tuner_options=QUICK, group_column=column)
+        found = cross_val_score(own, given, y, groups=numbers, cv=GroupKFold(3))
+        for (train, test), score in zip(GroupKFold(3).split(X, y, numbers), found, strict=True):
+            other = LinearReranker(tuner_options=QUICK).fit(X.iloc[train], y[train], groups[train])
+            assert score == other.score(X.iloc[test], y[test], groups[test])
+        own.fit(given, y)
+        assert own.n_features_in_ == 3
+        assert own.choose(given).tolist() == own.choose(given, groups).tolist()
+
+    def test_one_range_for_all_weights(self):
+        X, y, groups = answers()
+        for bounds, side in [((0, None), 1), ((None, 0), -1)]:
+            own = LinearReranker(tuner_options=QUICK, bounds=bounds).fit(X, y, groups)
+            assert (side * own.coef_ >= 0).all()
+        free = LinearReranker(tuner_options=QUICK, bounds=(None, None)).fit(X, y, groups)
+        plain = LinearReranker(tuner_options=QUICK).fit(X, y, groups)
+        assert free.coef_.tolist() == plain.coef_.tolist()
 
 
 class TestErrors:

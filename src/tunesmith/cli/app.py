@@ -20,6 +20,7 @@ import typer
 
 from tunesmith._version import __version__
 from tunesmith.cli.options import engine as engine_options
+from tunesmith.cli.options import reading as reading_options
 from tunesmith.cli.options.sections import EXECUTION, Sectioned
 from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shortened
 
@@ -42,6 +43,33 @@ COMMANDS = (
     "demo",
 )
 
+#: What people mean by options of other programs, and which commands take that.
+MEANT = {
+    "--nbest": ("--candidates",),
+    "--n-best": ("--candidates",),
+    "--lists": ("--candidates",),
+    "--hyp": ("--hypotheses",),
+    "--hypothesis": ("--hypotheses",),
+    "--ref": ("--references",),
+    "--refs": ("--references",),
+    "--output": ("--out",),
+    "--algorithm": ("--tuner",),
+    "--init": ("--start",),
+    "--initial": ("--start",),
+}
+_READERS = ("tune", "rerank", "evaluate", "surface", "compare", "certify", "convert")
+TAKES = {
+    "--candidates": _READERS,
+    "--hypotheses": ("evaluate",),
+    "--references": ("tune", "evaluate", "surface", "compare", "certify", "convert"),
+    "--out": ("tune", "rerank", "surface", "report", "convert", "decode", "synth", "train"),
+    "--tuner": ("tune",),
+    "--start": ("tune",),
+}
+
+#: Options of all commands that may stand before them.
+EARLY = frozenset({"--quiet", "-q", "--verbose", "-v", "--debug"})
+
 # Exit codes.
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -54,8 +82,8 @@ Threads = Annotated[
         rich_help_panel=EXECUTION,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, notes or warnings.")]
-Verbose = Annotated[bool, typer.Option("--verbose", help="Say more about what is done.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -135,10 +163,14 @@ def _main(arguments: list[str]) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 gets escapes
             stream.reconfigure(errors="backslashreplace")
     # Options of all commands may also precede the command.
-    early = list(itertools.takewhile({"--quiet", "--verbose", "--debug"}.__contains__, arguments))
+    early = list(
+        itertools.takewhile({"--quiet", "-q", "--verbose", "-v", "--debug"}.__contains__, arguments)
+    )
     arguments = arguments[len(early) :] + early
     try:
-        code = build(arguments)(args=arguments, prog_name="tunesmith", standalone_mode=False)
+        code = build(_completed() or arguments)(
+            args=arguments, prog_name="tunesmith", standalone_mode=False
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else DONE
     except (_Interrupted, KeyboardInterrupt, typer.Abort) as error:
@@ -171,6 +203,14 @@ def _main(arguments: list[str]) -> int:
         return _fail(f"{what}; please report it", INTERNAL_ERROR, arguments)
 
 
+def _completed() -> list[str]:
+    """Return the words of a command line that a shell completes, if it does that now."""
+    if "_TUNESMITH_COMPLETE" not in os.environ:
+        return []
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
+    return line.split()[1:]
+
+
 @contextlib.contextmanager
 def _standard_output() -> Iterator[None]:
     """Write through :class:`_Output`, where standard output is a plain file, pipe or device."""
@@ -200,6 +240,11 @@ def _drop_output() -> None:
 def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
     """Return what is wrong with the arguments; for `tune`, also to whom an option belongs."""
     option = getattr(error, "option_name", None)
+    possible = getattr(error, "possibilities", None) or []
+    near = [name for name in possible if name.startswith(f"{option}") and option]
+    meant = near[:1] or [name for name in MEANT.get(str(option), ()) if _takes(arguments, name)]
+    if meant:
+        return f"there is no option {option}; did you mean {' or '.join(meant)}?"
     if option is not None and arguments[:1] == ["tune"]:
         from tunesmith.cli.tune.command import why_not
 
@@ -207,6 +252,12 @@ def _usage(error: Exception, message: str, arguments: Sequence[str]) -> str:
         if reason is not None:
             return reason
     return f"{message}; see --help"
+
+
+def _takes(arguments: Sequence[str], option: str) -> bool:
+    """Tell whether the command that is asked for takes an option of candidates and texts."""
+    command = next((a for a in arguments if not a.startswith("-")), None)
+    return command in TAKES.get(option, ())
 
 
 def _fail(message: str, code: int, arguments: Sequence[str]) -> int:
@@ -220,24 +271,27 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> int:
 def build(arguments: Sequence[str]) -> typer.Typer:
     """Build the application; only the requested command is imported."""
     app = typer.Typer(
-        add_completion=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         help="Tune the weights of a linear model over candidates straight for your metric.",
     )
     app.callback(invoke_without_command=True)(_root)
     requested = next((a for a in arguments if not a.startswith("-")), None)
-    if requested is not None and requested not in COMMANDS:
+    if requested is not None and requested not in COMMANDS and not _completed():
         raise UnknownNameError("command", requested, COMMANDS)
     for name in COMMANDS:
         if name == requested:
             module = importlib.import_module(f"tunesmith.cli.{MODULES.get(name, name)}")
             function = module.command(arguments) if hasattr(module, "command") else module.run
             has_engine = name in engine_options.COMMANDS
+            has_reading = reading_options.reads_candidates(name, arguments)
+            if has_reading:
+                function = reading_options.with_reading(function)
             if has_engine:
                 function = engine_options.with_engine(function)
             wrapped = _with_session(function, arguments)
-            app.command(name, cls=Sectioned if has_engine else None)(wrapped)
+            app.command(name, cls=Sectioned if has_engine or has_reading else None)(wrapped)
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app

@@ -65,6 +65,8 @@ def run(
     weights: Annotated[
         str | None,
         typer.Option(
+            "--weights",
+            "-w",
             help="Weights for the score field of lists, or to make lists of forests and to prune "
             "them; alone, the file to convert.",
             metavar="FILE",
@@ -79,7 +81,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write.", metavar="FILE")] = "-",
     nbest: Annotated[
         int | None,
         typer.Option(
@@ -110,7 +112,9 @@ def run(
     elif candidates:
         check_writable(out)
         target = _target(to, out)
-        found = read_candidates(candidates, references, format_name, scores, columns=column)
+        found = read_candidates(
+            candidates, references, format_name, scores, columns=column, keep_rows=True
+        )
         session.note(f"{found!r}")
         found = _with_statistics(found, statistics)
         _write(found, target, weights, out)
@@ -159,7 +163,7 @@ def _convert_forests(
         write_lists(forests, values, nbest, out, lists)
     elif forest_writer is not None:
         forest_writer.write(forests, out)
-        _warn_of_lost(forest_writer, forests, out)
+        warn_of_lost(forest_writer, forests, out)
 
 
 def _forest_writer(to: str | None, out: str) -> ForestFormat:
@@ -207,25 +211,33 @@ def _write(candidates: CandidateSet, target: str, weights: str | None, out: str)
     from tunesmith.io.lists.base import FORMATS
     from tunesmith.io.weights.files import read_weights
 
-    totals = np.zeros(len(candidates))
+    totals = candidates.totals
+    if totals is None:
+        totals = np.full(len(candidates), np.nan)
     if weights is not None:
         held = read_weights(weights).weights
         with names_of(weights):
             values = held.matched(candidates.features.names)
         totals = candidates.features.dot(values)
     writer = FORMATS.create(target)
-    _warn_of_lost(writer, candidates, out)
+    warn_of_lost(writer, candidates, out)
     writer.write(candidates, np.arange(len(candidates)), totals, out)
 
 
-def _warn_of_lost(
+def warn_of_lost(
     writer: CandidateFormat | ForestFormat, data: CandidateSet | Forests, out: str
 ) -> None:
-    """Warn of what a format has no place for."""
+    """Warn of what a format has no place for; raise an error if a text would be several."""
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.io.values import check_one_line
+
+    if isinstance(data, CandidateSet) and "white space" not in writer.holds:
+        check_one_line(data)
     there = {
         "references": data.references is not None,
         "sources": data.sources is not None,
         "columns": bool(getattr(data, "columns", ())),
+        "white space": getattr(data, "originals", None) is not None,
     }
     lost = [what for what, is_there in there.items() if is_there and what not in writer.holds]
     if lost:

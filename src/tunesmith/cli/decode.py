@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 DECODER = "hiero"
 #: An id that is a number; formats have no place for longer ones.
 NUMBER = re.compile("[0-9]{1,18}")
+#: What other decoders read as more than words: lattices, ends of a sentence, and elements of XML.
+_LATTICE = re.compile(r"\(\s*\(\s*\(\s*['\"].*\)\s*,?\s*\)$")
+_SENTENCE = re.compile(r"<s>(\s.*)?\s</s>")
+_MARKUP = re.compile(
+    r"<[A-Za-z][\w.-]*(\s+[\w:.-]+\s*=\s*(\"[^\"]*\"|'[^']*'))+\s*/?>|</(?!s>)[A-Za-z][\w.-]*>"
+)
 #: What lists and forests are where no ending and no option says so.
 LISTS, FORESTS = "cdec", "moses-hypergraph"
 
@@ -63,7 +69,12 @@ def run(
     ],
     weights: Annotated[
         str | None,
-        files("Weights, in any format [default: those that the model begins with]."),
+        files(
+            "Weights, in any format [default: those that the model begins with].",
+            "FILE",
+            "--weights",
+            "-w",
+        ),
     ] = None,
     decoder_options: dict[str, Any],
     nbest: Annotated[
@@ -110,7 +121,9 @@ def run(
             show_default=False,
         ),
     ] = None,
-    out: Annotated[str, typer.Option(help="Where texts or lists go.", metavar="FILE")] = "-",
+    out: Annotated[
+        str, typer.Option("--out", "-o", help="Where texts or lists go.", metavar="FILE")
+    ] = "-",
     memory: Memory = None,
     strict: Strict = False,
 ) -> None:
@@ -334,6 +347,10 @@ def _blocks(path: str) -> Iterator[Block]:
             if problem:
                 remedy = "give each one of its own, or none"
                 raise FormatError(source.name, count + 1, problem, remedy)
+            not_words = _not_words(line)
+            if not_words:
+                problem, remedy = not_words
+                raise FormatError(source.name, count + 1, problem, remedy)
             held.append(Sentence(name, line))
             count += 1
             if len(held) == size:
@@ -344,6 +361,21 @@ def _blocks(path: str) -> Iterator[Block]:
             held = []
     if held:
         yield count - len(held), held
+
+
+def _not_words(line: str) -> tuple[str, str] | None:
+    """Return what a line is that other decoders read as more than words, and a remedy."""
+    from tunesmith.hiero.grammar.text import segment
+
+    text = segment(line)[1].strip()
+    if _LATTICE.match(text):
+        return "it is a lattice (PLF), and words are decoded", "give the sentence as words"
+    if _SENTENCE.fullmatch(text):
+        return "it stands between <s> and </s>", "leave them out; the language model adds them"
+    markup = _MARKUP.search(text)
+    if markup:
+        return f"'{markup[0]}' is markup", "take the elements out; rules are what translates"
+    return None
 
 
 def _wrong_name(names: set[int | str] | None, name: int | str, is_given: bool) -> str:

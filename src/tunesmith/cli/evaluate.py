@@ -11,7 +11,6 @@ from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import (
     Format,
     Json,
-    MetricName,
     References,
     Scores,
     Strict,
@@ -24,6 +23,7 @@ from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from tunesmith.metrics.base import Metric
     from tunesmith.tasks.base import Task
     from tunesmith.tasks.lists import TuningSet
 
@@ -40,26 +40,39 @@ def run(
     ] = None,
     candidates: Annotated[
         list[str],
-        typer.Option(help="Candidates to choose from.", show_default=False, metavar="FILE"),
+        typer.Option(
+            "--candidates",
+            "-c",
+            help="Candidates to choose from.",
+            show_default=False,
+            metavar="FILE",
+        ),
     ] = [],  # noqa: B006
     forests: ForestFiles = [],  # noqa: B006
     weights: Annotated[
-        str | None, typer.Option(help="Weights to choose with.", show_default=False, metavar="FILE")
+        str | None,
+        typer.Option(
+            "--weights", "-w", help="Weights to choose with.", show_default=False, metavar="FILE"
+        ),
     ] = None,
     scores: Scores = [],  # noqa: B006
-    metric: MetricName = "bleu",
+    metric: Annotated[
+        list[str],
+        typer.Option(
+            "--metric",
+            "-m",
+            help="Metric with its options, as bleu:tokenize=13a; repeat it for several. "
+            "path/to/file.py:Name runs that file.",
+            metavar="NAME",
+        ),
+    ] = ["bleu"],  # noqa: B006
     memory: Memory = None,
     format_name: Format = None,
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Score an output, or the best candidates under given weights."""
-    from tunesmith.cli.tune.inputs import is_tuned_on
-    from tunesmith.io.read import read_hypotheses
-    from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
-    from tunesmith.tasks.forests import ForestTuning
-    from tunesmith.tasks.lists import TuningSet
 
     sets = [option for option in (hypotheses, candidates, forests) if option]
     if len(sets) != 1:
@@ -76,40 +89,77 @@ def run(
         raise UsageError("--format goes with --candidates and --forests; drop it")
     one_standard_input(hypotheses, *candidates, *forests, *references, weights)
     set_memory(memory)
-    measure = METRICS.create(metric)
-    top = bottom = None
+    measures = [METRICS.create(name) for name in metric]
     if weights is None:
-        chosen = TuningSet(read_hypotheses(hypotheses or "", references), measure)
-        session.note(f"{chosen.candidates!r}")
+        found = [_figures(one) for one in _scored(session, hypotheses or "", references, measures)]
     else:
-        held = read_weights(weights).weights
-        tuning: Task
-        if forests:
-            read = read_forest_files(forests, references, format_name)
-            tuning = ForestTuning(read, measure)
-            session.note(f"{read!r}")
-        else:
-            lists = read_candidates(candidates, references, format_name, scores, [measure])
-            tuning = TuningSet(lists, measure)
-            session.note(f"{lists!r}")
-        if is_tuned_on(weights, tuning.files):
-            session.say("note: this is the set that the weights were tuned on")
-        with names_of(weights):
-            values = held.matched(tuning.names, strict)
-        chosen = tuning.winners(values)
-        top = tuning.oracle_at(values)
+        tasks = _tasks(session, candidates, forests, references, format_name, scores, measures)
+        found = _under(session, weights, tasks, strict)
+    if as_json:
+        print_json({**found[0], "others": found[1:]})
+    else:
+        for one in found:
+            typer.echo(_line(one))
+
+
+def _scored(
+    session: Session, hypotheses: str, references: list[str], measures: list[Metric]
+) -> list[TuningSet]:
+    """Return an output with the statistics of each metric."""
+    from tunesmith.io.read import read_hypotheses
+    from tunesmith.tasks.lists import TuningSet
+
+    read = read_hypotheses(hypotheses, references)
+    session.note(f"{read!r}")
+    return [TuningSet(read, measure) for measure in measures]
+
+
+def _tasks(
+    session: Session,
+    candidates: list[str],
+    forests: list[str],
+    references: list[str],
+    format_name: str | None,
+    scores: list[str],
+    measures: list[Metric],
+) -> list[Task]:
+    """Return lists or forests with the statistics of each metric."""
+    from tunesmith.tasks.forests import ForestTuning
+    from tunesmith.tasks.lists import TuningSet
+
+    if forests:
+        read = read_forest_files(forests, references, format_name)
+        session.note(f"{read!r}")
+        return [ForestTuning(read, measure) for measure in measures]
+    lists = read_candidates(candidates, references, format_name, scores, measures)
+    session.note(f"{lists!r}")
+    return [TuningSet(lists, measure) for measure in measures]
+
+
+def _under(session: Session, weights: str, tasks: list[Task], strict: bool) -> list[dict[str, Any]]:
+    """Return the figures of each metric under weights."""
+    from tunesmith.cli.tune.inputs import is_tuned_on
+    from tunesmith.io.weights.files import read_weights
+
+    held = read_weights(weights).weights
+    if is_tuned_on(weights, tasks[0].files):
+        session.say("note: this is the set that the weights were tuned on")
+    with names_of(weights):
+        values = held.matched(tasks[0].names, strict)
+    found = []
+    for task in tasks:
+        top = task.oracle_at(values)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of the same, they were said above
-            bottom = tuning.oracle_at(values, worst=True)
-    found = _figures(chosen, top, bottom)
-    if as_json:
-        print_json(found)
-    else:
-        typer.echo(_line(found))
+            bottom = task.oracle_at(values, worst=True)
+        found.append(_figures(task.winners(values), top, bottom))
+    return found
 
 
 def _figures(
-    chosen: TuningSet, top: tuple[float, bool] | None, bottom: tuple[float, bool] | None
+    chosen: TuningSet,
+    top: tuple[float, bool] | None = None,
+    bottom: tuple[float, bool] | None = None,
 ) -> dict[str, Any]:
     """Return the JSON object; bounds are of interest only where there was a choice."""
     metric = chosen.metric

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tunesmith._version import __version__
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import (
     Candidates,
     Format,
+    Json,
     Scores,
     Strict,
     names_of,
@@ -26,15 +31,29 @@ from tunesmith.cli.options.forests import (
     one_kind,
     read_forest_files,
     set_memory,
-    write_lists,
 )
-from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tunesmith.arrays import Floats, Ints
+    from tunesmith.data.candidates import CandidateSet
+    from tunesmith.data.weights import Weights
+
+SCHEMA = "tunesmith.rerank/1"
+#: What becomes of sentences that have no candidates.
+GAPS = ("auto", "empty", "skip", "error")
+#: Ids that are shown.
+SHOWN = 3
 
 
 def run(
     *,
     session: Session,
-    weights: Annotated[str, typer.Option(help="Weights, in any format.", metavar="FILE")],
+    weights: Annotated[
+        str, typer.Option("--weights", "-w", help="Weights, in any format.", metavar="FILE")
+    ],
     candidates: Candidates = [],  # noqa: B006  (typer's way; never changed)
     forests: ForestFiles = [],  # noqa: B006
     scores: Scores = [],  # noqa: B006
@@ -47,16 +66,48 @@ def run(
         ),
     ] = False,
     list_size: ListSize = USUAL_SIZE,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Write the id of the group and a tab before each text.")
+    ] = False,
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows",
+            help="Write which candidate of the input it is, from 0, and a tab before each text.",
+        ),
+    ] = False,
+    gaps: Annotated[
+        str,
+        typer.Option(
+            help="Sentences without candidates, where ids are numbers: an empty line, no line, or "
+            "an error; by default an empty line if at most half of them are so.",
+            metavar="|".join(GAPS),
+        ),
+    ] = "auto",
+    sentences: Annotated[
+        int | None,
+        typer.Option(
+            help="How many sentences there are, so that gaps at the end are seen too.",
+            metavar="INTEGER",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            help="Format of --nbest [default: that of the ending of --out, or of the first file].",
+            metavar="FORMAT",
+            show_default=False,
+        ),
+    ] = None,
     memory: Memory = None,
-    out: Annotated[str, typer.Option(help="Where to write.", metavar="FILE")] = "-",
+    out: Annotated[str, typer.Option("--out", "-o", help="Where to write.", metavar="FILE")] = "-",
     format_name: Format = None,
     strict: Strict = False,
+    as_json: Json = False,
 ) -> None:
     """Write the best candidate of each group under given weights, one per line."""
-    from tunesmith.inference.lists.hypotheses import best
-    from tunesmith.inference.lists.rerank import ranking
-    from tunesmith.io.lists.base import FORMATS
-    from tunesmith.io.streams import check_writable, writing
+    from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights
 
     one_kind(candidates, forests)
@@ -64,54 +115,215 @@ def run(
     check_size(list_size)
     if list_size != USUAL_SIZE and not (forests and nbest):
         raise UsageError("--list-size goes with --forests and --nbest; give both, or drop it")
-    if forests and scores:
-        raise UsageError("--scores goes with --candidates; drop it")
+    if forests and (scores or rows):
+        raise UsageError(f"--{'scores' if scores else 'rows'} goes with --candidates; drop it")
+    if gaps not in GAPS:
+        raise UnknownNameError("way with gaps", gaps, GAPS)
+    if sentences is not None and sentences < 1:
+        raise UsageError(f"--sentences is {sentences}; give 1 or more")
+    layout = _Layout(nbest, ids, rows, as_json, gaps, sentences)
+    layout.check(to)
     set_memory(memory)
     check_writable(out)
+    held = read_weights(weights).weights
     if forests:
         size = list_size if nbest else None
-        _rerank_forests(session, forests, weights, size, out, format_name, strict)
-        return
-    held = read_weights(weights).weights
-    found = read_candidates(candidates, [], format_name, scores)
-    session.note(f"{found!r}")
-    if not nbest and not found.has_texts:
-        raise TunesmithError("all candidates have an empty text; give texts, or use --nbest")
-    with names_of(weights):
-        values = held.matched(found.features.names, strict)
-    if nbest:
-        FORMATS.create(format_name or found.files[0].format).write(
-            found, *ranking(found, values), out
-        )
-        return
-    with writing(out) as file:
-        for i in best(found, values):
-            file.write(found.text(i).encode() + b"\n")
+        found, values = _of_forests(session, forests, held, weights, size, format_name, strict)
+        usual = None
+    else:
+        found = read_candidates(candidates, [], format_name, scores, keep_rows=rows or as_json)
+        session.note(f"{found!r}")
+        usual = format_name or found.files[0].format
+        if not nbest and not found.has_texts and not (rows or ids or as_json):
+            raise TunesmithError(
+                "all candidates have an empty text; give texts, or use --rows, --json or --nbest"
+            )
+        with names_of(weights):
+            values = held.matched(found.features.names, strict)
+    layout.write(found, values, out, to, usual)
 
 
-def _rerank_forests(
+def _of_forests(
     session: Session,
     forests: list[str],
+    held: Weights,
     weights: str,
     size: int | None,
-    out: str,
     format_name: str | None,
     strict: bool,
-) -> None:
-    """Write the best derivation of each forest, or the N best as a list."""
-    from tunesmith.inference.forests.lists import outputs
-    from tunesmith.io.streams import writing
-    from tunesmith.io.weights.files import read_weights
+) -> tuple[CandidateSet, Floats]:
+    """Return the best derivation of each forest, or the so many best, and the weights."""
+    from tunesmith.inference.forests.lists import kbest_lists, outputs
 
-    held = read_weights(weights).weights
     found = read_forest_files(forests, [], format_name)
     session.note(f"{found!r}")
     with names_of(weights):
         values = held.matched(found.names, strict)
-    if size is not None:
-        write_lists(found, values, size, out, list_writer(out, None))
-        return
-    best = outputs(found, values)
-    with writing(out) as file:
-        for i in range(len(best)):
-            file.write(best.text(i).encode() + b"\n")
+    return (outputs(found, values) if size is None else kbest_lists(found, values, size)), values
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What is written, as the options say it."""
+
+    nbest: bool
+    ids: bool
+    rows: bool
+    as_json: bool
+    gaps: str
+    sentences: int | None
+
+    def check(self, to: str | None) -> None:
+        """Raise an error if options do not go together."""
+        if self.as_json and (self.ids or self.rows):
+            raise UsageError("--json has ids and rows; drop --ids and --rows")
+        if self.nbest and (self.ids or self.rows):
+            raise UsageError("--nbest writes a format with ids of its own; give --json, or drop it")
+        if to is not None and (not self.nbest or self.as_json):
+            raise UsageError("--to goes with --nbest, and not with --json; drop it")
+
+    def write(
+        self, found: CandidateSet, values: Floats, out: str, to: str | None, usual: str | None
+    ) -> None:
+        """Write a set under weights."""
+        from tunesmith.io.streams import write_atomically, writing
+
+        gaps = self._gaps(found)
+        if self.as_json:
+            import json
+
+            whole = json.dumps(
+                self._object(found, values, gaps, usual is None), indent=2, ensure_ascii=False
+            )
+            write_atomically(out, whole + "\n")
+        elif self.nbest:
+            order, scores = _order(found, values, is_sorted=usual is None)
+            _writer(out, to, usual, found).write(found, order, scores, out)
+        else:
+            lines = list(self._lines(found, _chosen(found, values, usual is None), gaps))
+            with writing(out) as file:
+                for line in lines:
+                    file.write(line.encode() + b"\n")
+
+    def _gaps(self, found: CandidateSet) -> list[int]:
+        """Return the ids of sentences without candidates that are to have a line; tell of all."""
+        numbers = [i for i in found.ids if isinstance(i, int) and i >= 0]
+        if len(numbers) < found.groups:
+            if self.sentences is not None:
+                raise UsageError("--sentences counts ids from 0, and some are texts; drop it")
+            return []
+        count = max(numbers) + 1 if self.sentences is None else self.sentences
+        if max(numbers) >= count:
+            raise UsageError(
+                f"--sentences is {count} and there is an id {max(numbers)}; correct it"
+            )
+        lacking = count - len(numbers)
+        if not lacking:
+            return []
+        few = lacking <= count // 2
+        way = ("empty" if few else "skip") if self.gaps == "auto" else self.gaps
+        there = set(numbers)
+        some = [str(i) for i in range(min(count, len(numbers) + SHOWN)) if i not in there][:SHOWN]
+        more = f" and {lacking - len(some)} more" if lacking > len(some) else ""
+        told = f"{lacking} of {count} ids have no candidates ({', '.join(some)}{more})"
+        if way == "error":
+            raise TunesmithError(f"{told}; give them candidates, or --gaps empty or skip")
+        is_line = way == "empty" and not (self.nbest or self.as_json)
+        became = "their lines are empty" if is_line else "they have no line"
+        remedy = "" if self.nbest or self.as_json else "; --gaps says otherwise"
+        warnings.warn(f"{told}: {became}{remedy}", stacklevel=2)
+        keep = is_line or (self.as_json and few)
+        return [i for i in range(count) if i not in there] if keep else []
+
+    def _lines(self, found: CandidateSet, chosen: Ints, gaps: list[int]) -> Iterator[str]:
+        """Yield a line for each group, and for each gap, in the order of their ids."""
+        from tunesmith.io.values import has_line_end
+
+        lines: list[tuple[Any, str]] = [(i, self._head(i, "") if self._heads else "") for i in gaps]
+        for g, row in enumerate(chosen):
+            text = found.original(row)
+            if has_line_end(text):
+                raise TunesmithError(
+                    f"the best text of group '{found.ids[g]}' has several lines, and a line is to "
+                    "be one text; give --json, or --nbest --to jsonl"
+                )
+            number = "" if found.rows is None else str(found.rows[row])
+            lines.append((found.ids[g], self._head(found.ids[g], number) + text))
+        if gaps:
+            lines.sort(key=lambda line: int(line[0]))
+        return (line for _, line in lines)
+
+    @property
+    def _heads(self) -> bool:
+        return self.ids or self.rows
+
+    def _head(self, group: object, row: str) -> str:
+        return (f"{group}\t" if self.ids else "") + (f"{row}\t" if self.rows else "")
+
+    def _object(
+        self, found: CandidateSet, values: Floats, gaps: list[int], is_sorted: bool
+    ) -> dict[str, Any]:
+        """Return the JSON object."""
+        order, scores = _order(found, values, is_sorted)
+
+        def shown(row: int) -> dict[str, Any]:
+            entry: dict[str, Any] = {"text": found.original(row), "score": float(scores[row])}
+            if found.rows is not None:
+                entry["row"] = int(found.rows[row])
+            return entry
+
+        groups = []
+        for g, row in enumerate(_chosen(found, values, is_sorted)):
+            group = {"id": found.ids[g], **shown(int(row))}
+            if self.nbest:
+                every = order[found.start[g] : found.start[g + 1]]
+                group["candidates"] = [shown(int(k)) for k in every]
+            groups.append(group)
+        return {
+            "schema": SCHEMA,
+            "signature": f"rerank|version:{__version__}",
+            "groups": groups,
+            "gaps": gaps,
+        }
+
+
+def _chosen(found: CandidateSet, values: Floats, is_sorted: bool) -> Ints:
+    """Return the best candidate of each group."""
+    from tunesmith.inference.lists.hypotheses import best
+
+    return found.start[:-1] if is_sorted else best(found, values)
+
+
+def _order(found: CandidateSet, values: Floats, is_sorted: bool) -> tuple[Ints, Floats]:
+    """Return all candidates, the best of each group first, and their scores.
+
+    Those of forests are in this order already, and rounding does not change it.
+    """
+    import numpy as np
+
+    from tunesmith.inference.lists.rerank import ranking
+
+    if is_sorted:
+        return np.arange(len(found)), found.features.dot(values)
+    return ranking(found, values)
+
+
+def _writer(out: str, to: str | None, usual: str | None, found: CandidateSet) -> Any:
+    """Return who writes lists: of ``--to``, of the first file, or of the ending of ``--out``.
+
+    A format that can be read only gives way to JSON lines.
+    """
+    from tunesmith.cli.convert import warn_of_lost
+    from tunesmith.io.lists.base import FORMATS, CandidateFormat
+
+    if to is not None or usual is None:
+        writer = list_writer(out, to)
+    else:
+        writer = FORMATS.create(usual)
+        kind = type(writer)
+        if kind.lines is CandidateFormat.lines and kind.write is CandidateFormat.write:
+            name = os.fspath(out)
+            warnings.warn(f"{name}: {writer.name} can be read only; this is jsonl", stacklevel=2)
+            writer = FORMATS.create("jsonl")
+    warn_of_lost(writer, found, out)
+    return writer

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.data.candidates import CandidateSet, GroupId, Texts
+from tunesmith.data.candidates import CandidateSet, GroupId, Originals, Texts
 from tunesmith.data.duplicates import without_duplicates
 from tunesmith.data.features import Features, Gap
 from tunesmith.data.memory import own_pages
@@ -41,6 +41,12 @@ class Piece:
         External scores of the candidates.
     origin
         Where the piece was read, for errors.
+    originals
+        By candidate, texts that are more than their tokens with single spaces between them.
+    missing
+        By feature, the candidates whose value is missing and is not to be 0.
+    totals : float64[n] or None
+        The scores that decoders gave, where they were asked for; NaN where there is none.
     """
 
     group: Ints
@@ -54,6 +60,9 @@ class Piece:
     given_counts: Ints
     columns: dict[str, Floats] = field(default_factory=dict)
     origin: str = ""
+    originals: dict[int, str] = field(default_factory=dict)
+    missing: dict[int, Ints] = field(default_factory=dict)
+    totals: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.group)
@@ -129,10 +138,13 @@ def _concatenate(
     start = offsets(np.bincount(group, minlength=len(ids)))
     target = _inverse(np.argsort(group, kind="stable"))
     texts = _assemble_texts(pieces, target)
+    originals = _assemble_originals(pieces, target)
     columns = _assemble_columns(pieces, target)
     features = _assemble_features(pieces, names, target)
     sorted_ids = tuple(ids[i] for i in sequence)
-    candidates = CandidateSet(sorted_ids, start, features, texts, tuple(vocabulary), None, columns)
+    candidates = CandidateSet(
+        sorted_ids, start, features, texts, tuple(vocabulary), columns=columns, originals=originals
+    )
     return candidates, target
 
 
@@ -218,6 +230,13 @@ def _assemble_texts(pieces: list[Piece], target: Ints) -> Texts:
         _scatter_texts(piece.texts.start, piece.texts.ids, at, texts.start, texts.ids)
         piece.texts = Texts.empty()
     return texts
+
+
+def _assemble_originals(pieces: list[Piece], target: Ints) -> Originals | None:
+    found: dict[int, str] = {}
+    for piece, at in _with_targets(pieces, target):
+        found.update((int(at[row]), text) for row, text in piece.originals.items())
+    return Originals.of(len(target), found)
 
 
 def _assemble_columns(pieces: list[Piece], target: Ints) -> dict[str, Floats]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csc_array
 
-from tunesmith.arrays import Floats, Ids, Ints
+from tunesmith.arrays import Flags, Floats, Ids, Ints
 from tunesmith.data.features import Features, FeatureSelection
 from tunesmith.data.rows import gather_rows, offsets
 from tunesmith.errors import TunesmithError
@@ -52,6 +52,46 @@ class Texts:
     def empty(cls) -> Texts:
         """Return an instance without texts."""
         return cls(np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
+@dataclass(frozen=True)
+class Originals:
+    """Texts as they came, where they are more than their tokens with single spaces between them.
+
+    Attributes
+    ----------
+    index : int32[N]
+        Which text each candidate has; -1 where its tokens say it all.
+    texts
+        The texts, each once.
+    """
+
+    index: Ids
+    texts: tuple[str, ...]
+
+    def take(self, rows: Ints | Flags) -> Originals | None:
+        """Return those of some candidates, in the order given; None where none is left."""
+        index = self.index[rows]
+        return Originals(index, self.texts) if (index >= 0).any() else None
+
+    def at(self, row: int) -> str | None:
+        """Return the text of a candidate, None where its tokens say it all."""
+        found = int(self.index[row])
+        return None if found < 0 else self.texts[found]
+
+    def by_row(self) -> dict[int, str]:
+        """Return the texts by candidate."""
+        return {int(row): self.texts[self.index[row]] for row in np.flatnonzero(self.index >= 0)}
+
+    @classmethod
+    def of(cls, count: int, by_row: Mapping[int, str]) -> Originals | None:
+        """Return the texts of some of so many candidates; None where there are none."""
+        if not by_row:
+            return None
+        numbers = {text: k for k, text in enumerate(dict.fromkeys(by_row.values()))}
+        index = np.full(count, -1, np.int32)
+        index[list(by_row)] = [numbers[text] for text in by_row.values()]
+        return cls(index, tuple(numbers))
 
 
 def pack_texts(texts: Sequence[Ids]) -> Texts:
@@ -132,6 +172,14 @@ class CandidateSet:
         The input of each group, or None.
     files
         The files it was read from.
+    originals
+        Texts with white space of their own, as they came; None where no text has any.
+    rows : int64[N] or None
+        Which candidate of the input each one is, from 0, where that was asked for.
+    totals : float64[N] or None
+        The score that the input gives each one, NaN where it gives none; where asked for.
+    left_out
+        Columns of tables that were left out, as they hold text, or count rows.
     """
 
     ids: tuple[GroupId, ...]
@@ -143,6 +191,10 @@ class CandidateSet:
     columns: dict[str, Floats] = field(default_factory=dict)
     sources: tuple[str, ...] | None = None
     files: tuple[FileDigest, ...] = ()
+    originals: Originals | None = None
+    rows: Ints | None = None
+    totals: Floats | None = None
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.ids) + 1 != len(self.start) or self.start[-1] != self.features.candidates:
@@ -174,6 +226,11 @@ class CandidateSet:
         """Return a candidate's tokens with single spaces between them."""
         return self.join(self.texts[candidate])
 
+    def original(self, candidate: int) -> str:
+        """Return a candidate's text as it came, with the white space that it had."""
+        kept = None if self.originals is None else self.originals.at(candidate)
+        return self.text(candidate) if kept is None else kept
+
     def join(self, tokens: Ids) -> str:
         """Return the text of some token ids."""
         return " ".join([self.vocabulary[i] for i in tokens])
@@ -183,6 +240,11 @@ class CandidateSet:
         if self.references is None:
             return []
         return [self.join(reference) for reference in self.references.of_group(group)]
+
+    @property
+    def no_features(self) -> tuple[str, ...]:
+        """Names that came with the candidates and are no features."""
+        return (*self.columns, *self.left_out)
 
     def with_features(
         self, keep: str | Sequence[str] = (), drop: str | Sequence[str] = ()
@@ -197,7 +259,7 @@ class CandidateSet:
         """
         selection = FeatureSelection.of(keep, drop)
         names = self.features.names
-        selection.check(names)
+        selection.check(names, others=self.no_features)
         return replace(self, features=self.features.only(selection.kept(names)))
 
     def with_groups(self, groups: Sequence[int] | Ints) -> CandidateSet:
@@ -230,6 +292,9 @@ class CandidateSet:
             references=None if self.references is None else self.references.take(groups),
             columns={name: values[rows] for name, values in self.columns.items()},
             sources=None if self.sources is None else tuple(self.sources[g] for g in groups),
+            originals=None if self.originals is None else self.originals.take(rows),
+            rows=None if self.rows is None else self.rows[rows],
+            totals=None if self.totals is None else self.totals[rows],
         )
 
     def chosen(self, candidates: Ints) -> CandidateSet:
@@ -240,6 +305,9 @@ class CandidateSet:
             features=Features((), np.zeros((0, self.groups)), (), csc_array((self.groups, 0))),
             texts=self.texts.take(np.asarray(candidates)),
             columns={name: values[candidates] for name, values in self.columns.items()},
+            originals=None if self.originals is None else self.originals.take(candidates),
+            rows=None if self.rows is None else self.rows[candidates],
+            totals=None if self.totals is None else self.totals[candidates],
         )
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Duplicate candidates: equal in text, features and columns, within a group."""
+"""Duplicate candidates: equal in text, white space and all, features and columns, in a group."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ class CandidateRows(NamedTuple):
         Sparse features, by compressed rows.
     text_start : int64[N + 1], tokens : int32[...]
         Texts.
+    originals : int32[N] or int32[0]
+        Texts that have white space of their own, by their numbers; -1 for others. Numbers of two
+        sets cannot be compared.
     """
 
     keys: Words
@@ -42,6 +45,7 @@ class CandidateRows(NamedTuple):
     row_start: Ids
     text_start: Ints
     tokens: Ids
+    originals: Ids
 
     @classmethod
     def of(cls, candidates: CandidateSet, keys: Words | None = None) -> CandidateRows:
@@ -56,6 +60,7 @@ class CandidateRows(NamedTuple):
             sparse.indptr,
             candidates.texts.start,
             candidates.texts.ids,
+            np.zeros(0, np.int32) if candidates.originals is None else candidates.originals.index,
         )
 
 
@@ -87,6 +92,9 @@ def without_duplicates(candidates: CandidateSet) -> tuple[CandidateSet, Flags]:
         features=replace(features, dense=dense, sparse=csc_array(by_row[np.flatnonzero(keep)])),
         texts=Texts(offsets(texts.lengths[keep]), texts.ids[np.repeat(keep, texts.lengths)]),
         columns={name: values[keep] for name, values in candidates.columns.items()},
+        originals=None if candidates.originals is None else candidates.originals.take(keep),
+        rows=None if candidates.rows is None else candidates.rows[keep],
+        totals=None if candidates.totals is None else candidates.totals[keep],
     )
     return kept, keep
 
@@ -183,6 +191,8 @@ def equal_rows(a: CandidateRows, i: int, b: CandidateRows, j: int) -> bool:
     for k in range(length):
         if a.tokens[text + k] != b.tokens[other_text + k]:
             return False
+    if a.originals.shape[0] > 0 and a.originals[i] != b.originals[j]:
+        return False
     for d in range(a.dense.shape[0]):
         if a.dense[d, i] != b.dense[d, j]:
             return False

@@ -202,14 +202,16 @@ class FeatureSelection:
             and not any(_matches(name, pattern) for pattern in self.drop)
         )
 
-    def check(self, names: Sequence[str], keep: str = "keep") -> None:
+    def check(self, names: Sequence[str], keep: str = "keep", others: Collection[str] = ()) -> None:
         """Raise an error if a pattern matches no name, or if no name is left.
 
-        ``keep`` is what the message calls the patterns to keep.
+        ``keep`` is what the message calls the patterns to keep. Patterns to drop may match
+        ``others``, which are no features anyway.
         """
         for option, patterns in ((keep, self.keep), ("drop", self.drop)):
             for pattern in patterns:
-                if not any(_matches(name, pattern) for name in names):
+                known = (*names, *others) if option == "drop" else names
+                if not any(_matches(name, pattern) for name in known):
                     shown = " or ".join(nearest(pattern.strip("*?"), names, alike=0.4))
                     raise UsageError(
                         f"{option} '{pattern}' matches no feature; did you mean {shown}?"

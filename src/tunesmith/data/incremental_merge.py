@@ -54,7 +54,9 @@ class IncrementalMerge:
             The index of each candidate among those from before, followed by all of this round.
             The old ones keep their order.
         """
-        new = dataclasses.replace(new, references=None, sources=None, files=())
+        new = dataclasses.replace(
+            new, references=None, sources=None, files=(), rows=None, totals=None
+        )
         if self._keys is None:
             self._words = {word: k for k, word in enumerate(new.vocabulary)}
             self.candidates, keep = without_duplicates(new)
@@ -75,6 +77,8 @@ class IncrementalMerge:
             and not old.features.gaps
             and not new.features.gaps
             and list(old.columns) == list(new.columns)
+            and old.originals is None
+            and new.originals is None
         )
 
     def _merge(self, new: CandidateSet) -> Ints:

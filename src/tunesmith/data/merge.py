@@ -90,6 +90,7 @@ def piece_of(candidates: CandidateSet, groups: Ints, columns: Ints, words: Ids) 
         len(candidates) - np.array([_lacking(features, d) for d in features.dense_names], np.int64),
         candidates.columns,
         candidates.files[0].path if candidates.files else "a set to merge",
+        {} if candidates.originals is None else candidates.originals.by_row(),
     )
 
 

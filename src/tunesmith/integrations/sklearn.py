@@ -39,6 +39,10 @@ class ArgumentError(UsageError, ValueError):
     """Arguments that do not go together; a ValueError, as scikit-learn has it."""
 
 
+class OneGroupWarning(UserWarning):
+    """All rows are one group, because none are given."""
+
+
 def mean_of_winners(
     y_true: Any, y_pred: Any, groups: Any = None, sample_weight: Any = None
 ) -> float:
@@ -90,14 +94,19 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
     start
         Weights to begin with: an array with a number a feature, or a mapping by name.
     bounds
-        The range of weights, ``{name: (low, high)}``, where None leaves a side open. For tuners
-        that take restrictions.
+        The range of weights, ``{name: (low, high)}``, or one ``(low, high)`` for all, where None
+        leaves a side open. For tuners that take restrictions.
     normalise
         The scale of the weights: ``none``; ``l1`` or ``l2``, that norm being 1; or a feature's
         name, whose weight becomes 1 or -1.
     random_state
         A seed, or a ``numpy.random.RandomState``. None is the seed 1: the same data give the same
         weights.
+    group_column
+        The column of ``X`` that names groups, by name or, of an array, by index. It is no feature.
+        With it groups need not be passed, so that ``cross_val_score`` needs no metadata routing.
+    one_group
+        Whether all rows are one group where none are given. Otherwise that is an error.
 
     Attributes
     ----------
@@ -126,9 +135,13 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         *,
         tuner_options: Mapping[str, Any] | None = None,
         start: Sequence[float] | Mapping[str, float] | None = None,
-        bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+        bounds: Mapping[str, tuple[float | None, float | None]]
+        | tuple[float | None, float | None]
+        | None = None,
         normalise: str = "auto",
         random_state: Any = None,
+        group_column: str | int | None = None,
+        one_group: bool = False,
     ) -> None:
         self.tuner = tuner
         self.tuner_options = tuner_options
@@ -136,6 +149,8 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         self.bounds = bounds
         self.normalise = normalise
         self.random_state = random_state
+        self.group_column = group_column
+        self.one_group = one_group
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> LinearReranker:  # noqa: N803
         """Tune the weights.
@@ -147,13 +162,15 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         y : [n]
             What each candidate is worth, more being better: a reward, or 0 and 1.
         groups : [n]
-            The group of each row: numbers or texts, in any order. None makes all rows one group.
+            The group of each row: numbers or texts, in any order. Needed, unless
+            ``group_column`` names them.
         """
+        X, groups = self._parted(X, groups)  # noqa: N806
         rows, worth = _validated(self, X, y=y, y_numeric=True)
         names = self._names(X)
-        _warn_of_one_group(groups, rows.shape[0])
+        self._check_groups(groups, rows.shape[0])
         candidates, _ = _grouped(rows, names, groups, worth)
-        result = self._tuner().fit(
+        result = self._tuner(names).fit(
             TuningSet(candidates, Column("y")),
             self._start(names),
             rng=self._seed(),
@@ -165,7 +182,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:  # noqa: N803
         """Return the score of each row under the weights; compare those of one group."""
-        rows = self._checked(X)
+        rows = self._checked(self._parted(X, None)[0])
         return _features(rows, _numbered(rows)).dot(self.coef_)
 
     def rank(self, X: Any, groups: Any = None) -> Ints:  # noqa: N803
@@ -202,9 +219,50 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
         sample_weight : [n]
             How much a row counts where it wins; all alike unless given.
         """
-        return mean_of_winners(y, self.predict(X), groups, sample_weight)
+        predicted = self.predict(X)
+        _, groups = self._parted(X, groups)
+        self._check_groups(groups, len(predicted))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if groups is None else "default", OneGroupWarning)
+            return mean_of_winners(y, predicted, groups, sample_weight)
+
+    def _parted(self, X: Any, groups: Any) -> tuple[Any, Any]:  # noqa: N803
+        """Return the features, and the groups, which may be a column of them."""
+        column = self.group_column
+        if column is None:
+            return X, groups
+        if isinstance(column, str):
+            if not hasattr(X, "columns"):
+                raise ArgumentError(
+                    f"group_column is '{column}' and X has no names; give a frame, or an index"
+                )
+            if column not in list(X.columns):
+                if groups is None:
+                    raise ArgumentError(f"X has no column '{column}'; give it, or groups")
+                return X, groups
+            own = X[column]
+            rest = X[[name for name in X.columns if name != column]]
+        else:
+            if issparse(X):
+                raise ArgumentError("group_column goes with frames and arrays; give groups")
+            whole = np.asarray(X)
+            own, rest = whole[:, column], np.delete(whole, column, axis=1)
+        return rest, own if groups is None else groups
+
+    def _check_groups(self, groups: Any, count: int) -> None:
+        """Raise an error, or warn, where groups are missing: one winner of all is hardly meant."""
+        if groups is not None or count < 2:
+            return
+        if not self.one_group:
+            raise ArgumentError(
+                f"groups is not given, and all {count} rows would be one group; give groups or "
+                "group_column (in cross-validation, too: it passes groups to the splitter alone, "
+                "unless metadata routing is on)"
+            )
+        _warn_of_one_group(groups, count)
 
     def _of(self, X: Any, groups: Any) -> tuple[CandidateSet, Ints]:  # noqa: N803
+        X, groups = self._parted(X, groups)  # noqa: N806
         rows = self._checked(X)
         return _grouped(rows, _numbered(rows), groups, None)
 
@@ -222,7 +280,7 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
             raise ArgumentError(f"two columns are called '{twice}'; rename one")
         return names
 
-    def _tuner(self) -> Tuner:
+    def _tuner(self, names: tuple[str, ...]) -> Tuner:
         """Return the algorithm with its options."""
         if isinstance(self.tuner, Tuner):
             if self.tuner_options or self.bounds:
@@ -239,7 +297,11 @@ class LinearReranker(BaseEstimator):  # type: ignore[misc]
                 raise ArgumentError(
                     f"tuner '{self.tuner}' takes no bounds; leave them out, or take mert"
                 )
-            options["bound"] = {name: _range(name, pair) for name, pair in self.bounds.items()}
+            given = self.bounds
+            if not isinstance(given, Mapping):
+                given = dict.fromkeys(names, given)
+            ranges = {name: _range(name, pair) for name, pair in given.items()}
+            options["bound"] = {name: text for name, text in ranges.items() if text != ":"}
         try:
             return found(**options)
         except TypeError as error:
@@ -363,6 +425,7 @@ def _warn_of_one_group(groups: Any, count: int) -> None:
         warnings.warn(
             f"groups is not given: all {count} rows are one group, of which one row is chosen; "
             "give groups (in cross-validation, by metadata routing)",
+            OneGroupWarning,
             stacklevel=3,
         )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tunesmith.arrays import Floats, Ids, Ints
-from tunesmith.data.assembly import Piece, assemble
+from tunesmith.data.assembly import Piece, assemble_traced
 from tunesmith.data.candidates import (
     CandidateSet,
     FileDigest,
@@ -21,6 +21,8 @@ from tunesmith.data.features import Gap
 from tunesmith.data.memory import spill
 from tunesmith.data.merge import piece_of
 from tunesmith.errors import FormatError, TunesmithError
+from tunesmith.io.missing import settle
+from tunesmith.io.reading import Reading
 from tunesmith.io.rows import Place, Rows, shown_place
 from tunesmith.io.tokens import Interner, tokenize
 
@@ -29,9 +31,18 @@ class Collector:
     """Collects candidates from one file or several, of one format or several.
 
     Readers of much used formats make pieces, with kernels; :meth:`add` is for all others.
+
+    Attributes
+    ----------
+    reading
+        How files are read: readers ask it for names of columns and for what stands for gaps.
+    keep_rows
+        Whether to note which candidate of the input each one is, and what decoders scored it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reading: Reading | None = None, keep_rows: bool = False) -> None:
+        self.reading = reading or Reading()
+        self.keep_rows = keep_rows
         self._vocabulary: Interner | None = None
         self._pieces: list[Piece] = []
         self._rows = Rows()
@@ -44,6 +55,8 @@ class Collector:
         self._widths: dict[str, int] = {}
         self._places: dict[GroupId, Place] = {}
         self._gaps: dict[str, Place] = {}
+        #: Columns that were left out, in their order.
+        self.left_out: dict[str, None] = {}
 
     @property
     def vocabulary(self) -> Interner:
@@ -185,11 +198,27 @@ class Collector:
         for piece in self._pieces:
             n = len(piece)
             rows = [v[done : done + n] for v in values.values()]
-            piece.dense = np.vstack([piece.dense, *rows])
-            piece.dense_columns = np.concatenate([piece.dense_columns, columns])
-            piece.given_columns = np.concatenate([piece.given_columns, columns])
-            piece.given_counts = np.concatenate([piece.given_counts, np.full(len(columns), n)])
+            for column, row in zip(columns.tolist(), rows, strict=True):
+                if np.isnan(row).any():  # what stands for it is known at the end
+                    piece.missing[column] = np.flatnonzero(np.isnan(row))
+            self._add_given(piece, columns, rows)
             done += n
+
+    def _add_given(self, piece: Piece, columns: Ints, given: Sequence[Floats]) -> None:
+        """Add features to a piece; those with gaps as sparse ones."""
+        whole = [k for k, column in enumerate(columns.tolist()) if column not in piece.missing]
+        for k, column in enumerate(columns.tolist()):
+            if column in piece.missing:
+                fires = np.flatnonzero(~np.isnan(given[k]) & (given[k] != 0))
+                piece.rows = np.concatenate([piece.rows, fires])
+                more = np.full(len(fires), column)
+                piece.sparse_columns = np.concatenate([piece.sparse_columns, more])
+                piece.values = np.concatenate([piece.values, given[k][fires]])
+        counts = [len(piece) - len(piece.missing.get(c, ())) for c in columns.tolist()]
+        piece.dense = np.vstack([piece.dense, *(given[k] for k in whole)])
+        piece.dense_columns = np.concatenate([piece.dense_columns, columns[whole]])
+        piece.given_columns = np.concatenate([piece.given_columns, columns])
+        piece.given_counts = np.concatenate([piece.given_counts, np.array(counts, np.int64)])
 
     def columns(self, names: Sequence[str]) -> Ints:
         """Return the column of each feature name, a new one where it is new."""
@@ -241,19 +270,31 @@ class Collector:
             Name and lines of each reference file; a group's id is its line, from 0.
         """
         if self._whole is not None and not references:
-            return replace(self._whole[0], files=tuple(self.files))
+            rows = np.arange(len(self)) if self.keep_rows else None
+            return replace(self._whole[0], files=tuple(self.files), rows=rows)
         if self._whole is None:
             self._flush()
         self._check_ids()
+        kept = settle(self._pieces, list(self._columns), self.reading.gaps)
+        if kept is not None:
+            self._leave_out_groups()
         held = self._held_references(references)
-        sources = self._sources
+        sources = {i: text for i, text in self._sources.items() if i in self._groups}
         if self._whole is not None:
             result = replace(self._whole[0], vocabulary=tuple(self.vocabulary.words()))
+            result = replace(result, rows=np.arange(len(result)) if self.keep_rows else None)
         else:
-            result = assemble(
+            totals = self._totals()
+            result, rows = assemble_traced(
                 self._pieces, list(self._groups), list(self._columns), self.vocabulary.words()
             )
             result = self._with_gaps(result)
+            if self.keep_rows:
+                result = replace(
+                    result,
+                    rows=rows if kept is None else np.flatnonzero(kept)[rows],
+                    totals=None if totals is None else totals[rows],
+                )
         ordered = [held[i] for i in result.ids] if held else []
         counts = np.concatenate([[0], np.cumsum([len(r) for r in ordered])]).astype(np.int64)
         return replace(
@@ -265,7 +306,25 @@ class Collector:
             if len(sources) == result.groups
             else result.sources,
             files=tuple(self.files),
+            left_out=tuple(self.left_out),
         )
+
+    def _totals(self) -> Floats | None:
+        """Return what decoders scored all candidates, NaN where that is not known."""
+        if all(piece.totals is None for piece in self._pieces):
+            return None
+        return np.concatenate(
+            [np.full(len(p), np.nan) if p.totals is None else p.totals for p in self._pieces]
+        )
+
+    def _leave_out_groups(self) -> None:
+        """Leave out groups that have lost all their candidates."""
+        used = np.unique(np.concatenate([piece.group for piece in self._pieces]))
+        names = list(self._groups)
+        self._groups = {names[g]: k for k, g in enumerate(used.tolist())}
+        for piece in self._pieces:
+            piece.group = np.searchsorted(used, piece.group)
+        self._references = {i: r for i, r in self._references.items() if i in self._groups}
 
     def _with_gaps(self, assembled: CandidateSet) -> CandidateSet:
         gaps = dict(assembled.features.gaps)

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +14,18 @@ from tunesmith.arrays import Floats
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.columns import with_columns
+from tunesmith.data.rows import offsets
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.compression import kind_of
+from tunesmith.io.compression import kind_of, without_suffix
 from tunesmith.io.forests.base import forest_format_shown
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
+from tunesmith.io.missing import Way
 from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.pieces import in_words, join_bpe, join_pieces, suspicions, without_factors
+from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.tokens import Interner, is_plain, tokenize
 from tunesmith.io.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
@@ -32,6 +37,8 @@ def read(
     format: str | None = None,  # noqa: A002
     scores: Mapping[str, Path] | None = None,
     columns: Sequence[str] = (),
+    keep_rows: bool = False,
+    reading: Reading | None = None,
 ) -> CandidateSet:
     """Read candidates, and the references to score them against.
 
@@ -50,24 +57,34 @@ def read(
         further features, by name.
     columns
         Features that are metrics to tune for, not features: see ``column:NAME``.
+    keep_rows
+        Note in ``rows`` which candidate of the files each one is, from 0, duplicates counted, and
+        in ``totals`` the score that its line gives, where there is one.
+    reading
+        What columns are called, and what stands for values that are missing, where the usual way
+        does not fit.
 
     Returns
     -------
     CandidateSet
     """
-    collector = Collector()
+    collector = Collector(reading, keep_rows)
+    first = ""
     for path in _several(candidates):
         if os.path.isdir(path):
             remedy = "name a file, or give a folder of forests with --forests"
             raise FormatError(os.fspath(path), None, "it is a directory", remedy)
         source = Source(path)
-        spec = format or recognise(source)
+        first = first or source.name
+        spec = format or recognise(source, collector.reading.id_column)
         read_into(collector, FORMATS.create(spec), source)
         collector.files.append(source.digest(spec.partition(":")[0]))
     if scores:
         sources = {name: Source(path) for name, path in scores.items()}
         rows = len(collector)
-        collector.add_features({n: read_scores(s, rows) for n, s in sources.items()})
+        collector.add_features(
+            {n: read_scores(s, rows, collector.reading.gaps.of(n)) for n, s in sources.items()}
+        )
         collector.files.extend(s.digest("scores") for s in sources.values())
     held = []
     for path in _several(references):
@@ -82,6 +99,12 @@ def read(
                 f"{name}: {missing} of {len(texts)} lines have no candidates and do not count",
                 stacklevel=2,
             )
+    ways = {"join_bpe": join_bpe, "detokenise_pieces": join_pieces, "drop_factors": without_factors}
+    asked = [way for name, way in ways.items() if getattr(collector.reading, name)]
+    if asked:
+        result = in_words(result, asked)
+    for text in suspicions(result):
+        warnings.warn(f"{first}: {text}", stacklevel=2)
     return with_columns(result, columns)
 
 
@@ -93,13 +116,15 @@ def read_into(collector: Collector, reader: CandidateFormat, source: Source) -> 
         raise FormatError(source.name, None, "there is no candidate in it", "give some")
 
 
-def read_scores(source: Source, count: int) -> Floats:
-    """Read one number a line for each of so many candidates."""
+def read_scores(source: Source, count: int, missing: Way = "error") -> Floats:
+    """Read one number a line for each of so many candidates; NaN where one may be missing."""
     values = np.full(count, math.nan)
     line = 0
     for line, text in source.lines():
         if line > count:
             break
+        if missing != "error" and text.strip().lower() in {"", "nan"}:
+            continue
         value = float_or_nan(text.strip().encode())
         if math.isnan(value):
             raise number_error(text.strip().encode(), source.name, line, "a score")
@@ -108,7 +133,7 @@ def read_scores(source: Source, count: int) -> Floats:
         problem = f"it has {'more' if line > count else 'fewer'} lines than the {count} candidates"
         raise FormatError(source.name, min(line, count + 1), problem, "give one number for each")
     empty = np.flatnonzero(np.isnan(values))
-    if len(empty):
+    if len(empty) and missing == "error":
         raise FormatError(source.name, int(empty[0]) + 1, "the line is empty", "give a number")
     return values
 
@@ -133,25 +158,35 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
     """Read plain text, one text a line."""
+    return read_lines_kept(source, vocabulary)[0]
+
+
+def read_lines_kept(source: Source, vocabulary: Interner) -> tuple[Texts, dict[int, str]]:
+    """Read plain text, one text a line, and keep lines with white space of their own."""
     source.check_line_ends()
-    parts = []
+    parts: list[Texts] = []
+    originals: dict[int, str] = {}
     line = 1
     for block in source.blocks():
         check_utf8(block, source.name, line)
-        line += block.count(b"\n")
-        parts.append(tokenize(block, vocabulary))
+        whole = block if block.endswith(b"\n") else block + b"\n"
+        parts.append(tokenize(whole, vocabulary))
+        if not is_plain(whole, parts[-1], vocabulary):
+            for number, text in enumerate(whole.decode().split("\n")[:-1], line - 1):
+                kept = text.removesuffix("\r")
+                if kept != " ".join(kept.split()):
+                    originals[number] = kept
+        line += whole.count(b"\n")
     lengths = np.concatenate([part.lengths for part in parts])
-    return Texts(
-        np.concatenate([[0], np.cumsum(lengths)]), np.concatenate([part.ids for part in parts])
-    )
+    return Texts(offsets(lengths), np.concatenate([part.ids for part in parts])), originals
 
 
 def _several(paths: Path | Sequence[Path]) -> list[Path]:
     return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
 
 
-def recognise(source: Source) -> str:
-    """Return the name of the format that a file shows."""
+def recognise(source: Source, id_column: str = "id") -> str:
+    """Return the name of the format that a file shows; tables have a column of ids."""
     names = FORMATS.names()
     shown = next((name for name in names if FORMATS.get(name).recognises(source.head())), None)
     # JSON and Arrow files may be either.
@@ -161,6 +196,11 @@ def recognise(source: Source) -> str:
         raise FormatError(source.name, None, problem, "give them with --forests")
     if shown is not None:
         return shown
+    for name in ("csv", "tsv"):
+        table: Any = FORMATS.get(name)
+        named = without_suffix(source.name).lower().endswith(table.suffixes)
+        if source.head() and (named or table.has_column(source.head(), id_column)):
+            return name
     if not source.head():
         raise FormatError(source.name, None, "the file is empty", "give a file with content")
     if kind_of(source.head()) is not None:

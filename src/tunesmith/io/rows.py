@@ -12,7 +12,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import GroupId
 from tunesmith.errors import FormatError
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.tokens import tokenize_kept
 
 if TYPE_CHECKING:
     from tunesmith.io.collector import Collector
@@ -43,8 +43,7 @@ class Rows:
     ) -> None:
         """Add a candidate."""
         self.groups.append(group)
-        # A line's end within a text is white space like any other.
-        self.texts.append(text.replace("\n", " "))
+        self.texts.append(text)
         self.features.append(features)
         self.columns.append(columns)
         self.places.append(place)
@@ -75,13 +74,13 @@ class Rows:
         values = np.array([v for m in features for v in m.values()], np.float64)
         self._check_finite(values, rows + first, [n for m in features for n in m])
         nonzero = values != 0
-        text = "\n".join([*self.texts[part], ""]).encode()
+        texts, originals = tokenize_kept(self.texts[part], collector.vocabulary)
         groups = self.groups[part]
         for group, place in zip(groups, self.places[part], strict=True):
             collector.note_place(group, place)
         return Piece(
             collector.groups(groups),
-            tokenize(text, collector.vocabulary),
+            texts,
             np.zeros(0, np.int64),
             np.zeros((0, last - first)),
             rows[nonzero],
@@ -90,6 +89,7 @@ class Rows:
             *np.unique(columns, return_counts=True),
             self._external(part),
             shown_place(self.places[first]),
+            originals,
         )
 
     def _external(self, part: slice) -> dict[str, Floats]:

@@ -20,6 +20,8 @@ LONG = np.uint64(0xFF << 56)
 #: Loops look here first and call :func:`space_at` where it is not 0.
 CLASS = np.zeros(256, np.uint8)
 CLASS[[9, 10, 11, 12, 13, 28, 29, 30, 31, 32]] = 1
+#: White space of one byte that is neither a space nor the end of a line.
+NARROW = tuple(bytes([c]) for c in (9, 11, 12, 13, 28, 29, 30, 31))
 CLASS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
 
 
@@ -98,6 +100,37 @@ def tokenize(block: bytes, vocabulary: Interner) -> Texts:
     while not _tokenize(data, start, ids, progress, *vocabulary.tables):
         vocabulary.grow(len(block))
     return Texts(start, ids[: start[-1]].copy())
+
+
+def tokenize_kept(texts: Sequence[str], vocabulary: Interner) -> tuple[Texts, dict[int, str]]:
+    """Split texts into tokens, and keep those that are more than tokens with single spaces.
+
+    Returns
+    -------
+    tokens
+        Of each text. A line's end within a text is white space like any other.
+    originals
+        By index, the texts that their tokens do not say.
+    """
+    whole = "\n".join([*texts, ""])
+    if whole.count("\n") == len(texts):
+        block = whole.encode()
+        found = tokenize(block, vocabulary)
+        if is_plain(block, found, vocabulary):
+            return found, {}
+    else:
+        block = "\n".join([text.replace("\n", " ") for text in texts] + [""]).encode()
+        found = tokenize(block, vocabulary)
+    return found, {k: t for k, t in enumerate(texts) if t != " ".join(t.split())}
+
+
+def is_plain(block: bytes, texts: Texts, vocabulary: Interner) -> bool:
+    """Tell whether lines are nothing but their tokens with single spaces between them."""
+    if any(space in block for space in NARROW):
+        return False
+    widths = np.diff(vocabulary.start[: len(vocabulary) + 1])
+    spaces = np.maximum(texts.lengths - 1, 0)
+    return int(widths[texts.ids].sum()) + int(spaces.sum()) + len(texts) == len(block)
 
 
 @kernel

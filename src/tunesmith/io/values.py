@@ -40,6 +40,21 @@ def check_one_length(candidates: CandidateSet, what: str) -> None:
             )
 
 
+def check_one_line(candidates: CandidateSet) -> None:
+    """Raise an error if a text has several lines, where each is to be one."""
+    held = candidates.originals
+    broken = [k for k, text in enumerate(held.texts) if has_line_end(text)] if held else []
+    rows = np.flatnonzero(np.isin(held.index, broken)).tolist() if held and broken else []
+    if rows:
+        group = candidates.ids[int(np.searchsorted(candidates.start, rows[0], "right")) - 1]
+        raise UsageError(f"a text of group '{group}' has several lines; write jsonl, or a table")
+
+
+def has_line_end(text: str) -> bool:
+    """Tell whether a text would be more than one line of a file."""
+    return "\n" in text or "\r" in text
+
+
 def file_beside(path: str | os.PathLike[str], name: str) -> str:
     """Return where the scores of a feature go: OUT.NAME, compressed as OUT is."""
     whole = os.fspath(path)

@@ -30,7 +30,8 @@ def write(
     """
     writer = FORMATS.create(format or format_of(path))
     n = len(candidates)
-    writer.write(candidates, np.arange(n), np.zeros(n), path)
+    totals = np.full(n, np.nan) if candidates.totals is None else candidates.totals
+    writer.write(candidates, np.arange(n), totals, path)
 
 
 def format_of(path: str | os.PathLike[str]) -> str:

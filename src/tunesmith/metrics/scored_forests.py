@@ -15,10 +15,11 @@ from tunesmith.data.forests import ForestArrays, Forests
 from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.scored import Scored, reference_signature
 from tunesmith.parallel.local import map_pieces
 
-SEARCHES = ("rerank", "linear", "kbest")
+SEARCHES = ("auto", "rerank", "linear", "kbest")
 LISTS = ("kbest", "samples")
 #: Up to this many features all count as dense; of more, those that half of the forests have.
 MOST_DENSE = 200
@@ -33,7 +34,8 @@ class ForestOptions:
     search
         ``rerank``: the dynamic programme of Chiang (JMLR 2012), section 5.2; ``linear``: that of
         BLEU's linear approximation, appendix A.3; ``kbest``: the best by the model alone. The
-        first two are for BLEU; for all else it is the last.
+        first two are for BLEU with the objective document; ``auto`` is ``rerank`` there, and
+        otherwise ``kbest``.
     size
         How many derivations a list has that is made of a forest: the best ones, or samples.
     lists
@@ -43,7 +45,7 @@ class ForestOptions:
         How the forests were pruned, as ``beam:5``; it is part of the signature.
     """
 
-    search: Literal["rerank", "linear", "kbest"] = "rerank"
+    search: Literal["auto", "rerank", "linear", "kbest"] = "auto"
     size: int = 100
     lists: Literal["kbest", "samples"] = "kbest"
     pruning: str = ""
@@ -56,10 +58,12 @@ class ForestOptions:
         if self.size < 1:
             raise UsageError(f"the size of lists is {self.size}; give 1 or more")
 
-    def signature(self) -> str:
+    def signature(self, is_bleu: bool = True) -> str:
         """Return what has to be known to search in the same way."""
         pruned = f"|pruned:{self.pruning}" if self.pruning else ""
-        return f"forests:{self.search}|{self.lists}:{self.size}{pruned}"
+        usual = "rerank" if is_bleu else "kbest"
+        search = usual if self.search == "auto" else self.search
+        return f"forests:{search}|{self.lists}:{self.size}{pruned}"
 
 
 class ScoredForests(Scored):
@@ -109,9 +113,14 @@ class ScoredForests(Scored):
     @cached_property
     def dense(self) -> Flags:
         """Which features most derivations have: all of few, otherwise those of most forests."""
+        if len(self.names) <= MOST_DENSE:
+            return np.ones(len(self.names), np.bool_)
+        return self.common
+
+    @cached_property
+    def common(self) -> Flags:
+        """Which features are in half of the forests, however many there are."""
         size = len(self.names)
-        if size <= MOST_DENSE:
-            return np.ones(size, np.bool_)
 
         def count(piece: slice) -> Ints:
             return _forests_with(*self.forests.block(piece.start, piece.stop), size)
@@ -141,7 +150,9 @@ class ScoredForests(Scored):
     def signature(self) -> str:
         """Return the metric's signature, and how forests are searched."""
         references = self.forests.references
-        result = f"{self.metric.signature()}|{self.options.signature()}"
+        metric = self.metric
+        searched = self.options.signature(type(metric) is BLEU)
+        result = f"{metric.signature()}|{searched}"
         if references is None:
             return result
         return f"{result}|{reference_signature(references.counts.tolist())}"

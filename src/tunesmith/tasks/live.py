@@ -18,6 +18,7 @@ from tunesmith.inference.examples import Examples
 from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.inference.live import LiveExamples
 from tunesmith.metrics.base import METRICS, Metric
+from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.scored import reference_signature
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.tasks.base import Task
@@ -175,6 +176,11 @@ class LiveTuning(Task):
         return self.usual.dense
 
     @property
+    def common(self) -> Flags:
+        """Which features are in half of the forests under the starting weights."""
+        return self.usual.common
+
+    @property
     def groups(self) -> int:
         """The number of sentences."""
         return len(self.source)
@@ -228,7 +234,7 @@ class LiveTuning(Task):
 
     def signature(self) -> str:
         """Return the metric's signature, and how forests are searched."""
-        own = f"{self.metric.signature()}|live|{self.options.signature()}"
+        own = f"{self.metric.signature()}|live|{self.options.signature(type(self.metric) is BLEU)}"
         counts = self.source.reference_counts
         return f"{own}|{reference_signature(counts)}" if counts else own
 

@@ -17,7 +17,7 @@ from tunesmith.interruption import SoFar, check, keep, whole_or_nothing
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.progress import progress
-from tunesmith.registry import distinct_texts, option
+from tunesmith.registry import Texts, distinct_texts, option
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
@@ -62,14 +62,14 @@ class Auto(Constrained, Remembering):
     restrictions on weights, tune for a metric or work on forests stay out.
     """
 
-    member: tuple[str, ...] = option(
+    member: Texts = option(
         (),
         "algorithm of the committee, as pro:objective=scaled, in place of the usual ones",
         "NAME",
         convert=distinct_texts,
     )
     parts: int = option(5, "parts of the tuning set, each held out in turn", least=2)
-    contender: tuple[str, ...] = option(
+    contender: Texts = option(
         (), "deprecated: the former name of member", "NAME", convert=distinct_texts
     )
     _dev: Task | None = field(default=None, compare=False, repr=False, kw_only=True)

@@ -19,6 +19,7 @@ from tunesmith.errors import TunesmithError, UsageError, recorded_warnings, reis
 from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
+from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
@@ -31,7 +32,7 @@ from tunesmith.tuners.fitting.callbacks import Callback, CallbackList, callbacks
 from tunesmith.tuners.fitting.combine import check_normalise, check_runs
 from tunesmith.tuners.fitting.guards import guard, guard_features, listed
 from tunesmith.tuners.fitting.history import history_of, score_of, shown
-from tunesmith.tuners.fitting.result import Combine, TuneResult
+from tunesmith.tuners.fitting.result import Combine, Scores, TuneResult
 from tunesmith.tuners.fitting.secondary import HeldOut, SecondaryMetric
 from tunesmith.tuners.fitting.split import Split, baseline_model
 from tunesmith.tuners.fitting.stages import Evaluated, Outcome, Setup, check_one, chosen, run_all
@@ -53,6 +54,8 @@ class Tuner(Options, ABC):
     settles: ClassVar[bool] = True
     #: Whether it can work on forests: on all their derivations, or on lists made of them.
     takes_forests: ClassVar[bool] = False
+    #: Whether it makes lists of forests to learn from.
+    uses_lists: ClassVar[bool] = False
     #: Whether it learns from one sentence after the other, so that each may be decoded when it
     #: comes to it: it is an ``OnlineTuner`` then.
     is_online: ClassVar[bool] = False
@@ -259,6 +262,7 @@ class Tuner(Options, ABC):
                 found = [stage.evaluated(setup, combine, normalise, held_out) for stage in stages]
             best = ready.choose(found, tuning.metric)
             with _recorded() as said_beside:
+                _warn_below_start(best.scores, tuning.metric)
                 oracle_score, oracle_exact = tuning.oracle_at(best.weights.aligned(tuning.names))
             others = tuple(other.scores(setup.begin, best.weights) for other in beside)
         return TuneResult(
@@ -284,7 +288,7 @@ class Tuner(Options, ABC):
             threads=thread_count(),
             warnings=list(dict.fromkeys(said + said_later + said_last + said_beside)),
             data=tuning.files + held_out.files,
-            signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{tuning.signature()}",
+            signature=f"{self.signature()}{_unusual(about)}|seed:{seed}|{self._searched(tuning)}",
             others=others,
             runs=None if runs == 1 else best.stage.entries(setup, normalise),
             test=best.test,
@@ -295,6 +299,13 @@ class Tuner(Options, ABC):
             verdict=_own_verdict(best.outcome, setup),
             committee=None if best.outcome is None else best.outcome.committee,
         )
+
+    def _searched(self, tuning: Task) -> str:
+        """Return the signature of a task, with the way in which forests are searched in fact."""
+        found = tuning.signature()
+        if tuning.has_forests and self.asks_hope(tuning.metric) is False:
+            return found.replace("forests:rerank|", "forests:kbest|")
+        return found
 
     def setup(
         self,
@@ -308,7 +319,8 @@ class Tuner(Options, ABC):
         names = tuning.names
         if not names:
             raise TunesmithError("the candidates have no features; there is nothing to tune")
-        selection.check(names)
+        others = getattr(getattr(tuning, "candidates", None), "no_features", ())
+        selection.check(names, others=others)
         kept = selection.kept(names)
         other_names = held_out.names
         dropped = {*names, *other_names} - {*kept, *selection.kept(other_names)}
@@ -373,6 +385,9 @@ class Tuner(Options, ABC):
                 "give it lists or forests"
             )
         self.check_metric(tuning.metric)
+        options = getattr(tuning, "options", None)
+        if isinstance(options, ForestOptions):
+            self.check_searches(options, tuning.metric)
         if self.needs_sum and tuning.lists is not None:
             check_sum(tuning.lists, self.name)
 
@@ -383,6 +398,26 @@ class Tuner(Options, ABC):
             raise UsageError(
                 f"{self.name} works on lists; make lists of the forests with `tunesmith convert "
                 f"--forests F --nbest N`, or use --tuner {', '.join(able)}"
+            )
+
+    def asks_hope(self, metric: Metric) -> bool | None:
+        """Whether hope and fear are asked of whole forests, or of the best alone; None if never."""
+        return None
+
+    def check_searches(self, options: ForestOptions, metric: Metric) -> None:
+        """Raise an error if how forests are searched makes no difference to this algorithm."""
+        if options.lists == "samples" and not self.uses_lists:
+            raise UsageError(
+                f"{self.name} makes no lists to learn from, of samples or of others; drop "
+                "--forest-lists, or use --tuner pro"
+            )
+        asks = self.asks_hope(metric)
+        if options.search != "auto" and asks is None:
+            raise UsageError(f"{self.name} asks for no hope and fear; drop --forest-search")
+        if options.search in {"rerank", "linear"} and not asks:
+            raise UsageError(
+                f"--forest-search {options.search} is for BLEU with --objective document; drop it, "
+                "or give kbest"
             )
 
     def shown_option(self, field: str) -> object:
@@ -408,6 +443,22 @@ def equal_weights(tuning: Task) -> Floats:
     if is_dense.any():
         weights[~is_dense] = 0.0
     return weights
+
+
+#: What adding up in another order may change, as a share of a score.
+ROUNDING = 1e-9
+
+
+def _warn_below_start(scores: Scores, metric: Metric) -> None:
+    """Warn of weights that score less than those that a run began with."""
+    before, after = scores.initial_score, scores.score
+    worse = after < before if metric.higher_is_better else after > before
+    if worse and abs(after - before) > ROUNDING * max(abs(before), 1.0):
+        warnings.warn(
+            f"the result scores {after:.6g} on the tuning set, and the start "
+            f"{before:.6g}: keep the start, or try other options or another tuner",
+            stacklevel=2,
+        )
 
 
 def _own_verdict(outcome: Outcome | None, setup: Setup) -> Verdict:

@@ -33,7 +33,7 @@ from tunesmith.metrics.candidate_scorer import (
     MetricObjective,
     Objective,
 )
-from tunesmith.registry import numbers, option
+from tunesmith.registry import Numbers, numbers, option
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
@@ -59,7 +59,7 @@ class BatchMIRA(Rounds):
     """
 
     passes: int = option(60, "how often to go over all sentences", least=1)
-    c: tuple[float, ...] = option(
+    c: Numbers = option(
         (0.01,),
         "the greatest step: what a difference of features is multiplied by at most; of several a "
         "held-out set chooses",
@@ -67,7 +67,7 @@ class BatchMIRA(Rounds):
         above=0,
         below=np.inf,
     )
-    start_scale: tuple[float, ...] = option(
+    start_scale: Numbers = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
@@ -92,6 +92,7 @@ class BatchMIRA(Rounds):
         "among them), or the best on a held-out set",
     )
 
+    has_hope: ClassVar[bool] = True
     varied: ClassVar[tuple[str, ...]] = ("objective", "c", "start_scale")
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from tunesmith.inference.examples import Derivation, Example
 from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Objective
-from tunesmith.registry import numbers, option
+from tunesmith.registry import Numbers, numbers, option
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
@@ -62,7 +62,8 @@ class MinRisk(OnlineTuner):
     expected worth (equation 11); what is returned is the average of the weights after each
     sentence. Features learn as if all were of the same size.
 
-    Temperatures are in units of σ: what a number means does not depend on the weights' scale.
+    Temperatures are in units of σ, unless they are ``absolute``: what a number means does not
+    depend on the weights' scale.
     """
 
     method: Literal["batch", "online"] = option(
@@ -82,7 +83,7 @@ class MinRisk(OnlineTuner):
         above=0,
         most=1,
     )
-    strength: tuple[float, ...] = option(
+    strength: Numbers = option(
         (),
         "batch: how much squared distances from the starting weights count; of several a held-out "
         "set chooses [default: 0.1]",
@@ -95,6 +96,10 @@ class MinRisk(OnlineTuner):
         None, "online: the learning rate [default: 0.01]", above=0, below=np.inf
     )
     average: bool = option(True, "online: return the average of the weights after each sentence")
+    scale: bool = option(True, "online: learn as if all features were of the same size")
+    absolute: bool = option(
+        False, "temperatures are those of the scores themselves, not in units of their deviation"
+    )
 
     varied = ("objective", "strength")
     usual = ("document", "document")
@@ -102,6 +107,7 @@ class MinRisk(OnlineTuner):
     def __post_init__(self) -> None:
         super().__post_init__()
         online = {"rate": self.rate is not None, "average": not self.average}
+        online |= {"scale": not self.scale}
         online |= {"learners": self.learners != 1}
         batch = {"strength": self.strength, "steps": self.steps != 30}
         wrong = batch if self.method == "online" else online | {"objective": self.objective}
@@ -109,6 +115,10 @@ class MinRisk(OnlineTuner):
             if is_given:
                 other = METHODS[1 - METHODS.index(self.method)]
                 raise UsageError(f"{name} goes with the method {other}; give --method {other}")
+
+    def asks_hope(self, metric: Metric) -> bool | None:
+        """Whether single forests are searched, as they are when learning goes by sentences."""
+        return super().asks_hope(metric) if self.is_online else None
 
     @property
     def is_online(self) -> bool:  # type: ignore[override]
@@ -162,8 +172,9 @@ class MinRisk(OnlineTuner):
         for number, temperature in enumerate(self.temperatures()):
             if number > 0:
                 risk = risk.over(whole.renewed(weights, risk.hypotheses))
-            weights, steps = risk.greatest(weights, temperature, self.steps)
-            gain = risk.gain(weights, temperature)
+            relative = temperature / risk.deviation if self.absolute else temperature
+            weights, steps = risk.greatest(weights, relative, self.steps)
+            gain = risk.gain(weights, relative)
             smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
 
@@ -174,10 +185,18 @@ class MinRisk(OnlineTuner):
         hypotheses = tuning.hypotheses().renewed(start)
         unit = _deviation(hypotheses, start)
         with np.errstate(over="ignore"):
-            rates = self._number("rate") * np.square(unit / hypotheses.sizes())
+            sizes = hypotheses.sizes() if self.scale else np.full(len(start), unit)
+            rates = self._number("rate") * np.square(unit / sizes)
         model = Model(start, np.minimum(rates, SHARPEST))
         scorer = self.begun(objective, tuning, "examples", start)
-        return Training(self, partial(RiskRule, self, unit), tuning, scorer, model, rng)
+        return Training(
+            self,
+            partial(RiskRule, self, 1.0 if self.absolute else unit),
+            tuning,
+            scorer,
+            model,
+            rng,
+        )
 
     def temperature_of(self, epoch: int) -> float:
         """Return the temperature of a round."""
@@ -197,7 +216,7 @@ class RiskRule:
     Attributes
     ----------
     unit
-        The deviation of the scores at the start, the unit of temperatures.
+        The unit of temperatures: the deviation of the scores at the start, or 1.
     width
         The number of features.
     """

@@ -14,7 +14,7 @@ from tunesmith.inference.hypotheses import Point
 from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.combination import Combination
-from tunesmith.registry import option, texts
+from tunesmith.registry import Texts, option, texts
 from tunesmith.search.exact.extreme import check_tolerance
 from tunesmith.search.plane.search import TOLERANCE, PlaneFound, Slice, search_slice
 from tunesmith.tasks.lists import TuningSet
@@ -39,7 +39,7 @@ class Plane(Tuner):
     begin with.
     """
 
-    features: tuple[str, ...] = option(
+    features: Texts = option(
         (),
         "the two weights that vary; all of them, if there are at most three",
         "NAME,NAME",

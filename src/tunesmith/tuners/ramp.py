@@ -15,7 +15,7 @@ from tunesmith.arrays import Floats, Ids
 from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer, Objective
-from tunesmith.registry import numbers, option
+from tunesmith.registry import Numbers, numbers, option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round, Rounds
@@ -59,7 +59,7 @@ class Ramp(Rounds):
         above=0,
         below=np.inf,
     )
-    strength: tuple[float, ...] = option(
+    strength: Numbers = option(
         (1.0,),
         "strength of the penalty that draws towards the starting weights; of several a held-out "
         "set chooses",
@@ -67,7 +67,7 @@ class Ramp(Rounds):
         above=0,
         below=np.inf,
     )
-    start_scale: tuple[float, ...] = option(
+    start_scale: Numbers = option(
         (1.0,),
         "what the starting weights are multiplied by, and the result divided by; of several a "
         "held-out set chooses",
@@ -78,6 +78,7 @@ class Ramp(Rounds):
     )
     average: bool = option(True, "take the average of the weights over the passes of a round")
 
+    has_hope: ClassVar[bool] = True
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength", "start_scale")
     usual: ClassVar[tuple[str, str]] = ("document:decay=0.999", "document:decay=0.999")
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.helpers.builders import as_records
+import tunesmith as ts
+from tests.helpers.builders import as_records, assert_same_set
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.lists.rerank import ranking
@@ -193,3 +194,27 @@ def test_a_line_with_more_long_numbers_than_there_was_room_for(monkeypatch):
     found = collect(f"0 ||| x ||| {features} ||| 0\n")
     expected = {f"f{k}": float(f"0.{k + 1}2345678901234567") for k in range(50)}
     assert as_records(found)[0][0][1] == expected
+
+
+#: As Moses wrote lists until 2013; a text may hold a colon too.
+OLD = """\
+0 ||| note : this is a house  ||| d: 0 -1.5 lm: -12.25 tm: -1.5 -2 w: -6 ||| -7.5
+0 ||| a house  ||| d: 0 -2 lm: -9 tm: -0.5 -1 w: -2 ||| -8 |0-1|
+1 ||| yes  ||| d: 0 0 lm: -2 tm: 0 0 w: -1 ||| -1
+"""
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_old_lists_with_colons_are_read(tmp_path, ends):
+    path = tmp_path / "old"
+    path.write_bytes(OLD.replace("\n", ends).encode())
+    found = ts.read(path)
+    new = tmp_path / "new"
+    lines = [line.split("|||") for line in OLD.splitlines()]
+    for fields in lines:
+        fields[2] = fields[2].replace(":", "=")
+    new.write_text("".join("|||".join(fields) + "\n" for fields in lines))
+    assert_same_set(found, ts.read(new))
+    assert found.files[0].format == "moses"
+    assert found.text(0) == "note : this is a house"
+    assert found.features.names == ("d_1", "d_2", "lm", "tm_1", "tm_2", "w")

@@ -57,7 +57,7 @@ def test_a_csv_file_as_people_write_it(tmp_path):
         b"\xef\xbb\xbf"
         + table(HEADER, *ROWS, '1,"a, ""b""",quelle,a b,,0.5').replace(b"\n", b"\r\n")
     )
-    found = ts.read(path)
+    found = ts.read(path, reading=ts.Reading(missing="zero"))
     assert found.ids == (0, 1)
     assert found.text(2) == 'a, "b"'
     assert found.features.names == ("lm",)
@@ -74,6 +74,7 @@ def test_cells_over_several_lines_and_their_line_numbers(tmp_path):
         ts.read(path)
     path.write_bytes(table("id,text,lm", '0,"two\nlines",1', "0,b,2"))
     assert ts.read(path).text(0) == "two lines"
+    assert ts.read(path).original(0) == "two\nlines"
 
 
 @pytest.mark.parametrize("wrap", [gzip.compress, lzma.compress, bytes])
@@ -90,7 +91,7 @@ def test_compressed_tables_and_small_batches(tmp_path, monkeypatch, wrap):
 @pytest.mark.parametrize(
     ("lines", "line", "what"),
     [
-        (["text,lm", "a,1"], None, "not recognised"),
+        (["text,lm", "a,1"], 1, "no column 'id' .* --id-column"),
         (["id,text,lm", "0,a"], 2, "2 cells and the header has 3"),
         (["id,text,lm", "0,a,1", "0,b,2,3"], 3, "4 cells"),
         (["id,text,lm", "0,a,1", "0,b,nan"], 3, "'lm' is nan, which is not finite"),
@@ -163,7 +164,7 @@ def test_a_set_becomes_a_frame_and_comes_back():
 def test_a_frame_without_ids_or_with_gaps_is_an_error():
     with pytest.raises(TunesmithError, match="no column 'id'"):
         from_frame(pd.DataFrame({"text": ["a"]}))
-    with pytest.raises(TunesmithError, match="not finite"):
+    with pytest.raises(TunesmithError, match="'lm' is missing"):
         from_frame(pd.DataFrame({"id": [0, 0], "lm": [1.0, np.nan]}))
     with pytest.raises(TunesmithError, match="no row"):
         from_frame(pd.DataFrame({"id": []}))
@@ -171,10 +172,13 @@ def test_a_frame_without_ids_or_with_gaps_is_an_error():
         from_arrays([0, 0], {"lm": [1.0]})
 
 
-def test_a_missing_cell_of_parquet_is_0_and_nan_is_an_error(tmp_path):
+def test_a_missing_cell_of_parquet_and_nan_are_errors(tmp_path):
     path = tmp_path / "t.parquet"
     parquet.write_table(pa.table({"id": [0, 0], "lm": [None, 2.0]}), path)
-    assert ts.read(path).features.dense.tolist() == [[0.0, 2.0]]
+    with pytest.raises(FormatError, match=r"t\.parquet:1: 'lm' is missing; .* --missing"):
+        ts.read(path)
+    zero = ts.Reading(missing="zero")
+    assert ts.read(path, reading=zero).features.dense.tolist() == [[0.0, 2.0]]
     parquet.write_table(pa.table({"id": [0, 0], "lm": [1.0, float("nan")]}), path)
     with pytest.raises(FormatError, match=r"t\.parquet:2: 'lm' is nan"):
         ts.read(path)
@@ -323,6 +327,8 @@ def test_a_missing_external_score_is_refused(tmp_path, share):
     lacking, first = (1, 9) if share == 1 else (18, 3)
     what = rf"t\.csv:{first}: 'comet' is missing \(for {lacking} candidates\)"
     with pytest.raises(TunesmithError, match=what):
+        ts.read(path, columns=["comet"], reading=ts.Reading(missing="zero"))
+    with pytest.raises(TunesmithError, match=rf"t\.csv:{first}: 'comet' is missing; fill"):
         ts.read(path, columns=["comet"])
     parquet.write_table(
         pa.table({"id": [0, 0], "text": ["a", "b"], "comet": [0.5, None]}), tmp_path / "t.parquet"

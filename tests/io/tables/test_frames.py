@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import tunesmith as ts
 from tunesmith.errors import TunesmithError
 from tunesmith.io.tables.frames import from_arrays, from_frame
 
@@ -97,3 +98,29 @@ def test_arrays_come_by_name():
 def test_groups_that_look_like_numbers_find_their_references():
     found = from_arrays(["1", "2"], {"f": [1, 2]}, ["a", "b"], {"1": ["r"], "2": ["s"]})
     assert [found.reference_texts(g) for g in range(2)] == [["r"], ["s"]]
+
+
+class Dataset:
+    """As a Dataset of Hugging Face: names of columns, and a list for each."""
+
+    def __init__(self, columns):
+        self._columns = columns
+        self.column_names = list(columns)
+        self.num_rows = len(next(iter(columns.values())))
+
+    def __getitem__(self, key):
+        return self._columns[key]
+
+    def __len__(self):
+        return self.num_rows
+
+
+def test_a_dataset_of_hugging_face_is_a_frame():
+    columns = {"id": ["p", "p"], "text": ["a\nb", "c"], "reward": [0.5, None]}
+    with pytest.raises(TunesmithError, match="'reward' is missing"):
+        from_frame(Dataset(columns))
+    found = from_frame(Dataset(columns), reading=ts.Reading(missing=-1))
+    assert found.features.dense.tolist() == [[0.5, -1.0]]
+    assert found.original(0) == "a\nb"
+    with pytest.raises(TunesmithError, match=r"several data sets \(train, test\); give one"):
+        from_frame({"train": Dataset(columns), "test": Dataset(columns)})

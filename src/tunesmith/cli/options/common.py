@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tunesmith.cli.options.reading import reading
 from tunesmith.errors import UsageError, WeightNamesError
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Candidates = Annotated[
     list[str],
     typer.Option(
+        "--candidates",
+        "-c",
         help="Candidates in any format (- is standard input); repeat it to merge several.",
         metavar="FILE",
     ),
@@ -27,12 +30,18 @@ Candidates = Annotated[
 References = Annotated[
     list[str],
     typer.Option(
-        help="References, one per line; repeat it for several.", show_default=False, metavar="FILE"
+        "--references",
+        "-r",
+        help="References, one per line; repeat it for several.",
+        show_default=False,
+        metavar="FILE",
     ),
 ]
 MetricName = Annotated[
     str,
     typer.Option(
+        "--metric",
+        "-m",
         help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that file.",
         metavar="NAME",
     ),
@@ -41,6 +50,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
+        "-f",
         help="Format of the candidates or forests, with its options; recognised by default. "
         "path/to/file.py:Name runs that file.",
         show_default=False,
@@ -84,6 +94,7 @@ def read_candidates(
     scores: list[str],
     metrics: Sequence[Metric] = (),
     columns: Sequence[str] = (),
+    keep_rows: bool = False,
 ) -> CandidateSet:
     """Read a set with everything that the options say of it.
 
@@ -95,7 +106,9 @@ def read_candidates(
     files = dict(_named_file(text) for text in scores)
     if len(files) < len(scores):
         raise UsageError("two --scores have the same name; rename one")
-    found = read(candidates, references, format_name, files, columns)
+    costs = frozenset(n for m in metrics if not m.higher_is_better for n in m.columns)
+    how = reading().with_costs(costs)
+    found = read(candidates, references, format_name, files, columns, keep_rows, how)
     # What is not there a metric misses itself, and says how to give it.
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]

@@ -46,9 +46,10 @@ Search = Annotated[
     str,
     typer.Option(
         "--forest-search",
-        help="How hope and fear are found in forests for BLEU with the objective document: by "
-        "reranking, by linear BLEU, or, as always otherwise, among the best of the model.",
-        metavar="rerank|linear|kbest",
+        help="How hope and fear are found in forests: by reranking or by linear BLEU, both for "
+        "BLEU with the objective document, or among the best of the model; auto is rerank where "
+        "it can be.",
+        metavar="auto|rerank|linear|kbest",
     ),
 ]
 ListSize = Annotated[

@@ -14,6 +14,7 @@ TITLES = {
     "loop_options": "Options of the loop",
 }
 EXECUTION = "Execution"
+READING = "Reading"
 USUAL = "Options"
 
 

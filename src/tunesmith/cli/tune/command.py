@@ -107,7 +107,7 @@ def run(
     scores: Scores = [],  # noqa: B006
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
-    start: Annotated[str | None, files("Weights to begin with.")] = None,
+    start: Annotated[str | None, files("Weights to begin with.", "FILE", "--start", "-s")] = None,
     baseline: Baseline = None,
     dev_candidates: Annotated[
         list[str], files("A held-out set: reported, and what chooses among several settings.")
@@ -145,7 +145,7 @@ def run(
     hold_out: HoldOut = None,
     normalise: Normalise = "auto",
     seed: Seed = 1,
-    forest_search: Search = "rerank",
+    forest_search: Search = "auto",
     list_size: ListSize = 100,
     forest_lists: Lists = "kbest",
     prune: Prune = None,
@@ -153,7 +153,11 @@ def run(
     out: Annotated[
         str | None,
         files(
-            "Where to write: the whole result as .json, otherwise weights in the format of --start."
+            "Where to write: the whole result as .json, otherwise weights in the format of "
+            "--start.",
+            "FILE",
+            "--out",
+            "-o",
         ),
     ] = None,
     log: Log = [],  # noqa: B006

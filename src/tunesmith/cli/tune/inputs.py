@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tunesmith.cli.options.reading import reading
+
 if TYPE_CHECKING:
     from tunesmith.cli.app import Session
     from tunesmith.data.candidates import FileDigest
@@ -33,6 +35,8 @@ def files_named(format_name: str | None = None, **named: str | Sequence[str] | N
             found[option] = shown_path(given)
         elif given is not None:
             found[option] = [shown_path(path) for path in given]
+    if found.get("candidates") and reading().record():
+        found["reading"] = reading().record()
     return {**found, "format": format_name}
 
 

@@ -212,7 +212,7 @@ def run(
     drop: Drop = [],  # noqa: B006
     normalise: Normalise = "none",
     seed: Seed = 1,
-    forest_search: Search = "rerank",
+    forest_search: Search = "auto",
     list_size: ListSize = 100,
     forest_lists: ForestLists = "kbest",
     memory: Memory = None,

@@ -28,9 +28,9 @@ T = TypeVar("T")
 DEFAULT = "auto"
 
 
-def files(text: str, metavar: str = "FILE") -> Any:
+def files(text: str, metavar: str = "FILE", *flags: str) -> Any:
     """Describe an option that takes a file, or several."""
-    return typer.Option(help=text, show_default=False, metavar=metavar)
+    return typer.Option(*flags, help=text, show_default=False, metavar=metavar)
 
 
 def _patterns(what: str) -> Any:
@@ -40,6 +40,8 @@ def _patterns(what: str) -> Any:
 Metrics = Annotated[
     list[str],
     typer.Option(
+        "--metric",
+        "-m",
         help="Metric with its options, as bleu:tokenize=13a; the first is tuned for, "
         "others are reported beside it. path/to/file.py:Name runs that file.",
         metavar="NAME",
@@ -48,6 +50,8 @@ Metrics = Annotated[
 TunerName = Annotated[
     str,
     typer.Option(
+        "--tuner",
+        "-t",
         help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file. Without "
         "it: auto, or the only one that has the options given.",
         show_default=False,
@@ -107,13 +111,20 @@ Log = Annotated[
 ]
 
 
+#: Options of one letter, where what they say decides which options there are.
+SHORT = {"--tuner": "-t"}
+
+
 def value_of(arguments: Sequence[str], option: str) -> str | None:
     """Return the value of an option among arguments that are not parsed yet."""
     for k, argument in enumerate(arguments):
-        if argument == option and k + 1 < len(arguments):
+        if argument in {option, SHORT.get(option)} and k + 1 < len(arguments):
             return arguments[k + 1]
         if argument.startswith(f"{option}="):
             return argument.partition("=")[2]
+        short = SHORT.get(option)
+        if short is not None and argument.startswith(short) and argument != short:
+            return argument.removeprefix(short)
     return None
 
 

@@ -10,6 +10,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
+from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort, kth_smallest
@@ -22,7 +23,7 @@ PIECE = 64
 def rerank(
     candidates: CandidateSet | Forests, weights: Mapping[str, float], strict: bool = False
 ) -> list[str]:
-    """Return the text that wins in each group, or of each forest.
+    """Return the text that wins in each group, or of each forest, as it came.
 
     Parameters
     ----------
@@ -40,7 +41,28 @@ def rerank(
         candidates = outputs(candidates, matched)
         return [candidates.text(i) for i in range(len(candidates))]
     values = Weights.from_dict(weights).matched(candidates.features.names, strict)
-    return [candidates.text(i) for i in best(candidates, values)]
+    return [candidates.original(i) for i in best(candidates, values)]
+
+
+def winning_rows(
+    candidates: CandidateSet, weights: Mapping[str, float], strict: bool = False
+) -> Ints:
+    """Return the row of the frame, or the candidate of the files, that wins in each group.
+
+    Parameters
+    ----------
+    candidates
+        What to choose from: made by ``from_frame`` or ``from_arrays``, or read with
+        ``keep_rows``.
+    weights
+        Weights by name.
+    strict
+        Make it an error if the names of weights and features differ.
+    """
+    if candidates.rows is None:
+        raise TunesmithError("the rows of the input are not known; read it with keep_rows=True")
+    values = Weights.from_dict(weights).matched(candidates.features.names, strict)
+    return candidates.rows[best(candidates, values)]
 
 
 def ranking(candidates: CandidateSet, values: Floats) -> tuple[Ints, Floats]:

@@ -7,6 +7,7 @@ any order; what follows the features (score, alignment, words) is passed over.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -46,9 +47,11 @@ from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner
 from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.values import check_one_line
 
 #: What stands between fields.
 BARS = "|||"
+_BARS = re.compile(rb"(?<!\S)\|\|\|(?!\S)")
 #: Ids have 18 digits at most.
 LARGEST_ID = 10**18
 #: Numbers for the slow way before the kernel hands them over.
@@ -64,11 +67,16 @@ class BarsFormat(CandidateFormat):
 
     #: Fields between the text and the features.
     skipped: ClassVar[int] = 0
+    #: Whether the score is the first field after the text.
+    score_first: ClassVar[bool] = False
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
         source.check_line_ends()
-        parser = _Parser(source.name, collector, self.fields_skipped(source.head()))
+        skipped = self.fields_skipped(source.head())
+        parser = _Parser(source.name, collector, skipped)
+        if collector.keep_rows:
+            parser.score = 2 if self.score_first else 3 + skipped
         before = block = b""
         for block in source.blocks():
             check_utf8(block, source.name, parser.line)
@@ -101,12 +109,14 @@ class BarsFormat(CandidateFormat):
                 self.feature(features.sparse_names[by_row.indices[k]], shortest(by_row.data[k]))
                 for k in range(by_row.indptr[i], by_row.indptr[i + 1])
             )
-            yield self.line(
+            known = not math.isnan(scores[i])
+            line = self.line(
                 str(candidates.ids[group[i]]),
                 candidates.text(i),
                 " ".join(parts),
-                shortest(scores[i]),
+                shortest(scores[i]) if known or self.score_first else "",
             )
+            yield line if known else line.removesuffix(f" {BARS} ")
 
     def feature(self, name: str, value: str) -> str:
         """Return a feature as it is written."""
@@ -119,6 +129,7 @@ class BarsFormat(CandidateFormat):
 
 def _check_writable(candidates: CandidateSet) -> None:
     """Raise an error if what is written would not be read back."""
+    check_one_line(candidates)
     for name in candidates.features.names:
         if any(c.isspace() for c in name) or name in {"", BARS}:
             raise UsageError(f"a feature cannot be called '{name}' here; write jsonl")
@@ -172,6 +183,8 @@ class _Parser:
         # The name that last came after each; at 0 the one that came first in a line.
         self.follower = np.full((1 << 8) + 1, -1, np.int64)
         self.info = np.zeros(11, np.int64)
+        # Which field is the score, if it is asked for.
+        self.score: int | None = None
         # How many names have columns of the collector, and which ones.
         self.named = 0
         self.known = np.zeros(0, np.int64)
@@ -276,6 +289,7 @@ class _Parser:
             names[there],
             given_here[there],
             origin=self.name,
+            totals=None if self.score is None else _scores(block, self.score),
         )
 
     def _column_names(self, block: bytes) -> Ints:
@@ -324,6 +338,17 @@ class _Parser:
             NAME_TWICE: (f"feature '{shown}' is given twice", "give it once a candidate"),
         }[status]
         return FormatError(self.name, line, problem, remedy)
+
+
+def _scores(block: bytes, field: int) -> Floats:
+    """Return the scores in a field of all lines that are not empty, NaN where there is none."""
+    found = []
+    for line in block.split(b"\n"):
+        if line.strip():
+            fields = _BARS.split(line.strip())
+            found.append(float_or_nan(fields[field].strip()) if len(fields) > field else math.nan)
+    values = np.array(found, np.float64)
+    return np.where(np.isfinite(values), values, math.nan)
 
 
 def _numbered(ids: Ints) -> tuple[list[int], Ints]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: All that a set may have beside ids, texts and features.
-EVERYTHING = frozenset({"references", "sources", "columns"})
+EVERYTHING = frozenset({"references", "sources", "columns", "white space"})
 
 
 class CandidateFormat(ABC):
@@ -45,7 +45,10 @@ class CandidateFormat(ABC):
         """Add all candidates of a file to the collector."""
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
-        """Yield the lines for candidates in an order of one's own, with their model scores."""
+        """Yield the lines for candidates in an order of one's own, with their model scores.
+
+        A score is NaN where it is not known.
+        """
         raise UsageError(f"format '{self.name}' can be read only; name another one")
 
     def write(

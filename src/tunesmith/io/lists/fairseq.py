@@ -20,7 +20,7 @@ from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import tokenize
-from tunesmith.io.values import feature_values
+from tunesmith.io.values import check_one_line, feature_values
 from tunesmith.registry import option
 
 _RECORD = re.compile(r"([STHDP])-(\S*)(?:\t(.*))?")
@@ -76,6 +76,7 @@ class FairseqFormat(CandidateFormat):
 
 
 def _check_writable(candidates: CandidateSet, values: dict[str, Floats]) -> None:
+    check_one_line(candidates)
     if set(values) not in ({"score"}, set(NAMES)):
         raise UsageError(
             f"fairseq has the features {', '.join(NAMES)} or score alone; write jsonl for others"

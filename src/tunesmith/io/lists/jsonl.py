@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -23,9 +24,10 @@ from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.tokens import tokenize, tokenize_kept
 
 #: The greatest number; NaN is neither above nor below its negative.
 LARGEST = sys.float_info.max
@@ -71,8 +73,9 @@ class JsonLinesFormat(CandidateFormat):
                 values = dict(zip(features.dense_names, features.dense[:, i].tolist(), strict=True))
                 for k in range(lo, hi):
                     values[features.sparse_names[by_row.indices[k]]] = float(by_row.data[k])
-                entry: dict[str, Any] = {"text": candidates.text(i), "features": values}
-                entry["score"] = float(scores[i])
+                entry: dict[str, Any] = {"text": candidates.original(i), "features": values}
+                if not math.isnan(scores[i]):
+                    entry["score"] = float(scores[i])
                 if candidates.columns:
                     entry["metrics"] = {n: float(c[i]) for n, c in candidates.columns.items()}
                 entries.append(entry)
@@ -102,28 +105,34 @@ class _Group:
         candidates = self._list("candidates", self.group.get("candidates"), dict)
         if not candidates:
             raise self._error(f"group '{group_id}' has no candidates", "leave such groups out")
-        texts = [self._text(c.get("text", "")) for c in candidates]
-        rows, columns, values = self._features(candidates, collector)
+        came = [self._text(c.get("text", "")) for c in candidates]
+        texts, originals = tokenize_kept(came, collector.vocabulary)
+        rows, columns, values, missing = self._features(candidates, collector)
         group = collector.groups([group_id])
         nonzero = values != 0
         collector.add_piece(
             Piece(
                 np.repeat(group, len(candidates)),
-                tokenize("\n".join([*texts, ""]).encode(), collector.vocabulary),
+                texts,
                 np.zeros(0, np.int64),
                 np.zeros((0, len(candidates))),
                 rows[nonzero],
                 columns[nonzero],
                 values[nonzero],
                 *np.unique(columns, return_counts=True),
-                self._metrics(candidates),
+                self._metrics(candidates, collector),
                 f"{self.path}:{self.number}",
+                originals,
+                missing,
+                _totals(candidates) if collector.keep_rows else None,
             )
         )
         collector.note_place(group_id, (self.path, self.number))
         references = self.group.get("references")
         if references is not None:
-            held = [self._text(r) for r in self._list("references", references, str)]
+            held = [
+                self._text(r).replace("\n", " ") for r in self._list("references", references, str)
+            ]
             if not held:
                 raise self._error("'references' is empty", "give one at least, or leave it out")
             tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
@@ -151,8 +160,7 @@ class _Group:
         if not isinstance(text, str):
             raise self._error(f"a text is {json.dumps(text)}", "put texts in quotes")
         self._check_characters(text)
-        # A line's end within a text is white space like any other.
-        return text.replace("\n", " ")
+        return text
 
     def _check_characters(self, text: str) -> None:
         if "\0" in text:
@@ -164,18 +172,32 @@ class _Group:
                 problem = "a text or name holds half of a surrogate pair"
                 raise self._error(problem, "write valid Unicode") from None
 
-    def _features(self, candidates: list[Any], collector: Collector) -> tuple[Any, Any, Any]:
-        maps = [self._numbers("features", c.get("features")) for c in candidates]
-        names = list(dict.fromkeys(name for m in maps for name in m))
+    def _features(
+        self, candidates: list[Any], collector: Collector
+    ) -> tuple[Any, Any, Any, dict[int, Ints]]:
+        gaps = collector.reading.gaps
+        given = [self._numbers("features", c.get("features"), gaps) for c in candidates]
+        names = list(dict.fromkeys(name for m in given for name in m))
+        names = list(filter(collector.reading.is_feature, names))
         self._check_characters("".join(names))
         column = dict(zip(names, collector.columns(names).tolist(), strict=True))
+        kept = set(names)
+        lacking: dict[int, list[int]] = {}
+        maps: list[dict[str, float]] = []
+        for row, one in enumerate(given):
+            maps.append({n: v for n, v in one.items() if n in kept and v is not None})
+            for name, value in one.items():
+                if value is None and name in kept and gaps.of(name) != "zero":
+                    lacking.setdefault(column[name], []).append(row)
         rows = np.repeat(np.arange(len(maps)), [len(m) for m in maps])
         columns = np.array([column[name] for m in maps for name in m], np.int64)
         values = np.array([v for m in maps for v in m.values()], np.float64)
-        return rows, columns, values
+        missing = {c: np.array(found, np.int64) for c, found in lacking.items()}
+        return rows, columns, values, missing
 
-    def _metrics(self, candidates: list[Any]) -> dict[str, Any]:
-        maps = [self._numbers("metrics", c.get("metrics", {})) for c in candidates]
+    def _metrics(self, candidates: list[Any], collector: Collector) -> dict[str, Any]:
+        gaps = collector.reading.gaps
+        maps = [self._numbers("metrics", c.get("metrics", {}), gaps) for c in candidates]
         for m in maps:
             if m.keys() != maps[0].keys():
                 raise self._error(
@@ -184,10 +206,17 @@ class _Group:
         self._check_characters("".join(maps[0]))
         return {name: np.array([m[name] for m in maps], np.float64) for name in maps[0]}
 
-    def _numbers(self, key: str, found: object) -> dict[str, float]:
+    def _numbers(self, key: str, found: object, gaps: Missing) -> dict[str, float | None]:
+        """Return numbers by name, None where one may be missing."""
         if not isinstance(found, dict):
             raise self._error(f"a candidate has no '{key}'", f'give "{key}": {{"name": number}}')
         for name, value in found.items():
+            if value is None or value != value:  # noqa: PLR0124
+                if gaps.of(name) != "error":
+                    found[name] = None
+                    continue
+                if value is None:
+                    raise self._error(f"'{name}' in '{key}' is missing", REMEDY)
             if isinstance(value, bool) or not isinstance(value, int | float):
                 problem = f"'{name}' in '{key}' is {json.dumps(value)}, not a number"
                 raise self._error(problem, "give a number")
@@ -195,6 +224,13 @@ class _Group:
                 problem = f"'{name}' in '{key}' is {_short(value)}, which is not finite"
                 raise self._error(problem, "give finite numbers or drop the candidate")
         return found
+
+
+def _totals(candidates: list[Any]) -> Floats:
+    """Return the scores of candidates, NaN where there is none."""
+    found = [c.get("score") for c in candidates]
+    is_score = [isinstance(s, int | float) and -LARGEST <= s <= LARGEST for s in found]
+    return np.array([s if ok else math.nan for s, ok in zip(found, is_score, strict=True)], float)
 
 
 def _short(value: float) -> str:

@@ -26,7 +26,7 @@ from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tokens import tokenize
-from tunesmith.io.values import feature_values, write_numbers
+from tunesmith.io.values import check_one_line, feature_values, write_numbers
 from tunesmith.registry import option
 
 _KEY = re.compile(r"(.+)-(\d+)")
@@ -112,6 +112,7 @@ class KaldiFormat(CandidateFormat):
         values = feature_values(candidates)
         if not values:
             raise UsageError("kaldi has a file for each feature and there are none; write jsonl")
+        check_one_line(candidates)
         folder = Path(path).parent
         ending = os.fspath(path)[len(without_suffix(path)) :]
         for name in values:

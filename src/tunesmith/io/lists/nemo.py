@@ -18,7 +18,7 @@ from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.parallel_text import check_multiple, check_per_source
 from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
-from tunesmith.io.values import check_one_length, feature_values
+from tunesmith.io.values import check_one_length, check_one_line, feature_values
 from tunesmith.registry import option
 
 
@@ -55,5 +55,6 @@ class NemoFormat(CandidateFormat):
         if list(values) != ["score"]:
             raise UsageError("nemo has the feature score alone; write parallel or jsonl for others")
         check_one_length(candidates, "nemo")
+        check_one_line(candidates)
         for i in order:
             yield f"{candidates.text(i)}\t{shortest(values['score'][i])}"

@@ -14,9 +14,15 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.read import read_lines
+from tunesmith.io.read import read_lines_kept
 from tunesmith.io.streams import Source, check_writable
-from tunesmith.io.values import check_one_length, feature_values, file_beside, write_numbers
+from tunesmith.io.values import (
+    check_one_length,
+    check_one_line,
+    feature_values,
+    file_beside,
+    write_numbers,
+)
 from tunesmith.registry import option
 
 
@@ -25,22 +31,25 @@ from tunesmith.registry import option
 class ParallelFormat(CandidateFormat):
     """Hypotheses, one a line, so many for each source; scores come with --scores."""
 
-    holds = frozenset({"columns"})
+    holds = frozenset({"columns", "white space"})
 
     per_source: int = option(0, "hypotheses for each source; needed to read")
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all lines to the collector, empty ones too."""
         check_per_source(self.name, self.per_source)
-        texts = read_lines(source, collector.vocabulary)
+        texts, originals = read_lines_kept(source, collector.vocabulary)
         check_multiple(len(texts), self.per_source, source.name)
         groups = collector.groups(range(len(texts) // self.per_source))
-        collector.add_piece(Piece.of_texts(np.repeat(groups, self.per_source), texts, source.name))
+        piece = Piece.of_texts(np.repeat(groups, self.per_source), texts, source.name)
+        piece.originals = originals
+        collector.add_piece(piece)
 
     def lines(self, candidates: CandidateSet, order: Ints, scores: Floats) -> Iterator[str]:
         """Write the hypotheses alone."""
         check_one_length(candidates, "parallel text")
-        return map(candidates.text, order)
+        check_one_line(candidates)
+        return map(candidates.original, order)
 
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]

@@ -15,6 +15,7 @@ class TravatarFormat(BarsFormat):
     """n-best lists of Travatar, with the score before the features."""
 
     skipped = 1
+    score_first = True
 
     @staticmethod
     def recognises(head: bytes) -> bool:
@@ -26,5 +27,6 @@ class TravatarFormat(BarsFormat):
         return named and not math.isnan(float_or_nan(fields[2][0]))
 
     def line(self, group: str, text: str, features: str, score: str) -> str:
-        """Return a line as it is written."""
+        """Return a line as it is written; there is always a score."""
+        score = "0" if score == "nan" else score
         return f"{group} ||| {text} ||| {score} ||| {features}"

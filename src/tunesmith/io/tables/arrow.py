@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from tunesmith.arrays import Floats, Ints
-from tunesmith.data.candidates import CandidateSet, References, Texts, pack_texts
+from tunesmith.data.candidates import CandidateSet, Originals, References, Texts, pack_texts
 from tunesmith.data.features import Features
 from tunesmith.errors import FormatError, MissingExtraError, UsageError
 from tunesmith.io.collector import Collector
@@ -55,6 +55,9 @@ ARRAYS = {
 }
 #: Lists of texts; ``ids`` may be whole numbers instead.
 TEXTS = ("ids", "dense_names", "sparse_names", "column_names", "vocabulary", "sources")
+#: Texts with white space of their own, in files that have any: which one each candidate has, or
+#: -1, and the texts.
+ORIGINAL, ORIGINALS = "text_original", "originals"
 
 
 def arrow() -> Any:
@@ -155,6 +158,7 @@ def _in_order(candidates: CandidateSet, order: Ints) -> CandidateSet:
         features=replace(features, dense=features.dense[:, order], sparse=sparse),
         texts=pack_texts([candidates.texts[i] for i in order]),
         columns={name: values[order] for name, values in candidates.columns.items()},
+        originals=None if candidates.originals is None else candidates.originals.take(order),
     )
 
 
@@ -193,6 +197,9 @@ def _cells(candidates: CandidateSet, pa: Any) -> Iterator[tuple[str, Any]]:
     }
     for name in TEXTS[1:]:
         yield name, _cell(pa.array(texts[name], pa.large_string()), pa)
+    if candidates.originals is not None:
+        yield ORIGINAL, _cell(pa.array(candidates.originals.index), pa)
+        yield ORIGINALS, _cell(pa.array(candidates.originals.texts, pa.large_string()), pa)
 
 
 def _cell(values: Any, pa: Any) -> Any:
@@ -236,6 +243,7 @@ class _Opened:
             self._references(numbers, len(texts["ids"]), words),
             dict(zip(texts["column_names"], numbers["columns"].reshape(-1, n), strict=True)),
             texts["sources"] or None,
+            originals=self._originals(n),
         )
         for values in (numbers["dense"], numbers["sparse_data"], numbers["columns"]):
             if not _all_finite(values):
@@ -252,6 +260,15 @@ class _Opened:
             and " ".join(texts["vocabulary"]).split() == list(texts["vocabulary"])
             and len(texts["sources"]) in {0, len(texts["ids"])}
         )
+
+    def _originals(self, n: int) -> Originals | None:
+        """Return texts with white space of their own, where the file has any."""
+        if self.batch.schema.get_field_index(ORIGINAL) < 0:
+            return None
+        index, texts = self._array(ORIGINAL, "int32"), self._texts(ORIGINALS)
+        if len(index) != n or _outside(index + 1, len(texts) + 1):
+            raise ValueError("its texts as they came do not fit together")
+        return Originals(index, texts)
 
     def _sparse(self, numbers: dict[str, Any], n: int, width: int) -> csc_array:
         data, rows = numbers["sparse_data"], numbers["sparse_rows"]

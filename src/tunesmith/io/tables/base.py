@@ -17,15 +17,24 @@ from typing import Any
 
 import numpy as np
 
-from tunesmith.arrays import Flags, Floats
+from tunesmith.arrays import Bytes, Flags, Floats, Ints
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
+from tunesmith.io.missing import REMEDY, REMEDY_FOR_SCORES, Way
 from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.tokens import tokenize, tokenize_kept
 
+#: Names of columns that are an index if they count the rows.
+INDEX_NAMES = ("index", "level_0", "row", "rowid", "row_id", "idx")
+#: Statistics of metrics, as ``bleu.matches_1``, or ``bleu:lowercase=true.length``.
+STATISTIC = re.compile(
+    r"(bleu|sentence-bleu|chrf|chrf\+\+|ter|wer|cer)(:.*)?\."
+    r"((matches|total|hypothesis|reference)_((char|word)_)?\d+"
+    r"|length|reference_length|edits|errors|sum|count)"
+)
 #: Columns that pandas makes of an index that has no name.
 _INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 METRIC, FEATURE, REFERENCE = "metrics.", "features.", "reference"
@@ -45,10 +54,21 @@ class Numbers:
     values : float64[n]
     missing : bool[n]
         Cells without a value, or None where all have one.
+    absent : bool[n]
+        Rows that leave the column out, as rows of JSON may; None where none does. A feature that
+        most rows leave out is a sparse one, and 0 there; else it is missing there.
     """
 
     values: Floats
     missing: Flags | None = None
+    absent: Flags | None = None
+
+    @property
+    def gaps(self) -> Flags | None:
+        """Cells without a value, and rows without the column."""
+        if self.missing is None or self.absent is None:
+            return self.absent if self.missing is None else self.missing
+        return self.missing | self.absent
 
 
 #: A column is numbers, texts, or (``references``) lists of texts; None is an empty cell.
@@ -83,6 +103,7 @@ def add_batches(batches: Iterable[Batch], name: str, collector: Collector) -> No
             reader.add(batch)
     if reader.empty:
         raise FormatError(name, None, "there is no row in it", "give one row a candidate")
+    reader.finish()
     for column, what in reader.left_out.items():
         warnings.warn(f"{name}: column '{column}' {what} and is left out", stacklevel=3)
 
@@ -92,50 +113,143 @@ class _TableReader:
         self.name = name
         self.collector = collector
         self.empty = True
+        self.reading = collector.reading
         self.left_out: dict[str, str] = {}
         self.numeric: set[str] = set()
+        #: Columns that had no value yet, and pieces with the line where they begin.
+        self.blank: set[str] = set()
+        self.pieces: list[tuple[Piece, int]] = []
+        #: By piece and feature, which rows leave it out, a bit each.
+        self.absent: dict[tuple[int, int], Bytes] = {}
+        #: Where columns that seem to count rows begin.
+        self.first_index: dict[str, float] = {}
 
     def add(self, batch: Batch) -> None:
         """Add some rows."""
+        if self.empty:
+            self.reading.check_names(list(batch.columns), self.name)
         self.empty = False
+        batch = self._renamed(batch)
         ids = self._ids(batch)
         texts = self._texts(batch, "text") if "text" in batch.columns else [""] * len(batch)
         features, metrics = self._numbers(batch)
-        for name, numbers in features.items():
-            if numbers.missing is not None:
-                row = int(np.flatnonzero(numbers.missing)[0])
-                self.collector.note_gap(name, (self.name, batch.first_line + row))
+        tokens, originals = tokenize_kept(texts, self.collector.vocabulary)
         columns = self.collector.columns(list(features))
-        full = [k for k, f in enumerate(features.values()) if f.missing is None]
+        full = [k for k, f in enumerate(features.values()) if f.gaps is None]
         rows, sparse, values = [], [], []
         for k, numbers in enumerate(features.values()):
-            if numbers.missing is not None:
-                fires = np.flatnonzero(~numbers.missing & (numbers.values != 0))
+            gaps = numbers.gaps
+            if gaps is not None:
+                fires = np.flatnonzero(~gaps & (numbers.values != 0))
                 rows.append(fires)
                 sparse.append(np.full(len(fires), columns[k]))
                 values.append(numbers.values[fires])
         counts = [
-            len(batch) - (0 if f.missing is None else int(f.missing.sum()))
-            for f in features.values()
+            len(batch) - (0 if f.gaps is None else int(f.gaps.sum())) for f in features.values()
         ]
         held = list(features.values())
         none = [np.zeros(0, np.int64)]
-        self.collector.add_piece(
-            Piece(
-                self.collector.groups(ids),
-                tokenize("\n".join([*texts, ""]).encode(), self.collector.vocabulary),
-                columns[full],
-                np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
-                np.concatenate(none + rows),
-                np.concatenate(none + sparse),
-                np.concatenate([np.zeros(0), *values]),
-                columns,
-                np.array(counts, np.int64),
-                {key: numbers.values for key, numbers in metrics.items()},
-                f"{self.name}:{batch.first_line}",
-            )
+        piece = Piece(
+            self.collector.groups(ids),
+            tokens,
+            columns[full],
+            np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
+            np.concatenate(none + rows),
+            np.concatenate(none + sparse),
+            np.concatenate([np.zeros(0), *values]),
+            columns,
+            np.array(counts, np.int64),
+            {key: _with_nan(numbers) for key, numbers in metrics.items()},
+            f"{self.name}:{batch.first_line}",
+            originals,
+            self._gaps(batch, features, columns),
         )
+        self.collector.add_piece(piece)
+        for numbers, column in zip(held, columns.tolist(), strict=True):
+            if numbers.absent is not None:
+                self.absent[len(self.pieces), column] = np.packbits(numbers.absent)
+        self.pieces.append((piece, batch.first_line))
         self._add_inputs(batch, ids)
+
+    def finish(self) -> None:
+        """Look for columns that some rows leave out; half of them give what all are to give."""
+        for name in self.blank - self.numeric:
+            self.left_out.setdefault(name, "has no value")
+        self.collector.left_out.update(dict.fromkeys(self.left_out))
+        total = sum(len(piece) for piece, _ in self.pieces)
+        given: dict[int, int] = {}
+        for piece, _ in self.pieces:
+            counts = zip(piece.given_columns.tolist(), piece.given_counts.tolist(), strict=True)
+            for column, count in counts:
+                given[column] = given.get(column, 0) + count
+        for k, (piece, line) in enumerate(self.pieces):
+            there = set(piece.given_columns.tolist())
+            for column, count in given.items():
+                packed = self.absent.get((k, column))
+                is_named = self.collector.column_name(column) in self.reading.gaps.by_name
+                is_meant = 2 * count >= total or is_named
+                if (column not in there or packed is not None) and is_meant:
+                    everywhere = np.arange(len(piece))
+                    rows = everywhere if packed is None else _unpacked(packed, len(piece))
+                    self._settle_absent(piece, line, column, rows)
+        self._finish_metrics()
+
+    def _settle_absent(self, piece: Piece, line: int, column: int, rows: Ints) -> None:
+        """Say what stands for a feature that some rows leave out, or raise an error."""
+        name = self.collector.column_name(column)
+        place = (self.name, line + int(rows[0]))
+        if self._way(name) == "error":
+            raise FormatError(*place, f"'{name}' is missing", REMEDY)
+        if self._is_filled(name):
+            known = piece.missing.get(column, rows)
+            piece.missing[column] = np.union1d(known, rows)
+
+    def _finish_metrics(self) -> None:
+        """Give all pieces the same external scores, where those may be missing."""
+        every = dict.fromkeys(name for piece, _ in self.pieces for name in piece.columns)
+        for piece, _ in self.pieces:
+            for name in every:
+                if name not in piece.columns and self._way(name) != "error":
+                    piece.columns[name] = np.full(len(piece), math.nan)
+
+    def _renamed(self, batch: Batch) -> Batch:
+        """Return a batch whose columns of ids and texts have their usual names."""
+        given = {"id": self.reading.id_column, "text": self.reading.text_column}
+        changed = {column: usual for usual, column in given.items() if column != usual}
+        if not changed:
+            return batch
+        columns = {}
+        for name, column in batch.columns.items():
+            if name in changed:
+                columns[changed[name]] = column
+            elif name in changed.values():
+                self.left_out[name] = f"is not the column '{given[name]}'"
+            else:
+                columns[name] = column
+        return Batch(columns, batch.first_line)
+
+    def _way(self, name: str) -> Way:
+        return self.reading.gaps.of(name)
+
+    def _is_filled(self, name: str) -> bool:
+        """Tell whether something else than nothing stands for a feature that is missing."""
+        return self._way(name) != "zero" or name in self.reading.gaps.by_name
+
+    def _gaps(
+        self, batch: Batch, features: Mapping[str, Numbers], columns: Ints
+    ) -> dict[int, Ints]:
+        """Return the rows that lack a feature for which something is to stand."""
+        found = {}
+        for (name, numbers), column in zip(features.items(), columns.tolist(), strict=True):
+            if numbers.missing is None:
+                continue
+            rows = np.flatnonzero(numbers.missing)
+            if self._is_filled(name):
+                found[column] = rows
+            else:
+                place = (self.name, batch.first_line + int(rows[0]))
+                self.collector.note_gap(name, place)
+        return found
 
     def _error(self, batch: Batch, row: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.name, batch.first_line + row, problem, remedy)
@@ -144,8 +258,9 @@ class _TableReader:
         column = batch.columns.get("id")
         if column is None:
             known = ", ".join(list(batch.columns)[:5])
-            problem = f"there is no column 'id' (the first are {known})"
-            raise FormatError(self.name, 1, problem, "name each candidate's group in it")
+            problem = f"there is no column '{self.reading.id_column}' (the first are {known})"
+            remedy = "name each candidate's group in it, or say what it is called: --id-column"
+            raise FormatError(self.name, 1, problem, remedy)
         if isinstance(column, Numbers):
             whole = np.isfinite(column.values) & (column.values == np.rint(column.values))
             if column.missing is not None:
@@ -168,8 +283,6 @@ class _TableReader:
 
     def _checked(self, batch: Batch, name: str, texts: list[str]) -> list[str]:
         whole = "".join(texts)
-        if "\n" in whole:
-            texts = [t.replace("\n", " ") for t in texts]
         if "\0" in whole or not is_unicode(whole):
             row = next(r for r, t in enumerate(texts) if "\0" in t or not is_unicode(t))
             raise self._error(batch, row, f"'{name}' holds no valid text", "write Unicode alone")
@@ -183,36 +296,85 @@ class _TableReader:
                 continue
             if not name:
                 raise FormatError(self.name, None, "a column has no name", "name it")
-            if _INDEX.fullmatch(name):
+            if name in self.reading.index_column:
+                continue
+            if self._is_index(batch, name, column):
                 self.left_out[name] = "is the index of a frame"
+                continue
+            if not self._is_meant(name):
                 continue
             if isinstance(column, Numbers) and name in self.left_out:
                 self._check_left_out(batch, name, column)
                 continue
             if not isinstance(column, Numbers):
                 if all(cell is None for cell in column):
+                    self.blank.add(name)
                     continue
                 self._leave_out(batch, name, column)
                 continue
             self.numeric.add(name)
-            values, missing = column.values, column.missing
-            finite = np.isfinite(values) if missing is None else np.isfinite(values) | missing
-            if not finite.all():
-                row = int(np.flatnonzero(~finite)[0])
-                problem = f"'{name}' is {values[row]}, which is not finite"
-                raise self._error(batch, row, problem, "give finite numbers or drop the candidate")
-            if name.startswith(METRIC):
-                if missing is not None:
-                    row = int(np.flatnonzero(missing)[0])
-                    raise self._error(batch, row, f"'{name}' is missing", "give it to all or none")
-                metrics[name.removeprefix(METRIC)] = column
+            is_metric = name.startswith(METRIC) or bool(STATISTIC.fullmatch(name))
+            key = name.removeprefix(METRIC) if is_metric else name.removeprefix(FEATURE)
+            numbers = self._checked_numbers(batch, name, key, column)
+            if is_metric:
+                metrics[key] = numbers
+            elif key in features:
+                problem = f"two columns are called '{key}'"
+                raise FormatError(self.name, None, problem, "rename one")
             else:
-                feature = name.removeprefix(FEATURE)
-                if feature in features:
-                    problem = f"two columns are called '{feature}'"
-                    raise FormatError(self.name, None, problem, "rename one")
-                features[feature] = column
+                features[key] = numbers
         return features, metrics
+
+    def _is_index(self, batch: Batch, name: str, column: Column) -> bool:
+        """Tell whether a column numbers the rows, as an index that a frame writes."""
+        if _INDEX.fullmatch(name) or name in self.left_out:
+            return bool(_INDEX.fullmatch(name))
+        if name not in INDEX_NAMES or not isinstance(column, Numbers):
+            return False
+        if not self.pieces:
+            self.first_index[name] = float(column.values[0])
+        elif name not in self.first_index:
+            return False
+        first = self.first_index[name] + sum(len(piece) for piece, _ in self.pieces)
+        is_index = column.missing is None and bool(
+            (column.values == first + np.arange(len(batch))).all()
+        )
+        if not is_index and self.pieces:
+            problem = f"'{name}' counts the rows before this line, and not here"
+            remedy = "say what it is: --index-column, or rename it"
+            raise self._error(batch, 0, problem, remedy)
+        if not is_index:
+            del self.first_index[name]
+        return is_index
+
+    def _is_meant(self, name: str) -> bool:
+        """Tell whether a column may be a feature, or has another meaning."""
+        other = name.startswith(METRIC) or STATISTIC.fullmatch(name)
+        return bool(other) or self.reading.is_feature(name.removeprefix(FEATURE))
+
+    def _checked_numbers(self, batch: Batch, name: str, key: str, column: Numbers) -> Numbers:
+        """Return a column of numbers that are finite, or missing where that is allowed."""
+        values, missing = column.values, column.missing
+        way = self._way(key)
+        if way != "error" and np.isnan(values).any():
+            missing = np.isnan(values) if missing is None else missing | np.isnan(values)
+        finite = np.isfinite(values)
+        for gaps in (missing, column.absent):
+            finite = finite if gaps is None else finite | gaps
+        if not finite.all():
+            row = int(np.flatnonzero(~finite)[0])
+            problem = f"'{name}' is {values[row]}, which is not finite"
+            raise self._error(batch, row, problem, "give finite numbers or drop the candidate")
+        absent = column.absent
+        if name.startswith(METRIC) and absent is not None:
+            missing, absent = column.gaps, None
+        if missing is None or not missing.any():
+            return Numbers(values, None, absent)
+        if way == "error":
+            row = int(np.flatnonzero(missing)[0])
+            remedy = REMEDY_FOR_SCORES if name.startswith(METRIC) else REMEDY
+            raise self._error(batch, row, f"'{name}' is missing", remedy)
+        return Numbers(values, missing, absent)
 
     def _leave_out(self, batch: Batch, name: str, column: Sequence[Any]) -> None:
         """Pass over a column of text; one that holds some numbers is meant as numbers."""
@@ -230,7 +392,8 @@ class _TableReader:
 
     def _check_left_out(self, batch: Batch, name: str, column: Numbers) -> None:
         """Raise an error if a column that seemed to be text holds a number after all."""
-        given = np.arange(len(batch)) if column.missing is None else np.flatnonzero(~column.missing)
+        gaps = column.gaps
+        given = np.arange(len(batch)) if gaps is None else np.flatnonzero(~gaps)
         if len(given):
             problem = f"'{name}' is a number here and text before"
             raise self._error(batch, int(given[0]), problem, "give numbers alone, or texts alone")
@@ -268,7 +431,7 @@ class _TableReader:
         names = sorted(filter(is_reference, batch.columns), key=_reference_number)
         column = batch.columns.get(REFERENCES)
         if column is None:
-            held = [self._texts(batch, name) for name in names]
+            held = [[t.replace("\n", " ") for t in self._texts(batch, name)] for name in names]
             rows = zip(*held, strict=True)
             return [tuple(t for t in row if t.strip()) for row in rows] if held else None
         if names:
@@ -288,6 +451,18 @@ class _TableReader:
             for row, given in enumerate(found):
                 self._checked(Batch({}, batch.first_line + row), REFERENCES, ["".join(given)])
         return [tuple(t.replace("\n", " ") for t in given) for given in found]
+
+
+def _unpacked(packed: Bytes, count: int) -> Ints:
+    """Return the numbers of the bits that are set."""
+    return np.flatnonzero(np.unpackbits(packed, count=count))
+
+
+def _with_nan(numbers: Numbers) -> Floats:
+    """Return values that are NaN where they are missing."""
+    if numbers.missing is None:
+        return numbers.values
+    return np.where(numbers.missing, np.nan, numbers.values)
 
 
 def _is_number(cell: object) -> bool:
@@ -369,7 +544,7 @@ def to_columns(candidates: CandidateSet, gaps: bool = False) -> dict[str, Any]:
     columns: dict[str, Any] = {"id": _repeated(candidates.ids, sizes)}
     if candidates.sources is not None:
         columns["source"] = _repeated(candidates.sources, sizes)
-    columns["text"] = [candidates.text(i) for i in range(len(candidates))]
+    columns["text"] = [candidates.original(i) for i in range(len(candidates))]
     if candidates.references is not None:
         held = [candidates.reference_texts(g) for g in range(candidates.groups)]
         if len({len(texts) for texts in held}) > 1:

@@ -7,7 +7,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.numbers import float_or_nan, shortest
+from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables.base import (
     RESERVED,
@@ -33,6 +34,8 @@ from tunesmith.io.utf8 import check_utf8
 
 #: Rows of one batch.
 ROWS = 1 << 14
+#: What pandas calls the column of an index when it reads what it has written.
+INDEX = "Unnamed: 0"
 #: The longest cell.
 LONGEST = 1 << 24
 
@@ -48,17 +51,23 @@ class CsvFormat(CandidateFormat):
     @classmethod
     def recognises(cls, head: bytes) -> bool:
         """Tell whether the first line is a header with ``id`` in it."""
+        return cls.has_column(head, "id")
+
+    @classmethod
+    def has_column(cls, head: bytes, column: str) -> bool:
+        """Tell whether the first line is a header with a column of this name."""
         line = head.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
         names = [name.strip().strip(b'"') for name in line.split(cls.delimiter.encode())]
         # A text of JSON lines may have the word between commas.
-        return len(names) > 1 and b"id" in names and not line.startswith(b"{")
+        return len(names) > 1 and column.encode() in names and not line.startswith(b"{")
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all rows to the collector."""
-        add_batches(self._batches(source), source.name, collector)
+        add_batches(self._batches(source, collector.reading), source.name, collector)
 
-    def _batches(self, source: Source) -> Iterator[Batch]:
+    def _batches(self, source: Source, reading: Reading) -> Iterator[Batch]:
         csv.field_size_limit(LONGEST)
+        texts = {*RESERVED, reading.id_column, reading.text_column}
         reader = csv.reader(_lines(source), delimiter=self.delimiter, strict=True)
         try:
             header = [name.strip() for name in next(reader, [])]
@@ -75,14 +84,14 @@ class CsvFormat(CandidateFormat):
                     raise FormatError(source.name, line, problem, "give one a column")
                 # Errors name a row's first line; rows over several lines begin a new batch.
                 if len(rows) >= ROWS or (rows and line != first + len(rows)):
-                    yield Batch(_columns(header, rows, source.name), first)
+                    yield Batch(_columns(header, rows, source.name, texts), first)
                     rows = []
                 if row:
                     first = first if rows else line
                     rows.append(row)
                 line = reader.line_num + 1
             if rows:
-                yield Batch(_columns(header, rows, source.name), first)
+                yield Batch(_columns(header, rows, source.name, texts), first)
         except csv.Error as error:
             raise FormatError(
                 source.name, reader.line_num, f"this is no table ({error})", "repair the row"
@@ -92,7 +101,7 @@ class CsvFormat(CandidateFormat):
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
     ) -> None:
         """Write a header and one row per candidate."""
-        columns = to_columns(candidates, gaps=True)
+        columns = to_columns(candidates)
         cells = [
             list(map(shortest, c)) if isinstance(c, np.ndarray) else c for c in columns.values()
         ]
@@ -120,9 +129,9 @@ class _Cells:
 
     cells: tuple[str, ...]
 
-    def column(self, name: str) -> Column:
-        """Return numbers where all cells are, texts otherwise."""
-        if name in RESERVED or is_reference(name):
+    def column(self, name: str, texts: Set[str]) -> Column:
+        """Return numbers where all cells are, texts otherwise, and for names that are of texts."""
+        if name in texts or is_reference(name):
             return list(self.cells)
         values = _values(self.cells)
         if values is not None:
@@ -158,11 +167,15 @@ def _truths(cells: Sequence[str]) -> Floats | None:
     return None if None in found else np.array(found, np.float64)
 
 
-def _columns(header: list[str], rows: list[list[str]], path: str) -> dict[str, Column]:
+def _columns(
+    header: list[str], rows: list[list[str]], path: str, texts: Set[str]
+) -> dict[str, Column]:
     columns = {}
     for k, cells in enumerate(zip(*rows, strict=True)):
         if header[k]:
-            columns[header[k]] = _Cells(cells).column(header[k])
+            columns[header[k]] = _Cells(cells).column(header[k], texts)
+        elif k == 0 and all(cell.isdigit() for cell in cells):
+            columns[INDEX] = _Cells(cells).column(INDEX, texts)
         elif any(cell.strip() for cell in cells):  # a comma too many at the ends of lines is not
             problem, remedy = f"column {k + 1} has no name", "name it, or leave out a frame's index"
             raise FormatError(path, 1, problem, remedy)

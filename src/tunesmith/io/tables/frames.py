@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.columns import with_columns
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.collector import Collector
+from tunesmith.io.reading import Reading
 from tunesmith.io.tables.arrow_types import EXACT
 from tunesmith.io.tables.base import (
     REFERENCES,
@@ -29,8 +31,14 @@ from tunesmith.io.tables.base import (
 from tunesmith.io.tokens import tokenize
 
 
-def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
-    """Make a set of a pandas or polars frame, an Arrow table or a mapping of columns.
+def from_frame(
+    frame: Any,
+    columns: Sequence[str] = (),
+    group: str = "id",
+    text: str = "text",
+    reading: Reading | None = None,
+) -> CandidateSet:
+    """Make a set of a frame of pandas or polars, an Arrow table, a data set or a mapping.
 
     Parameters
     ----------
@@ -40,10 +48,12 @@ def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
         for external scores; all other columns of numbers are features, without gaps.
     columns
         Columns that are metrics to tune for, not features: see ``column:NAME``.
+    group, text
+        What the columns of ids and of texts are called.
+    reading
+        What stands for values that are missing, and which columns are features.
     """
-    if not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
-        raise TunesmithError(f"a {type(frame).__name__} is no frame; give columns by their names")
-    names = list(getattr(frame, "column_names", None) or getattr(frame, "columns", frame))
+    names = _names_of(frame)
     twice = [name for k, name in enumerate(map(str, names)) if name in map(str, names[:k])]
     if twice:
         raise TunesmithError(f"frame: two columns are called '{twice[0]}'; rename one")
@@ -60,10 +70,27 @@ def from_frame(frame: Any, columns: Sequence[str] = ()) -> CandidateSet:
             problem = f"'{name}' has {length} rows and '{names[0]}' {lengths[str(names[0])]}"
             raise TunesmithError(f"frame: {problem}; give all columns one length")
     for name, column in held.items():
-        _check_gaps(name, column, "frame")
-    collector = Collector()
+        _check_empty(name, column, "frame")
+    options = reading or Reading()
+    if (group, text) != ("id", "text"):
+        options = replace(options, id_column=group, text_column=text)
+    _check_has_columns(held, options, text)
+    collector = Collector(options, keep_rows=True)
     add_batches([Batch(held, 0)] if held else [], "frame", collector)
     return with_columns(collector.finish(), columns)
+
+
+def _names_of(frame: Any) -> list[Any]:
+    """Return the names of the columns of whatever holds some."""
+    named = getattr(frame, "column_names", None)
+    if isinstance(named, Mapping) or (
+        isinstance(frame, Mapping) and any(hasattr(one, "column_names") for one in frame.values())
+    ):
+        splits = ", ".join(map(str, frame))
+        raise TunesmithError(f"these are several data sets ({splits}); give one of them")
+    if named is None and not isinstance(frame, Mapping) and not hasattr(frame, "columns"):
+        raise TunesmithError(f"a {type(frame).__name__} is no frame; give columns by their names")
+    return list(named or getattr(frame, "columns", frame))
 
 
 def from_arrays(
@@ -98,7 +125,7 @@ def from_arrays(
     for prefix, several in (("features.", features), ("metrics.", columns or {})):
         for name, values in several.items():
             column = _column(f"{prefix}{name}", values, "arrays")
-            _check_gaps(f"{prefix}{name}", column, "arrays")
+            _check_empty(f"{prefix}{name}", column, "arrays")
             if not isinstance(column, Numbers) and len(column):
                 raise TunesmithError(f"'{name}' holds texts; give numbers")
             held[f"{prefix}{name}"] = column
@@ -108,7 +135,7 @@ def from_arrays(
             raise TunesmithError(
                 f"'{shown}' has not one value for each candidate; check its length"
             )
-    collector = Collector()
+    collector = Collector(keep_rows=True)
     add_batches([Batch(held, 0)], "arrays", collector)
     for group, lines in (references or {}).items():
         clean = _checked_references(group, lines)
@@ -134,17 +161,21 @@ def _length(column: Column) -> int:
     return len(column.values if isinstance(column, Numbers) else column)
 
 
-def _check_gaps(name: str, column: Column, where: str) -> None:
-    """Raise an error if a column of numbers, or one of nothing at all, has gaps."""
-    if name in RESERVED or is_reference(name):
+def _check_has_columns(held: Mapping[str, Column], options: Reading, text: str) -> None:
+    """Raise an error if a column that is named is not there."""
+    for option, name in {"group": options.id_column, "text": options.text_column}.items():
+        if name not in held and not (option == "text" and text == "text"):
+            known = ", ".join(list(held)[:5])
+            problem = f"there is no column '{name}' (the first are {known})"
+            raise TunesmithError(f"frame: {problem}; name it with {option}=")
+
+
+def _check_empty(name: str, column: Column, where: str) -> None:
+    """Raise an error if a column has no value at all; what it is cannot be known."""
+    if name in RESERVED or is_reference(name) or isinstance(column, Numbers):
         return
-    if isinstance(column, Numbers):
-        gaps = np.zeros(0, np.int64) if column.missing is None else np.flatnonzero(column.missing)
-    else:
-        gaps = np.arange(len(column) if all(cell is None for cell in column) else 0)
-    if len(gaps):
-        problem, remedy = f"'{name}' is missing", "fill the gaps, with 0 if that is meant"
-        raise FormatError(where, int(gaps[0]), problem, remedy)
+    if len(column) and all(cell is None for cell in column):
+        raise FormatError(where, 0, f"'{name}' is missing", "fill the gaps, or drop the column")
 
 
 def _column(name: str, values: Any, where: str) -> Column:
@@ -153,7 +184,9 @@ def _column(name: str, values: Any, where: str) -> Column:
     if name == REFERENCES:
         return [_texts_of(cell) for cell in array.tolist()]
     if array.dtype.kind in "fb" or (array.dtype.kind in "iu" and _is_small(array)):
-        return Numbers(array.astype(np.float64))
+        found = array.astype(np.float64)
+        gaps = np.isnan(found)
+        return Numbers(found, gaps if gaps.any() else None)
     cells: list[Any] = array.tolist()
     if all(type(cell) is str for cell in cells):
         return cells

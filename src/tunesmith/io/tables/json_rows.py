@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tunesmith.arrays import Flags
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.json_lines import NumberedObject
 from tunesmith.io.numbers import float_or_nan
+from tunesmith.io.reading import Reading
 from tunesmith.io.tables.base import (
     FEATURE,
     METRIC,
@@ -45,18 +47,27 @@ NESTED: dict[type, str] = {list: "a list", dict: "an object"}
 Row = dict[str, Any]
 
 
+class Absent:
+    """What stands for a name that a row leaves out."""
+
+
+ABSENT = Absent()
+
+
 def add_rows(objects: Iterable[NumberedObject], path: str, collector: Collector) -> None:
     """Add candidates to a collector, one for each object."""
-    table = _Table(path)
+    table = _Table(path, collector.reading)
     add_batches(table.batches(objects), path, collector)
     table.check_texts()
+    collector.left_out.update(dict.fromkeys(table.number_texts))
 
 
 class _Table:
     """The rows of one file, and what is known of their names so far."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, reading: Reading) -> None:
         self.path = path
+        self.reading = reading
         #: What the values of a name are, by their first.
         self.kinds: dict[str, str] = {}
         #: The name that gives a feature: NAME or features.NAME.
@@ -80,14 +91,31 @@ class _Table:
                 rows, names = [], {}
             if not rows:
                 first = line
-            if "id" not in row:
+            if self.reading.id_column not in row:
                 known = ", ".join(list(row)[:5]) or "none"
-                problem = f"there is no 'id' (the first names are {known})"
-                raise self._error(line, problem, "name the candidate's group in it")
-            rows.append(row)
-            names.update(dict.fromkeys(row))
+                problem = f"there is no '{self.reading.id_column}' (the first names are {known})"
+                remedy = "name the candidate's group in it, or say what it is called: --id-column"
+                raise self._error(line, problem, remedy)
+            rows.append(self._meant(row))
+            names.update(dict.fromkeys(rows[-1]))
         if rows:
             yield self._batch(rows, names, first)
+
+    def _meant(self, row: Row) -> Row:
+        """Return what has a meaning of a row, where options say which names have."""
+        reading = self.reading
+        if not reading.features:
+            return row
+        texts = {reading.id_column, reading.text_column, "source", REFERENCES}
+        texts.update(reading.index_column)
+        return {
+            name: value
+            for name, value in row.items()
+            if name in texts
+            or name.startswith(METRIC)
+            or is_reference(name)
+            or reading.is_feature(name)
+        }
 
     def check_texts(self) -> None:
         """Warn of names that hold texts; those that hold numbers in quotes are an error."""
@@ -105,14 +133,15 @@ class _Table:
         if self.metrics is None:
             self.metrics = metrics
         for name in metrics:
-            if name not in self.metrics:
+            way = self.reading.gaps.of(name.removeprefix(METRIC))
+            if name not in self.metrics and way == "error":
                 line = first + next(r for r, row in enumerate(rows) if name in row)
                 raise self._error(
                     line, f"'{name}' is missing before this line", "give it to all or none"
                 )
         columns: dict[str, Column] = {}
         for name in [*names, *(name for name in self.metrics if name not in names)]:
-            column = self._column(name, [row.get(name) for row in rows], first)
+            column = self._column(name, [row.get(name, ABSENT) for row in rows], first)
             if column is not None:
                 columns[name] = column
         return Batch(columns, first)
@@ -132,6 +161,11 @@ class _Table:
     def _column(self, name: str, cells: list[Any], first: int) -> Column | None:
         """Return one column; None where it is left out."""
         types = set(map(type, cells))
+        absent = None
+        if Absent in types:
+            absent = np.array([cell is ABSENT for cell in cells])
+            cells = [None if cell is ABSENT else cell for cell in cells]
+            types = set(map(type, cells))
         for kind in types & NESTED.keys():
             if (name, kind) != (REFERENCES, list):
                 row = next(r for r, cell in enumerate(cells) if type(cell) is kind)
@@ -140,17 +174,17 @@ class _Table:
                 raise self._error(first + row, problem, remedy)
         if name == REFERENCES:
             return cells
-        if name == "id":
+        if name == self.reading.id_column:
             return (
                 cells if types == {int} else [self._id(c, first + r) for r, c in enumerate(cells)]
             )
-        if name in RESERVED or is_reference(name):
+        if name == self.reading.text_column or name in RESERVED or is_reference(name):
             for kind in types - {str, NoneType}:
                 row = next(r for r, cell in enumerate(cells) if type(cell) is kind)
                 problem = f"'{name}' is {_shown(cells[row])}, not a text"
                 raise self._error(first + row, problem, "put texts in quotes")
             return cells
-        return self._numbers(name, cells, types, first)
+        return self._numbers(name, cells, types, first, absent)
 
     def _id(self, cell: Any, line: int) -> int | str | None:
         if isinstance(cell, str) and ("\0" in cell or not is_unicode(cell)):
@@ -163,7 +197,9 @@ class _Table:
         held: int | str | None = cell
         return held
 
-    def _numbers(self, name: str, cells: list[Any], types: set[type], first: int) -> Numbers | None:
+    def _numbers(
+        self, name: str, cells: list[Any], types: set[type], first: int, absent: Flags | None
+    ) -> Numbers | None:
         kinds = {KINDS[kind] for kind in types if kind is not NoneType}
         if kinds:
             self._check_kinds(name, cells, kinds, first)
@@ -175,12 +211,15 @@ class _Table:
         missing = np.array([cell is None for cell in cells]) if NoneType in types else None
         filled = cells if missing is None else [0.0 if cell is None else cell for cell in cells]
         try:
-            return Numbers(np.array(filled, np.float64), missing)
+            values = np.array(filled, np.float64)
         except OverflowError:
             row = next(r for r, cell in enumerate(filled) if not _is_finite(cell))
             problem = f"'{name}' is a whole number beyond 1e308, which is not finite"
             remedy = "give finite numbers or drop the candidate"
             raise self._error(first + row, problem, remedy) from None
+        if absent is not None and missing is not None:
+            missing = missing & ~absent
+        return Numbers(values, missing if missing is not None and missing.any() else None, absent)
 
     def _check_kinds(self, name: str, cells: list[Any], kinds: set[str], first: int) -> None:
         """Raise an error if the values of a name are not all of one kind."""

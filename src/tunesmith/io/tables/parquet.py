@@ -55,7 +55,7 @@ class ParquetFormat(CandidateFormat):
     ) -> None:
         """Write one row per candidate."""
         pa, parquet = _libraries()
-        columns = to_columns(candidates, gaps=True)
+        columns = to_columns(candidates)
         if not are_whole(candidates.ids):  # each is read as what it looks like
             columns["id"] = [str(i) for i in columns["id"]]
         table = pa.table(columns).take(pa.array(order))

@@ -22,7 +22,7 @@ from tunesmith.metrics.bleu import BLEU
 from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective, Way, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
-from tunesmith.registry import distinct_texts, option
+from tunesmith.registry import Texts, distinct_texts, option
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
@@ -57,7 +57,7 @@ class Rounds(Remembering):
     ``objective``: see :mod:`tunesmith.metrics.candidate_scorer`.
     """
 
-    objective: tuple[str, ...] = option(
+    objective: Texts = option(
         (),
         "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document (see "
         "`tunesmith list objectives`; each tuner has its usual one); of several a held-out set "
@@ -82,6 +82,17 @@ class Rounds(Remembering):
     varied: ClassVar[tuple[str, ...]] = ("objective",)
     #: The objective for metrics that are BLEU, and for others, where none is given.
     usual: ClassVar[tuple[str, str]] = ("bleu+1", "metric")
+
+    #: Whether it asks examples for hope and fear.
+    has_hope: ClassVar[bool] = False
+
+    def asks_hope(self, metric: Metric) -> bool | None:
+        """Whether hope and fear are asked of whole forests, or of the best alone; None if never."""
+        if not self.has_hope:
+            return None
+        named = self.objective or (self.usual[type(metric) is not BLEU],)
+        documents = [name.partition(":")[0] == "document" for name in named]
+        return type(metric) is BLEU and all(documents)
 
     def __post_init__(self) -> None:
         super().__post_init__()

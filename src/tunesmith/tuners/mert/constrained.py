@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
-from tunesmith.registry import Options, option
+from tunesmith.registry import Options, Texts, option
 from tunesmith.search.space.constraints import Constraints
 from tunesmith.search.space.space import Space
 
@@ -42,12 +42,12 @@ class Constrained(Options):
     texts, one text, or a mapping from names to what stands behind the sign.
     """
 
-    fix: tuple[str, ...] = option((), "a weight that stays as given", "NAME=VALUE", convert=_texts)
-    bound: tuple[str, ...] = option(
+    fix: Texts = option((), "a weight that stays as given", "NAME=VALUE", convert=_texts)
+    bound: Texts = option(
         (), "the range of a weight; a side may be left out", "NAME=LOW:HIGH", convert=_texts
     )
-    tie: tuple[str, ...] = option((), "weights that are equal", "NAME=NAME", convert=_texts)
-    scale_together: tuple[str, ...] = option(
+    tie: Texts = option((), "weights that are equal", "NAME=NAME", convert=_texts)
+    scale_together: Texts = option(
         (),
         "weights that keep the ratios of their starting weights",
         "NAME,NAME",

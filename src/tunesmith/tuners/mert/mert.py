@@ -39,6 +39,8 @@ from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk
 from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
 
+#: Neighbours on each side that smoothing takes in, unless the user says how many.
+WINDOW = 3
 #: Restarts, and walks after each climb, unless the user says how many; and where a line search
 #: takes long.
 USUAL = {"restarts": 20, "walks": 2}
@@ -105,7 +107,7 @@ class MERT(Constrained, Regularised, Remembering):
         "none",
         "what counts of an interval and its neighbours on a line: none (itself), mean or min",
     )
-    window: int = option(3, "neighbours on each side that smoothing takes in")
+    window: int = option(WINDOW, "neighbours on each side that smoothing takes in")
     list_rounds: int = option(
         3,
         "on forests: rounds on lists of their best derivations, from whose ends it climbs too",
@@ -116,6 +118,8 @@ class MERT(Constrained, Regularised, Remembering):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._directions()
+        if self.window != WINDOW and not self._smoothing():
+            raise UsageError("window goes with smoothing; give --smoothing mean or min, or drop it")
         if self._smoothing() and self.penalty != "none":
             raise UsageError("smoothing and a penalty do not go together; drop one of them")
 

@@ -19,7 +19,7 @@ from tunesmith.data.weights import Weights
 from tunesmith.errors import TunesmithError, UsageError, WeightNamesError
 from tunesmith.io.weights.files import read_weights
 from tunesmith.metrics.base import Metric
-from tunesmith.registry import Options, numbers, option, texts
+from tunesmith.registry import Numbers, Options, Texts, numbers, option, texts
 from tunesmith.search.line.penalised import Penalty
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.search.space.constraints import unknown_feature
@@ -50,24 +50,24 @@ class Regularised(Options):
     penalty: Literal["none", "l2-prior", "l2-fixed", "l2-normalized", "l0"] = option(
         "none", "what is taken off the metric for large, unusual or many weights"
     )
-    strength: tuple[float, ...] = option(
+    strength: Numbers = option(
         (),
         "strength of the penalty; of several a held-out set chooses",
         convert=numbers,
         least=0,
         most=STRONGEST,
     )
-    prior: str | os.PathLike[str] | Mapping[str, float] = option(  # noqa: RUF009
+    prior: str | os.PathLike[str] | Mapping[str, float] = option(
         "", "weights that l2-prior draws towards", "FILE", convert=_file_or_weights
     )
-    core: tuple[str, ...] = option(
+    core: Texts = option(
         (),
         "features of a first run without penalty, whose weights are the prior",
         "PATTERN",
         convert=texts,
     )
     fixed_feature: str = option("", "whose weight l2-fixed holds where it starts", "NAME")
-    length_scale: tuple[float, ...] = option(
+    length_scale: Numbers = option(
         (),
         "what the reference length of bleu is multiplied by while tuning; of several a held-out "
         "set chooses",

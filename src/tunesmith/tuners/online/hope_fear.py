@@ -20,7 +20,7 @@ from tunesmith.data.features import FeatureSelection
 from tunesmith.errors import UnknownNameError, UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
-from tunesmith.registry import option, texts
+from tunesmith.registry import Texts, option, texts
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.stages import Outcome
@@ -55,7 +55,7 @@ class HopeFear(OnlineTuner):
 
     epochs: int = option(10, "how often to go over all sentences")
     rate: float = option(0.01, "the learning rate")
-    feature_rate: tuple[str, ...] = option(
+    feature_rate: Texts = option(
         (),
         "the learning rate of features whose names match, with --scale as if they were of size 1; "
         "the last that matches counts",
@@ -63,7 +63,7 @@ class HopeFear(OnlineTuner):
         convert=_pairs_as_texts,
     )
     scale: bool = option(True, "learn as if all dense features were of the same size")
-    initial: tuple[str, ...] = option(
+    initial: Texts = option(
         (),
         "the weight of features whose names match to begin with, where no weights are given; "
         "others begin with 0",
@@ -165,7 +165,8 @@ class HopeFear(OnlineTuner):
         rates = _values_by_pattern(tuning.names, "feature-rate", self.feature_rate, self.rate)
         if self.scale:
             sizes = tuning.hypotheses().spread()
-            sizes[~tuning.dense] = 1.0
+            # The size of what few sentences have says little, and its rate would be without bound.
+            sizes[~getattr(tuning, "common", tuning.dense)] = 1.0
             rates = np.minimum(rates / sizes / sizes, GREATEST_RATE)
         return rates
 

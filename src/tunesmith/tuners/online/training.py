@@ -51,6 +51,7 @@ class OnlineTuner(Rounds):
     )
     inbox: int = option(64, "async: how many working sets of others wait for a learner at most")
 
+    has_hope: ClassVar[bool] = True
     #: Whether learners can send each other working sets.
     can_exchange: ClassVar[bool] = False
     #: Whether overflow is ignored on the way, and weights are checked after each epoch instead.

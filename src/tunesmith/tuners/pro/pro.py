@@ -18,7 +18,7 @@ from tunesmith.arrays import Floats, inner
 from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Objective, objective_of
 from tunesmith.metrics.lengths import lengths_of
-from tunesmith.registry import distinct_texts, numbers, option, texts
+from tunesmith.registry import Numbers, Texts, distinct_texts, numbers, option, texts
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
@@ -56,7 +56,7 @@ class PRO(Rounds):
     ``difference:most=0.1``.
     """
 
-    objective: tuple[str, ...] = option(
+    objective: Texts = option(
         (),
         "what a candidate is worth while learning, as bleu+1, brevity-smoothed, document; of "
         "several a held-out set chooses [default: grounded for bleu, otherwise metric]",
@@ -64,7 +64,7 @@ class PRO(Rounds):
         convert=distinct_texts,
     )
     sample: str = option("uniform:pairs=5000", "which pairs of a group are looked at", "NAME")
-    select: tuple[str, ...] = option(
+    select: Texts = option(
         (),
         "which of them may be learnt from: difference:least=,most=; length:most=; "
         "outliers:of=,deviations=; stochastic:of=; all. Several are combined "
@@ -76,7 +76,7 @@ class PRO(Rounds):
         "greatest:pairs=50", "which of those are learnt from: greatest, random, all", "NAME"
     )
     learn: str = option("logistic", "the ranker: logistic, hinge, sklearn", "NAME")
-    strength: tuple[float, ...] = option(
+    strength: Numbers = option(
         (100.0,),
         "what the square of the weights costs the ranker; of several a held-out set chooses",
         "X",
@@ -100,6 +100,7 @@ class PRO(Rounds):
     )
 
     varied: ClassVar[tuple[str, ...]] = ("objective", "strength")
+    uses_lists: ClassVar[bool] = True
     #: The length paper's BLEU+1, grounded: of its rows the best on held-out parts of the real
     #: lists that this was tried on, and without much of plain BLEU+1's shortness.
     usual: ClassVar[tuple[str, str]] = ("grounded", "metric")

@@ -17,6 +17,7 @@ from tunesmith.inference.forests.lists import kbest_lists, merged
 from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
 from tunesmith.io.forests.read import read_forests
 from tunesmith.io.read import read
+from tunesmith.io.reading import Reading
 from tunesmith.metrics.base import Metric
 from tunesmith.report.page.run.record import RunSet, Which
 from tunesmith.tasks.base import Task
@@ -175,7 +176,10 @@ class FileReader:
                 forests = _pruned(forests, prune, self.start)
             return ForestTuning(forests, self.metric)
         scores = dict(text.split("=", 1) for text in files.scores)
-        candidates = read(files.candidates, files.references, files.format, scores)
+        named = (self.result.get("inputs") or {}).get(which) or {}
+        costs = frozenset(n for m in self.metrics if not m.higher_is_better for n in m.columns)
+        reading = Reading.of_record(named.get("reading") or {}).with_costs(costs)
+        candidates = read(files.candidates, files.references, files.format, scores, reading=reading)
         present = {*candidates.columns, *candidates.features.names}
         columns = [name for metric in self.metrics for name in metric.columns if name in present]
         return TuningSet(with_columns(candidates, columns), self.metric)

@@ -1,0 +1,150 @@
+"""Options of commands that read candidates: names of columns, and what stands for gaps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tunesmith.cli.options.sections import READING
+from tunesmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from tunesmith.io.reading import Reading
+
+#: Commands that read candidates.
+COMMANDS = ("tune", "rerank", "evaluate", "surface", "compare", "certify", "convert")
+#: The options of sets, one of which has to be there.
+SETS = ("candidates", "dev_candidates", "test_candidates")
+
+#: How the command that runs reads candidates.
+_reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+def _option(help_text: str, metavar: str, *flags: str) -> Any:
+    return typer.Option(
+        *flags, help=help_text, metavar=metavar, show_default=False, rich_help_panel=READING
+    )
+
+
+MissingValues = Annotated[
+    list[str],
+    _option(
+        "What stands for a value that is missing in a table, JSON lines or a score file: zero, "
+        "mean, worst, a number, or drop, which leaves the candidate out; NAME=WAY is for one "
+        "column; repeat it for several. Without it a missing value is an error.",
+        "WAY|NAME=WAY",
+    ),
+]
+IdColumn = Annotated[
+    str | None, _option("The column that names the group of each candidate [default: id].", "NAME")
+]
+TextColumn = Annotated[str | None, _option("The column of texts [default: text].", "NAME")]
+IndexColumn = Annotated[
+    list[str],
+    _option("A column that numbers rows and is no feature; repeat it for several.", "NAME"),
+]
+
+
+def _flag(flag: str, help_text: str) -> Any:
+    return typer.Option(flag, help=help_text, rich_help_panel=READING)
+
+
+JoinBpe = Annotated[bool, _flag("--join-bpe", "Join pieces of texts that end in @@.")]
+DetokenisePieces = Annotated[
+    bool, _flag("--detokenise-pieces", "Join SentencePiece's pieces of texts: ▁ begins a word.")
+]
+DropFactors = Annotated[
+    bool,
+    _flag("--drop-factors", "Make word of word|POS in texts, and leave out marks as |0-1|."),
+]
+_FEATURES = "The only columns that are read as features, as lm,*_score."
+FeatureColumns = Annotated[
+    str | None, _option(_FEATURES, "PATTERN,...", "--features", "--feature-columns")
+]
+#: The same for a command that has an option --features of its own.
+OtherFeatureColumns = Annotated[str | None, _option(_FEATURES, "PATTERN,...", "--feature-columns")]
+
+
+def with_reading(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of reading; :func:`reading` returns what they say."""
+
+    def run(
+        missing: MissingValues = [],  # noqa: B006  (typer's way; never changed)
+        id_column: IdColumn = None,
+        text_column: TextColumn = None,
+        index_column: IndexColumn = [],  # noqa: B006
+        feature_columns: FeatureColumns = None,
+        join_bpe: JoinBpe = False,
+        detokenise_pieces: DetokenisePieces = False,
+        drop_factors: DropFactors = False,
+        **options: Any,
+    ) -> None:
+        given = {
+            "missing": missing,
+            "id_column": id_column,
+            "text_column": text_column,
+            "index_column": index_column,
+            "features": None if feature_columns is None else feature_columns.split(","),
+            "join_bpe": join_bpe,
+            "detokenise_pieces": detokenise_pieces,
+            "drop_factors": drop_factors,
+        }
+        said = {name: value for name, value in given.items() if value not in (None, [], False)}
+        if said and not any(options.get(name) for name in SETS):
+            flag = next(iter(said)).replace("_", "-")
+            raise UsageError(f"--{flag} goes with --candidates; drop it")
+        with _read_as(said):
+            function(**options)
+
+    own = inspect.signature(function, eval_str=True).parameters
+    added = dict(inspect.signature(run, eval_str=True).parameters)
+    del added["options"]
+    if "features" in own:
+        added["feature_columns"] = added["feature_columns"].replace(annotation=OtherFeatureColumns)
+    for name in added:
+        if name in own:
+            flag = name.replace("_", "-")
+            raise UsageError(f"two options are called --{flag}; rename that of your own class")
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in (*own.values(), *added.values())
+        ]
+    )
+    run.__doc__ = function.__doc__
+    return run
+
+
+def reading() -> Reading:
+    """Return how the command reads candidates."""
+    from tunesmith.io.reading import Reading
+
+    return _reading.get() or Reading()
+
+
+@contextmanager
+def _read_as(said: dict[str, Any]) -> Iterator[None]:
+    if not said:
+        yield
+        return
+    from tunesmith.io.reading import Reading
+
+    token = _reading.set(Reading(**said))
+    try:
+        yield
+    finally:
+        _reading.reset(token)
+
+
+def reads_candidates(name: str, arguments: Sequence[str]) -> bool:
+    """Tell whether a command reads candidates; one with a decoder does not."""
+    if name == "tune":
+        from tunesmith.cli.tune.loop import is_meant
+
+        return not is_meant(arguments)
+    return name in COMMANDS

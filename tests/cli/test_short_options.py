@@ -1,0 +1,66 @@
+"""Options of one letter, completion by the shell, and errors about packages that are missing."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers.cli.commands import Run
+from tunesmith.cli import main
+from tunesmith.errors import TunesmithError
+from tunesmith.io.weights.yaml import YamlWeights
+
+
+def test_letters_mean_what_the_words_do(
+    cli: Run, lists: Path, refs: Path, weights: Path, tmp_path: Path
+) -> None:
+    long = ("--candidates", lists, "--references", refs, "--weights", weights, "--metric", "wer")
+    short = ("-c", lists, "-r", refs, "-w", weights, "-m", "wer", "-f", "moses", "-q")
+    assert cli("evaluate", *short).out == cli("evaluate", *long).out
+    out = tmp_path / "w.json"
+    found = cli("tune", "-c", lists, "-r", refs, "-t", "mert", "-s", weights, "-o", out, "-q")
+    assert found.code == 0, found.err
+    assert out.exists()
+    assert cli("-q", "rerank", "-c", lists, "-w", out).lines() == ["a b c d e", "k l m n"]
+    # Options of the tuner are there, however it is named.
+    for tuner in (("-t", "mert"), ("-tmert",), ("--tuner=mert",)):
+        given = ("tune", "-c", lists, "-r", refs, *tuner, "--restarts", "0", "-q", "--json")
+        assert cli(*given).json()["tuner"] == "mert"
+    assert cli("rerank", "-h").out == cli("rerank", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("tunesmith tune --cand", "--candidates"),
+        ("tunesmith rer", "rerank"),
+        ("tunesmith tune --tuner mert --resta", "--restarts"),
+        ("tunesmith convert --st", "--statistics"),
+    ],
+)
+def test_shells_complete(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str, wanted: str
+) -> None:
+    monkeypatch.setenv("_TUNESMITH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 0
+    assert wanted in capsys.readouterr().out.split()
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **options: Any) -> Any:
+        if name == "yaml":
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+        return real(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(TunesmithError, match=r"needs pyyaml; pip install 'tunesmith\[formats\]'"):
+        YamlWeights().read(b"a: 1\n", "w.yaml")
