@@ -84,7 +84,7 @@ INSTEAD = {
         "a decoder makes other candidates in each round; hold sentences out as --dev-source and "
         "--test-source",
     ),
-    "baseline": "give --start with the weight of one feature",
+    "baseline": "the first round decodes with --start; give one feature a weight there",
 }
 
 
