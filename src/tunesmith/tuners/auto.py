@@ -34,6 +34,8 @@ from tunesmith.tuners.ramp import Ramp
 
 #: With more features than this, MERT without a penalty fits the tuning set alone.
 FEW_FEATURES = 50
+#: The usual members on forests, where line searches and online learning take long.
+ON_FORESTS = ("batch-mira", "ramp", "pro")
 #: With fewer sentences than this nothing can be held out.
 FEW_SENTENCES = 10
 #: Steps from the start (0) to the average of the members (1), and beyond.
@@ -157,7 +159,10 @@ class Auto(Constrained, Remembering):
         begin = space.exact(begin) if start is not None else space.inside(begin)
         members = self._able(tuning.metric, self.members(len(tuning.names)))
         if tuning.has_forests:
-            members = {name: one for name, one in members.items() if one.takes_forests}
+            quick = self.member or ON_FORESTS
+            members = {
+                name: one for name, one in members.items() if one.takes_forests and name in quick
+            }
         if self.earlier is not None:
             members = {name: one.after(self.earlier) for name, one in members.items()}
         committee = _Committee(tuning, space, begin, members)

@@ -141,6 +141,7 @@ def sample(text: str = "", running: bool = False) -> v.View:
         settings=(("rounds", "4"), (f"start{text}", f"weights{text}")),
         data=({"path": f"tune.nbest{text}", "sha256": "ab" * 32, "format": "moses"},),
         notes=(f"The loop ended because nothing was new.{text}",),
+        verdict=f"On 500 unseen sentences +0.84 BLEU (95 %: +0.35 to +1.31): use it.{text}",
     )
     curves = tuple(_curve(name, k, banded=k == 1) for k, name in enumerate(features))
     flat = dataclasses.replace(
@@ -191,4 +192,5 @@ def sample(text: str = "", running: bool = False) -> v.View:
             {"strength": 0.01, "score": 28.2, "dev_score": 26.4, "chosen": True, "name": text},
         ],
         missing=(f"There is no test output; give --test.{text}",),
+        verdict={"recommendation": "use", "gain": 0.84, "low": 0.35, "high": 1.31},
     )

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from tests.helpers.report.records import record_of
 from tunesmith.errors import TunesmithError
 from tunesmith.report.page.assemble import PageOptions, fitting, summary_of, view_of
+from tunesmith.report.page.html import page_of
 from tunesmith.report.page.view import Sentences, SentenceView
+from tunesmith.tuners.fitting.verdict import UNKNOWN
 
 
 def sentence(length):
@@ -82,6 +84,50 @@ def test_the_head():
     alone = summary_of(record_of({**RESULT, "dev": None}))
     assert "held-out set would tell" in alone.notes[1]
     assert (found.called, found.scores[2].called) == ("BLEU (order=4)", "chrF")
+
+
+VERDICT = {
+    "recommendation": "use",
+    "gain": 0.84,
+    "low": 0.35,
+    "high": 1.31,
+    "on": "folds",
+    "sentences": 500,
+    "higher_is_better": True,
+}
+
+
+def test_the_verdict_is_told_as_in_the_table():
+    record = record_of({**RESULT, "metric": "bleu", "dev": None, "verdict": VERDICT})
+    summary = summary_of(record)
+    assert summary.verdict == (
+        "On 500 unseen sentences +0.84 BLEU (95 %: +0.35 to +1.31): use these weights."
+    )
+    # Where it says what is known of other sentences, no note does.
+    assert not any("held-out set would tell" in note for note in summary.notes)
+    view = view_of(record)
+    assert view.to_dict()["verdict"] == VERDICT
+    assert view.to_dict()["summary"]["verdict"] == summary.verdict
+    assert page_of(view).count(summary.verdict) == 1
+
+
+def test_an_error_rate_and_a_run_without_held_out_sentences():
+    fewer = {**VERDICT, "higher_is_better": False, "on": "test"}
+    found = summary_of(record_of({**RESULT, "metric": "ter", "verdict": fewer}))
+    assert "-0.84 TER (95 %: -1.31 to -0.35)" in found.verdict
+    unknown = UNKNOWN.to_dict()
+    found = summary_of(record_of({**RESULT, "dev": None, "verdict": unknown}))
+    assert found.verdict.startswith("Nothing was held out")
+    assert "--folds 5" in found.verdict
+    in_loop = {**RESULT, "dev": None, "verdict": unknown, "rounds": [{"round": 0}]}
+    assert "--test-source" in summary_of(record_of(in_loop)).verdict
+
+
+def test_results_of_versions_without_a_verdict():
+    for verdict in ({}, {"verdict": None}):
+        record = record_of({**RESULT, **verdict})
+        assert summary_of(record).verdict == ""
+        assert view_of(record).verdict is None
 
 
 def test_a_record_with_nothing_in_it_is_shown():

@@ -93,6 +93,18 @@ def test_every_section_and_every_plot_is_there(page):
     assert all(marks > 0 and words > 10 for _, marks, words in found)
 
 
+def test_the_verdict_is_the_first_line(page):
+    window = page()
+    first = window.run("return document.querySelector('#head h1').nextElementSibling.textContent")
+    assert first == sample().summary.verdict
+    assert window.run("return document.querySelector('#verdict').className") == "up"
+    view = sample()
+    old = dataclasses.replace(
+        view, summary=dataclasses.replace(view.summary, verdict=""), verdict=None
+    )
+    assert not page(view=old).run("return !!document.querySelector('#verdict')")
+
+
 def test_plots_are_drawn_when_they_come_into_view(page):
     window = page()
     window.wait("document.querySelector('#rounds .chart').drawn === true")

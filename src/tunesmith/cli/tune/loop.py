@@ -79,6 +79,12 @@ INSTEAD = {
     "replicates": "a loop is one run; start it once for each --seed, with its own --work-dir and "
     "--out",
     "combine": "a loop has one run; --final average averages its rounds",
+    **dict.fromkeys(
+        ("folds", "fold-column", "hold-out"),
+        "a decoder makes other candidates in each round; hold sentences out as --dev-source and "
+        "--test-source",
+    ),
+    "baseline": "the first round decodes with --start; give one feature a weight there",
 }
 
 

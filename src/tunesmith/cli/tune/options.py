@@ -270,7 +270,7 @@ def share_of(text: str | None) -> float:
     except ValueError:
         share = -1.0
     if not 0.0 < share < 1.0:
-        raise UsageError(f"--hold-out {text}: give a share of the sentences, as 20%")
+        raise UsageError(f"--hold-out {text} is no share of the sentences; give one, as 20%")
     return share
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from tunesmith._version import __version__
@@ -20,6 +20,7 @@ from tunesmith.report.page.surfaces import surfaces_of
 from tunesmith.report.page.view import Sentences, SetScores, Summary, View
 from tunesmith.report.page.weight_table import weights_of
 from tunesmith.report.page.words import metric_name
+from tunesmith.tuners.fitting.verdict import Verdict
 
 #: Bytes of JSON that a page may hold beside its script, which takes 5 MB of the 10 MB that a page
 #: may have.
@@ -84,6 +85,7 @@ def view_of(record: RunRecord, options: PageOptions | None = None) -> View:
         path=result.get("path"),
         missing=record.missing,
         replicates=replicates_of(record),
+        verdict=result.get("verdict"),
     )
     progress("report", 4, PARTS, "size")
     view = replace(view, sentences=fitting(sentences, MOST_BYTES - _bytes(view.to_dict())))
@@ -141,7 +143,18 @@ def summary_of(record: RunRecord) -> Summary:
         else (),
         notes=tuple(_notes(record)),
         called=metric_name(metric),
+        verdict=_verdict(result),
     )
+
+
+def _verdict(result: Mapping[str, Any]) -> str:
+    """Return what held-out sentences say of the weights, as a sentence."""
+    found = result.get("verdict")
+    if not found:
+        return ""
+    verdict = Verdict(**{f.name: found[f.name] for f in fields(Verdict) if f.name in found})
+    text = verdict.text(str(result.get("metric", "")), bool(result.get("rounds")))
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _notes(record: RunRecord) -> Iterator[str]:
@@ -154,7 +167,8 @@ def _notes(record: RunRecord) -> Iterator[str]:
         yield f"Why the loop ended: {result['stopped']}."
     if result.get("reason"):
         yield str(result["reason"])
-    if not record.is_running and not any(result.get(which) for which in ("dev", "test")):
+    held_out = ("dev", "test", "verdict")  # a verdict says itself that nothing was held out
+    if not record.is_running and not any(result.get(which) for which in held_out):
         yield (
             "The tuning set alone was scored: whether this holds for other sentences, a held-out "
             "set would tell."

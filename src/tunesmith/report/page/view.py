@@ -81,6 +81,9 @@ class Summary:
         What else is to be known: why the loop ended, why a setting was chosen.
     called
         The metric as a person reads it.
+    verdict
+        What held-out sentences say of the tuned weights, and what to do; empty where a run does
+        not tell.
     """
 
     title: str
@@ -94,6 +97,7 @@ class Summary:
     data: tuple[dict[str, str], ...]
     notes: tuple[str, ...] = ()
     called: str = ""
+    verdict: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -418,6 +422,8 @@ class View:
         What is not shown, and what to do about it.
     replicates
         Independent runs, of which this is one: a row for each.
+    verdict
+        As in the result of ``tune``; None where a run does not tell.
     """
 
     version: str
@@ -433,6 +439,7 @@ class View:
     path: list[dict[str, Any]] | None
     missing: tuple[str, ...]
     replicates: RoundsView | None = None
+    verdict: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""

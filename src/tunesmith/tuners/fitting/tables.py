@@ -52,7 +52,7 @@ def result_table(result: TuneResult) -> Group:
 
 def verdict_line(result: TuneResult) -> Text:
     """Say what held-out sentences say of the result."""
-    return Text(result.verdict.text(result.metric), style="bold")
+    return Text(result.verdict.text(result.metric, result.rounds is not None), style="bold")
 
 
 def committee_table(result: TuneResult) -> Table:

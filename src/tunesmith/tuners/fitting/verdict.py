@@ -67,13 +67,16 @@ class Verdict:
         """Return the JSON object."""
         return asdict(self)
 
-    def text(self, metric: str) -> str:
-        """Say it in one line, as changes of a metric's score."""
+    def text(self, metric: str, in_loop: bool = False) -> str:
+        """Say it in one line, as changes of a metric's score.
+
+        ``in_loop`` says whether a decoder was in the loop, so that there can be no folds.
+        """
         if self.gain is None or self.low is None or self.high is None:
-            return (
-                "nothing was held out, so the gain on other sentences is unknown; "
-                "give --folds 5, --hold-out 20% or a test set"
-            )
+            remedy = "--folds 5, --hold-out 20% or a test set"
+            if in_loop:
+                remedy = "sentences as --dev-source or --test-source"
+            return f"nothing was held out, so the gain on other sentences is unknown; give {remedy}"
         unit = metric_label(metric)
         sign = 1.0 if self.higher_is_better else -1.0
         digits = 2 if max(abs(self.low), abs(self.high)) >= 0.1 else 4

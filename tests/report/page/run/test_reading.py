@@ -70,6 +70,10 @@ def done(tmp_path_factory):
     return folder, steps, result
 
 
+#: What is shown does not matter.
+LITTLE = PageOptions(sentences=0, curves=0, map_features=0, weights=2)
+
+
 def test_a_finished_run(done):
     folder, _, result = done
     before = snapshot(folder)
@@ -339,6 +343,36 @@ def test_results_that_say_less(files, tmp_path, monkeypatch):
             read_with(**{key: value})
     with pytest.raises(FormatError, match="finite number"):
         read_with(weights={"A": "x"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recommendation": "buy"},
+        {"recommendation": ["use"]},
+        {"gain": "much"},
+        {"gain": None},
+        {"low": True},
+        {"high": 1e200},
+        {"on": "moon"},
+        {"sentences": 3.5},
+        {"higher_is_better": 1},
+        {"recommendation": "use", "gain": None, "low": None, "high": None},
+    ],
+)
+def test_a_damaged_verdict_is_refused(files, tmp_path, monkeypatch, change):
+    monkeypatch.chdir(files)
+    found = json.loads((files / "w.json").read_text())
+    assert found["verdict"]["on"] == "dev"
+    assert view_of(read_run("w.json"), LITTLE).verdict == found["verdict"]
+    found["verdict"] |= change
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(found))
+    with pytest.raises(FormatError, match="'verdict' is not what it should be; give"):
+        read_run(path)
+    del found["verdict"]
+    path.write_text(json.dumps(found))
+    assert view_of(read_run(path), LITTLE).summary.verdict == ""
 
 
 def test_the_result_of_a_loop_leads_to_its_work_directory(done, tmp_path, monkeypatch):

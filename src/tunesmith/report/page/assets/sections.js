@@ -12,6 +12,7 @@ function head(view) {
   const others = s.scores.filter((one) => one.metric !== s.metric);
   return el("section", { id: "head", "aria-labelledby": "head-title" },
     el("h1", { id: "head-title" }, brief(s.title)),
+    s.verdict ? el("p", { id: "verdict", class: advice(view.verdict) }, worded(s.verdict)) : null,
     el("p", {}, el("span", { class: "badge", id: "state" }, s.state),
       el("span", { class: "badge" }, short(s.tuner)),
       el("span", { class: "badge" }, short(called(s)), s.higher_is_better ? ", higher is better" : ", lower is better")),
@@ -19,6 +20,9 @@ function head(view) {
     others.length ? scoreTable(others) : null,
     s.notes.map((note) => el("p", {}, said(note))));
 }
+
+// How the verdict looks: for the weights, against them, or neither.
+const advice = (found) => ({ use: "up", "keep-start": "down" })[found && found.recommendation] || "";
 
 // One set: what was reached, what it was before, and what more there could be.
 function card(one, higher) {

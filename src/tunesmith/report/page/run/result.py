@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tunesmith.errors import FormatError
 from tunesmith.io import checked_json
 from tunesmith.tuners.fitting.result import SCHEMA
+from tunesmith.tuners.fitting.verdict import HeldOutKind, Recommendation
 
 #: What is needed of a result, or is what it should be if it is there.
 KINDS: dict[str, tuple[type, ...]] = {
@@ -31,7 +32,10 @@ KINDS: dict[str, tuple[type, ...]] = {
     "test": (dict, type(None)),
     "certificate": (dict, type(None)),
     "inputs": (dict, type(None)),
+    "verdict": (dict, type(None)),
 }
+#: No score is so large.
+HUGE = 1e100
 NEEDED = ("tuner", "metric", "signature", "weights", "start", "score")
 
 
@@ -76,6 +80,8 @@ def check_result(result: Mapping[str, Any], name: str) -> None:
         raise FormatError(name, None, "'data' is not what it should be", remedy)
     if not _are_inputs(result.get("inputs") or {}):
         raise FormatError(name, None, "'inputs' is not what it should be", remedy)
+    if not _is_verdict(result.get("verdict")):
+        raise FormatError(name, None, "'verdict' is not what it should be", remedy)
 
 
 def _are_inputs(value: Mapping[str, Any]) -> bool:
@@ -99,3 +105,19 @@ def _are_files(value: Any) -> bool:
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_verdict(verdict: Any) -> bool:
+    """Tell whether this is a verdict, or none, as of versions that had none."""
+    if verdict is None:
+        return True
+    figures = [verdict.get(key) for key in ("gain", "low", "high")]
+    are_figures = all(type(figure) in (int, float) and abs(figure) < HUGE for figure in figures)
+    return (
+        verdict.get("recommendation") in get_args(Recommendation)
+        and verdict.get("on") in (*get_args(HeldOutKind), None)
+        and (are_figures or figures == [None, None, None])
+        and (are_figures or verdict["recommendation"] == "no-held-out-data")
+        and type(verdict.get("sentences", 0)) is int
+        and type(verdict.get("higher_is_better", True)) is bool
+    )
