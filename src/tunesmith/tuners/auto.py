@@ -78,6 +78,7 @@ class Auto(Constrained, Remembering):
 
     never_worse = False
     takes_forests = True
+    uses_lists = True
     runs_apart = False
 
     def __post_init__(self) -> None:
@@ -132,6 +133,11 @@ class Auto(Constrained, Remembering):
         """Raise an error if no member can tune for a metric."""
         self._able(metric, self.members(0))
 
+    def asks_hope(self, metric: Metric) -> bool | None:
+        """Whether any member asks for hope and fear, of whole forests or of the best alone."""
+        answers = {member.asks_hope(metric) for member in self.members(0).values()}
+        return max((answer for answer in answers if answer is not None), default=None)
+
     def check_forests(self, has_forests: bool) -> None:
         """Raise an error if there are forests, and a named member cannot work on them."""
         super().check_forests(has_forests)
@@ -159,10 +165,10 @@ class Auto(Constrained, Remembering):
         begin = space.exact(begin) if start is not None else space.inside(begin)
         members = self._able(tuning.metric, self.members(len(tuning.names)))
         if tuning.has_forests:
-            quick = self.member or ON_FORESTS
-            members = {
-                name: one for name, one in members.items() if one.takes_forests and name in quick
-            }
+            members = {name: one for name, one in members.items() if one.takes_forests}
+            quick = {name: one for name, one in members.items() if name in ON_FORESTS}
+            if quick and not self.member:
+                members = quick
         if self.earlier is not None:
             members = {name: one.after(self.earlier) for name, one in members.items()}
         committee = _Committee(tuning, space, begin, members)
