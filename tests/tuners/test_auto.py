@@ -180,7 +180,7 @@ def test_a_metric_is_refused_before_anything_is_read():
 
 def test_on_forests_only_those_that_take_them(monkeypatch):
     forests, _, rng = one_node_forests(3, groups=12, size=3)
-    tuning = ForestTuning(forests, "bleu", options("rerank"))
+    tuning = ForestTuning(forests, "bleu")
     begin = dict(zip(tuning.names, rng.normal(size=3), strict=True))
     vector = (1.0, 0.5, 0.2)
     unable = Fixed(vector)
