@@ -572,6 +572,39 @@ def test_a_seed_counts(some, start):
     assert tuner.fit(some, start, rng=1).weights != tuner.fit(some, start, rng=2).weights
 
 
+# Whether its own estimate can be trusted, though the same sentences have decided
+
+
+def drawn_at_random(rng, groups, signal):
+    """Draw four features, of which two tell what a candidate is worth, or none."""
+    features = rng.normal(size=(groups, 5, 4))
+    values = rng.normal(size=(groups, 5)) + features @ (signal * np.array([0.4, 0.2, 0.0, 0.0]))
+    return tuning_set(features.tolist(), values.tolist())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("signal", [0.0, 1.0])
+def test_the_estimate_holds_the_gain_on_other_sentences(signal):
+    tuner = Auto(member=(*CHEAP, "pro"))
+    begin = {"f0": 1.0, "f1": 0.0, "f2": 1.0, "f3": 0.0}
+    held, used, sets = 0, 0, 60
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        result = tuner.fit(drawn_at_random(rng, 80, signal), begin)
+        other = drawn_at_random(rng, 3000, signal)
+        before, after = (
+            other.metric.score(chosen_stats(other, aligned(w, other)).sum(axis=0))
+            for w in (result.start, result.weights)
+        )
+        held += result.verdict.low <= after - before <= result.verdict.high
+        used += result.verdict.recommendation == "use"
+    assert 0.90 <= held / sets <= 0.98
+    if signal == 0.0:  # there is nothing to learn
+        assert used / sets <= 0.10
+    else:
+        assert used / sets >= 0.25
+
+
 # Forests
 
 
