@@ -47,7 +47,7 @@ def main() -> None:
     for label, setting in SETTINGS.items():
         found: dict[str, list[float]] = {n: [] for n in names}
         for seed in range(1, options.seeds + 1):
-            weights = ts.MERT(**setting).fit(sets["tune"], start, rng=seed).weights
+            weights = ts.MERT(axes=False, **setting).fit(sets["tune"], start, rng=seed).weights
             for n in names:
                 found[n].append(evaluate(sets[n], weights))
         cells = [

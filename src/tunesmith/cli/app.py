@@ -315,7 +315,7 @@ HELP = {
     "synth": "Make candidates whose best weights are known.",
     "list": "List tuners, metrics, formats, decoders and the parts of tuners.",
     "doctor": "Check this installation.",
-    "demo": "Tune on bundled lists and draw an error surface.",
+    "demo": "Rerank the lists of a neural translator that come with the package.",
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.docs.blocks import ROOT
 
 BUNDLED = ROOT / "src" / "tunesmith" / "bundled"
+BUNDLED_NEURAL = ROOT / "src" / "tunesmith" / "bundled_neural"
 CATALOGS = ROOT / "examples" / "catalogs"
 SIDES = (("source", "de"), ("target", "en"))
 TEXTS = ((0, "this is a test ."), (1, "that is a test ."))
@@ -49,6 +50,11 @@ def lay_checkout(folder: Path) -> None:
         shutil.copy(path, place)
     shutil.copytree(ROOT / "docs" / "examples", folder / "docs" / "examples")
     shutil.copytree(ROOT / "examples" / "forests", folder / "examples" / "forests")
+
+
+def lay_bundled_neural(folder: Path) -> None:
+    """Lay the neural lists that come with the package as they lie in a checkout."""
+    shutil.copytree(BUNDLED_NEURAL, folder / "src" / "tunesmith" / "bundled_neural")
 
 
 def lay_catalogs(folder: Path, pairs: int, sentences: int) -> None:
