@@ -150,7 +150,7 @@ class _TableReader:
         held = list(features.values())
         none = [np.zeros(0, np.int64)]
         piece = Piece(
-            self.collector.groups(ids),
+            self._groups(ids),
             tokens,
             columns[full],
             np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
@@ -269,11 +269,21 @@ class _TableReader:
                 row = int(np.flatnonzero(~whole)[0])
                 raise self._error(batch, row, "the id is missing or no whole number", "give one")
             return [int(i) for i in column.values]
-        for row, i in enumerate(column):
-            if i is None or not str(i).strip():
-                raise self._error(batch, row, "the id is missing", "name the candidate's group")
         # Each by itself, so that it makes no difference which rows are read at once.
-        return [group_id(i) for i in column]
+        cells: Sequence[Any] = column
+        known: dict[Any, int | str] = {}
+        for i in dict.fromkeys(cells):
+            if i is None or not str(i).strip():
+                row = list(cells).index(i)
+                raise self._error(batch, row, "the id is missing", "name the candidate's group")
+            known[i] = group_id(i)
+        return [known[i] for i in cells]
+
+    def _groups(self, ids: list[int | str]) -> Ints:
+        """Return the group of each row."""
+        distinct = list(dict.fromkeys(ids))
+        number = dict(zip(distinct, self.collector.groups(distinct).tolist(), strict=True))
+        return np.fromiter(map(number.__getitem__, ids), np.int64, len(ids))
 
     def _texts(self, batch: Batch, name: str) -> list[str]:
         column = batch.columns[name]

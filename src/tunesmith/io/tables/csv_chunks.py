@@ -51,7 +51,7 @@ def chunks(source: Source) -> Iterator[bytes]:
 
 def is_well_formed(chunk: bytes, delimiter: bytes) -> bool:
     """Tell whether cells are quoted as a whole or not at all, and lines end in LF or CR LF."""
-    if chunk.count(RETURN) != chunk.count(b"\r\n"):
+    if RETURN in chunk and chunk.count(RETURN) != chunk.count(b"\r\n"):
         return False
     if QUOTE not in chunk:
         return True
