@@ -271,13 +271,13 @@ class _TableReader:
             return [int(i) for i in column.values]
         # Each by itself, so that it makes no difference which rows are read at once.
         cells: Sequence[Any] = column
-        known: dict[Any, int | str] = {}
+        named: dict[Any, int | str] = {}
         for i in dict.fromkeys(cells):
             if i is None or not str(i).strip():
                 row = list(cells).index(i)
                 raise self._error(batch, row, "the id is missing", "name the candidate's group")
-            known[i] = group_id(i)
-        return [known[i] for i in cells]
+            named[i] = group_id(i)
+        return [named[i] for i in cells]
 
     def _groups(self, ids: list[int | str]) -> Ints:
         """Return the group of each row."""
