@@ -85,10 +85,17 @@ class Batch:
         By name, all of the same length.
     first_line
         The line of the first row in the file, for errors; from 1.
+    one_line
+        Whether all rows come from that line.
     """
 
     columns: Mapping[str, Column]
     first_line: int
+    one_line: bool = False
+
+    def line(self, row: int) -> int:
+        """Return the line of a row."""
+        return self.first_line + (0 if self.one_line else row)
 
     def __len__(self) -> int:
         first = next(iter(self.columns.values()), ())
@@ -226,7 +233,7 @@ class _TableReader:
                 self.left_out[name] = f"is not the column '{given[name]}'"
             else:
                 columns[name] = column
-        return Batch(columns, batch.first_line)
+        return Batch(columns, batch.first_line, batch.one_line)
 
     def _way(self, name: str) -> Way:
         return self.reading.gaps.of(name)
@@ -247,12 +254,12 @@ class _TableReader:
             if self._is_filled(name):
                 found[column] = rows
             else:
-                place = (self.name, batch.first_line + int(rows[0]))
+                place = (self.name, batch.line(int(rows[0])))
                 self.collector.note_gap(name, place)
         return found
 
     def _error(self, batch: Batch, row: int, problem: str, remedy: str) -> FormatError:
-        return FormatError(self.name, batch.first_line + row, problem, remedy)
+        return FormatError(self.name, batch.line(row), problem, remedy)
 
     def _ids(self, batch: Batch) -> list[int | str]:
         column = batch.columns.get("id")
@@ -427,7 +434,7 @@ class _TableReader:
                 problem = f"group '{i}' has other references than before"
                 raise self._error(batch, row, problem, "make them equal")
             seen[i] = texts
-            place = (self.name, batch.first_line + row)
+            place = (self.name, batch.line(row))
             self.collector.note_place(i, place)
             if sources is not None:
                 self.collector.add_source(i, sources[row])
@@ -459,7 +466,7 @@ class _TableReader:
         flat = [text for given in found for text in given]
         if "\0" in "".join(flat) or not is_unicode("".join(flat)):
             for row, given in enumerate(found):
-                self._checked(Batch({}, batch.first_line + row), REFERENCES, ["".join(given)])
+                self._checked(Batch({}, batch.line(row)), REFERENCES, ["".join(given)])
         return [tuple(t.replace("\n", " ") for t in given) for given in found]
 
 
