@@ -1,9 +1,14 @@
-"""Parsing n-best lists and counting BLEU statistics, against Moses' extractor (--moses)."""
+"""Parsing n-best lists and counting BLEU statistics, against Moses' extractor (--moses).
+
+With --tables: rows a second of CSV, JSON lines of both layouts, Parquet and Arrow, beside pandas
+and pyarrow that read the same file.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import tunesmith as ts
@@ -12,7 +17,12 @@ from common import arguments, interleaved, parse
 
 def main() -> None:
     """Measure and print."""
-    options = parse(arguments(__doc__))
+    parser = arguments(__doc__)
+    parser.add_argument("--tables", action="store_true", help="read tables instead of lists")
+    options = parse(parser)
+    if options.tables:
+        tables(options.data / options.lists, options.threads, options.repetitions)
+        return
     lists, references = options.data / options.lists, options.data / "val.ref"
 
     def ours() -> ts.TuningSet:
@@ -36,6 +46,49 @@ def main() -> None:
     if options.moses:
         print(f"Moses' extractor                  {seconds[2]:7.2f} s")
         print(f"times as fast: {seconds[2] / seconds[0]:.1f}")
+
+
+def tables(lists: Path, threads: int, repetitions: int) -> None:
+    """Read the same candidates as tables of all kinds."""
+    import json
+
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.json
+    from pyarrow import parquet
+
+    candidates = ts.read(lists)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for ending in ("csv", "parquet", "jsonl", "arrow"):
+            ts.write(candidates, folder / f"t.{ending}")
+        columns = ts.to_columns(candidates)
+        held = [c.tolist() if hasattr(c, "tolist") else c for c in columns.values()]
+        with open(folder / "rows.jsonl", "w", encoding="utf-8") as file:
+            for row in zip(*held, strict=True):
+                file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
+        del held
+        others = {
+            "t.csv": (pd.read_csv, pa.csv.read_csv),
+            "rows.jsonl": (lambda p: pd.read_json(p, lines=True), pa.json.read_json),
+            "t.jsonl": (lambda p: pd.read_json(p, lines=True), None),
+            "t.parquet": (pd.read_parquet, parquet.read_table),
+            "t.arrow": (None, None),
+        }
+        print(f"{'file':12} {'rows a second':>14} {'pandas':>12} {'pyarrow':>12}")
+        for file_name, readers in others.items():
+            path = folder / file_name
+
+            def ours(path: Path = path) -> ts.CandidateSet:
+                with ts.threads(threads):
+                    return ts.read(path)
+
+            works = [ours, *(partial(reader, path) for reader in readers if reader is not None)]
+            seconds = interleaved(repetitions, *works)
+            rates = iter([f"{len(candidates) / s:,.0f}" for s in seconds])
+            shown = [next(rates), *(next(rates) if r is not None else "" for r in readers)]
+            print(f"{file_name:12} {shown[0]:>14} {shown[1]:>12} {shown[2]:>12}")
 
 
 def extract(moses: Path, lists: Path, references: Path, folder: Path) -> None:

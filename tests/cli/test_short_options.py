@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,26 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(TunesmithError, match=r"needs pyyaml; pip install 'tunesmith\[formats\]'"):
         YamlWeights().read(b"a: 1\n", "w.yaml")
+
+
+def test_a_terminal_is_told_what_next(
+    lists: Path,
+    refs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = tmp_path / "my weights.json"
+    given = ["tune", "-c", str(lists), "-r", str(refs), "-t", "plane", "-o", str(out), "-q"]
+    given += ["--test-candidates", str(lists), "--test-references", str(refs)]
+    assert main(given) == 0
+    assert "next:" not in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(given) == 0
+    told = capsys.readouterr().out.splitlines()[-2:]
+    assert told[0] == f"written: {out} (the whole result)"
+    command = shlex.split(told[1].removeprefix("next:"))
+    assert command[0] == "tunesmith"
+    best = tmp_path / "best.txt"
+    assert main([*command[1:-1], str(best)]) == 0
+    assert len(best.read_text().splitlines()) == 2

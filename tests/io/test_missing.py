@@ -326,3 +326,53 @@ def test_statistics_of_metrics_are_no_features(tmp_path, spec, ending):
     assert found.features.names == ("lm",)
     assert set(found.columns) == set(names)
     assert ts.TuningSet(found, metric).stats.tolist() == counted.tolist()
+
+
+# A row a prompt
+
+PROMPTS = {
+    "problem": ["p0", "p1"],
+    "instruction": ["why?", "who?"],
+    "samples": [["yes\nno", "b"], ["c", "d", "e"]],
+    "first_reward_scores": [[0.5, 0.25], [1.0, -1.0, 0.125]],
+    "second_reward_scores": [[3.0, 4.0], [5.0, 6.0, 7.0]],
+    "answer_correct": [[True, False], [False, False, True]],
+}
+AS_LISTS = {"id_column": "problem", "text_column": "samples"}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.filterwarnings("ignore:.*holds text")
+def test_lists_of_a_prompt_are_candidates(tmp_path, kind):
+    path = tmp_path / f"t.{kind}"
+    if kind == "jsonl":
+        cells = zip(*PROMPTS.values(), strict=True)
+        rows = [dict(zip(PROMPTS, row, strict=True)) for row in cells]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        parquet.write_table(pa.table(PROMPTS), path)
+    reading = ts.Reading(features="*_scores", **AS_LISTS)
+    found = ts.read(path, reading=ts.Reading(**AS_LISTS), columns=["answer_correct"])
+    assert found.ids == ("p0", "p1")
+    assert [found.original(k) for k in range(5)] == ["yes\nno", "b", "c", "d", "e"]
+    assert values(found, "first_reward_scores") == [0.5, 0.25, 1.0, -1.0, 0.125]
+    assert values(found, "second_reward_scores") == [3.0, 4.0, 5.0, 6.0, 7.0]
+    assert found.columns["answer_correct"].tolist() == [1, 0, 0, 0, 1]
+    some = ts.read(path, reading=reading)
+    assert some.features.names == ("first_reward_scores", "second_reward_scores")
+
+
+def test_lists_of_other_lengths_are_refused(tmp_path):
+    row = {"id": 0, "text": ["a", "b"], "lm": [1, 2], "n": [3]}
+    (tmp_path / "t.jsonl").write_text("\n" + json.dumps(row) + "\n")
+    with pytest.raises(FormatError, match=r"t\.jsonl:2: 'n' has 1 values and 'text' has 2"):
+        ts.read(tmp_path / "t.jsonl")
+    del row["n"]
+    row["lm"] = [1, "x"]
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(FormatError, match=r"t\.jsonl:[12]: 'lm' is"):
+        ts.read(tmp_path / "t.jsonl")
+    row["text"] = []
+    (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(FormatError, match=r"t\.jsonl:1: 'text' is an empty list"):
+        ts.read(tmp_path / "t.jsonl")

@@ -24,6 +24,7 @@ from tunesmith.io.missing import Way
 from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.pieces import in_words, join_bpe, join_pieces, suspicions, without_factors
 from tunesmith.io.reading import Reading
+from tunesmith.io.score_files import scores_in
 from tunesmith.io.streams import Source
 from tunesmith.io.tokens import Interner, is_plain, tokenize
 from tunesmith.io.utf8 import check_utf8
@@ -117,7 +118,16 @@ def read_into(collector: Collector, reader: CandidateFormat, source: Source) -> 
 
 
 def read_scores(source: Source, count: int, missing: Way = "error") -> Floats:
-    """Read one number a line for each of so many candidates; NaN where one may be missing."""
+    """Read one number a line for each of so many candidates; NaN where one may be missing.
+
+    What COMET and MetricX write is read as well.
+    """
+    written = scores_in(source)
+    if written is not None:
+        if len(written) != count:
+            problem = f"it has {len(written)} scores and there are {count} candidates"
+            raise FormatError(source.name, None, problem, "give one for each, in their order")
+        return np.array(written, np.float64)
     values = np.full(count, math.nan)
     line = 0
     for line, text in source.lines():

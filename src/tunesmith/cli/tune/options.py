@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import shlex
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -314,7 +316,23 @@ def finish(
         from rich.console import Console
 
         Console().print(result, crop=False)
+        if out is not None and sys.stdout.isatty():
+            typer.echo(_what_next(result, out))
     return result
+
+
+def _what_next(result: TuneResult, out: str) -> str:
+    """Return what was written, and the command that uses it, for whoever sits before it."""
+    inputs = result.inputs or {}
+    named = inputs.get("test") or inputs.get("dev") or {}
+    kind = "forests" if named.get("forests") else "candidates"
+    lists = named.get(kind) or [f"NEW.{kind}"]
+    files = " ".join(f"--{kind} {shlex.quote(path)}" for path in lists)
+    written = "the whole result" if out.endswith(".json") else "weights"
+    return (
+        f"written: {out} ({written})\n"
+        f"next:    tunesmith rerank {files} --weights {shlex.quote(out)} --out best.txt"
+    )
 
 
 def write_result(

@@ -24,6 +24,7 @@ from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
+from tunesmith.io.lists.lm_eval import LmEvalFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
@@ -42,8 +43,8 @@ class JsonLinesFormat(CandidateFormat):
 
     @staticmethod
     def recognises(head: bytes) -> bool:
-        """Tell whether the text begins with an object."""
-        return head.lstrip().startswith(b"{")
+        """Tell whether the text begins with an object, and not with another format's."""
+        return head.lstrip().startswith(b"{") and not LmEvalFormat.recognises(head)
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""

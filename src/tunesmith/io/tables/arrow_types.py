@@ -82,6 +82,33 @@ def is_list_of_texts(kind: Any) -> bool:
     return is_text(held.value_type if types.is_dictionary(held) else held)
 
 
+def is_list(kind: Any) -> bool:
+    """Tell whether a column holds lists of numbers or texts."""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind)) and is_flat(kind.value_type)
+
+
+def one_a_row(batch: Any, text: str) -> Any:
+    """Return rows of candidates, of rows that have a list of each column.
+
+    Lists of other lengths than that of the texts are left out.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    texts = batch.column(batch.schema.get_field_index(text))
+    sizes = texts.value_lengths().fill_null(0)
+    parents = compute.list_parent_indices(texts)
+    columns = {}
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if not is_list(field.type):
+            columns[field.name] = column.take(parents)
+        elif column.value_lengths().fill_null(0).equals(sizes):
+            columns[field.name] = column.flatten()
+    return pa.record_batch(list(columns.values()), list(columns))
+
+
 def is_text(kind: Any) -> bool:
     """Tell whether a column holds texts as they are, not as numbers of a dictionary."""
     from pyarrow import types

@@ -85,10 +85,17 @@ class Batch:
         By name, all of the same length.
     first_line
         The line of the first row in the file, for errors; from 1.
+    one_line
+        Whether all rows come from that line.
     """
 
     columns: Mapping[str, Column]
     first_line: int
+    one_line: bool = False
+
+    def line(self, row: int) -> int:
+        """Return the line of a row."""
+        return self.first_line + (0 if self.one_line else row)
 
     def __len__(self) -> int:
         first = next(iter(self.columns.values()), ())
@@ -150,7 +157,7 @@ class _TableReader:
         held = list(features.values())
         none = [np.zeros(0, np.int64)]
         piece = Piece(
-            self.collector.groups(ids),
+            self._groups(ids),
             tokens,
             columns[full],
             np.array([held[k].values for k in full]).reshape(len(full), len(batch)),
@@ -226,7 +233,7 @@ class _TableReader:
                 self.left_out[name] = f"is not the column '{given[name]}'"
             else:
                 columns[name] = column
-        return Batch(columns, batch.first_line)
+        return Batch(columns, batch.first_line, batch.one_line)
 
     def _way(self, name: str) -> Way:
         return self.reading.gaps.of(name)
@@ -247,12 +254,12 @@ class _TableReader:
             if self._is_filled(name):
                 found[column] = rows
             else:
-                place = (self.name, batch.first_line + int(rows[0]))
+                place = (self.name, batch.line(int(rows[0])))
                 self.collector.note_gap(name, place)
         return found
 
     def _error(self, batch: Batch, row: int, problem: str, remedy: str) -> FormatError:
-        return FormatError(self.name, batch.first_line + row, problem, remedy)
+        return FormatError(self.name, batch.line(row), problem, remedy)
 
     def _ids(self, batch: Batch) -> list[int | str]:
         column = batch.columns.get("id")
@@ -269,11 +276,21 @@ class _TableReader:
                 row = int(np.flatnonzero(~whole)[0])
                 raise self._error(batch, row, "the id is missing or no whole number", "give one")
             return [int(i) for i in column.values]
-        for row, i in enumerate(column):
-            if i is None or not str(i).strip():
-                raise self._error(batch, row, "the id is missing", "name the candidate's group")
         # Each by itself, so that it makes no difference which rows are read at once.
-        return [group_id(i) for i in column]
+        cells: Sequence[Any] = column
+        named: dict[Any, int | str] = {}
+        for i in dict.fromkeys(cells):
+            if i is None or not str(i).strip():
+                row = list(cells).index(i)
+                raise self._error(batch, row, "the id is missing", "name the candidate's group")
+            named[i] = group_id(i)
+        return [named[i] for i in cells]
+
+    def _groups(self, ids: list[int | str]) -> Ints:
+        """Return the group of each row."""
+        distinct = list(dict.fromkeys(ids))
+        number = dict(zip(distinct, self.collector.groups(distinct).tolist(), strict=True))
+        return np.fromiter(map(number.__getitem__, ids), np.int64, len(ids))
 
     def _texts(self, batch: Batch, name: str) -> list[str]:
         column = batch.columns[name]
@@ -417,7 +434,7 @@ class _TableReader:
                 problem = f"group '{i}' has other references than before"
                 raise self._error(batch, row, problem, "make them equal")
             seen[i] = texts
-            place = (self.name, batch.first_line + row)
+            place = (self.name, batch.line(row))
             self.collector.note_place(i, place)
             if sources is not None:
                 self.collector.add_source(i, sources[row])
@@ -449,7 +466,7 @@ class _TableReader:
         flat = [text for given in found for text in given]
         if "\0" in "".join(flat) or not is_unicode("".join(flat)):
             for row, given in enumerate(found):
-                self._checked(Batch({}, batch.first_line + row), REFERENCES, ["".join(given)])
+                self._checked(Batch({}, batch.line(row)), REFERENCES, ["".join(given)])
         return [tuple(t.replace("\n", " ") for t in given) for given in found]
 
 

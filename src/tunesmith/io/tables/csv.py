@@ -7,8 +7,10 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterator, Sequence, Set
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
@@ -30,12 +32,14 @@ from tunesmith.io.tables.base import (
     is_reference,
     to_columns,
 )
+from tunesmith.io.tables.csv_chunks import Cells, Reader, chunks, is_well_formed, library
 from tunesmith.io.utf8 import check_utf8
 
 #: Rows of one batch.
 ROWS = 1 << 14
 #: What pandas calls the column of an index when it reads what it has written.
 INDEX = "Unnamed: 0"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 #: The longest cell.
 LONGEST = 1 << 24
 
@@ -67,35 +71,71 @@ class CsvFormat(CandidateFormat):
 
     def _batches(self, source: Source, reading: Reading) -> Iterator[Batch]:
         csv.field_size_limit(LONGEST)
-        texts = {*RESERVED, reading.id_column, reading.text_column}
-        reader = csv.reader(_lines(source), delimiter=self.delimiter, strict=True)
+        whole = chunks(source)
+        first = next(whole)
+        check_utf8(first, source.name, 1)
+        header, lines = self._header(first, source.name)
+        columns = _Header(header, source.name, {*RESERVED, reading.id_column, reading.text_column})
+        reader = Reader(self.delimiter, len(header))
+        # What is left of the first chunk, and of the file.
+        rest = chain([_after(first, lines)], whole)
+        line = lines + 1
+        for chunk in rest:
+            if line > lines + 1:
+                check_utf8(chunk, source.name, line)
+            if library() is None or not is_well_formed(chunk, self.delimiter.encode()):
+                yield from self._slowly(chain([chunk], rest), columns, line)
+                return
+            found = reader.columns(chunk) if chunk else []
+            if found is None:
+                yield from self._slowly(iter([chunk]), columns, line)
+            elif found:
+                batch = Batch(columns.of(found), line)
+                reader.numeric = columns.numeric(batch.columns)
+                yield batch
+            line += chunk.count(b"\n")
+
+    def _header(self, chunk: bytes, path: str) -> tuple[list[str], int]:
+        """Return the names of columns, and how many lines they take."""
+        reader = csv.reader(
+            io.StringIO(chunk.decode(), newline=""), delimiter=self.delimiter, strict=True
+        )
         try:
             header = [name.strip() for name in next(reader, [])]
-            named = list(filter(None, header))
-            if len(set(named)) < len(named):
-                twice = next(name for name in named if named.count(name) > 1)
-                problem = f"two columns are called '{twice}'"
-                raise FormatError(source.name, 1, problem, "rename one")
+        except csv.Error as error:
+            problem = f"this is no table ({error})"
+            raise FormatError(path, reader.line_num, problem, "repair the row") from None
+        named = list(filter(None, header))
+        if len(set(named)) < len(named):
+            twice = next(name for name in named if named.count(name) > 1)
+            raise FormatError(path, 1, f"two columns are called '{twice}'", "rename one")
+        return header, reader.line_num
+
+    def _slowly(self, parts: Iterator[bytes], columns: _Header, start: int) -> Iterator[Batch]:
+        """Read rows with Python's reader, from a line on."""
+        path, width = columns.path, len(columns.names)
+        reader = csv.reader(_lines(parts, path, start), delimiter=self.delimiter, strict=True)
+        before = start - 1
+        try:
             rows: list[list[str]] = []
-            first = line = reader.line_num + 1
+            first = line = start
             for row in reader:
-                if row and len(row) != len(header):
-                    problem = f"there are {len(row)} cells and the header has {len(header)}"
-                    raise FormatError(source.name, line, problem, "give one a column")
+                if row and len(row) != width:
+                    problem = f"there are {len(row)} cells and the header has {width}"
+                    raise FormatError(path, line, problem, "give one a column")
                 # Errors name a row's first line; rows over several lines begin a new batch.
                 if len(rows) >= ROWS or (rows and line != first + len(rows)):
-                    yield Batch(_columns(header, rows, source.name, texts), first)
+                    yield Batch(columns.of(list(zip(*rows, strict=True))), first)
                     rows = []
                 if row:
                     first = first if rows else line
                     rows.append(row)
-                line = reader.line_num + 1
+                line = before + reader.line_num + 1
             if rows:
-                yield Batch(_columns(header, rows, source.name, texts), first)
+                yield Batch(columns.of(list(zip(*rows, strict=True))), first)
         except csv.Error as error:
-            raise FormatError(
-                source.name, reader.line_num, f"this is no table ({error})", "repair the row"
-            ) from None
+            problem = f"this is no table ({error})"
+            raise FormatError(path, before + reader.line_num, problem, "repair the row") from None
 
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
@@ -167,25 +207,52 @@ def _truths(cells: Sequence[str]) -> Floats | None:
     return None if None in found else np.array(found, np.float64)
 
 
-def _columns(
-    header: list[str], rows: list[list[str]], path: str, texts: Set[str]
-) -> dict[str, Column]:
-    columns = {}
-    for k, cells in enumerate(zip(*rows, strict=True)):
-        if header[k]:
-            columns[header[k]] = _Cells(cells).column(header[k], texts)
-        elif k == 0 and all(cell.isdigit() for cell in cells):
-            columns[INDEX] = _Cells(cells).column(INDEX, texts)
-        elif any(cell.strip() for cell in cells):  # a comma too many at the ends of lines is not
-            problem, remedy = f"column {k + 1} has no name", "name it, or leave out a frame's index"
-            raise FormatError(path, 1, problem, remedy)
-    return columns
+@dataclass
+class _Header:
+    """The names of columns, and which of them hold texts whatever these look like."""
+
+    names: list[str]
+    path: str
+    texts: Set[str]
+
+    def of(self, found: Sequence[Cells]) -> dict[str, Column]:
+        """Return columns by name."""
+        columns: dict[str, Column] = {}
+        for k, cells in enumerate(found):
+            name = self.names[k]
+            if isinstance(cells, Numbers):
+                columns[name] = cells
+            elif name:
+                columns[name] = _Cells(cells).column(name, self.texts)
+            elif k == 0 and all(cell.isdigit() for cell in cells):
+                columns[INDEX] = _Cells(cells).column(INDEX, self.texts)
+            elif any(cell.strip() for cell in cells):  # a comma too many at line ends is not
+                problem = f"column {k + 1} has no name"
+                remedy = "name it, or leave out a frame's index"
+                raise FormatError(self.path, 1, problem, remedy)
+        return columns
+
+    def numeric(self, columns: Mapping[str, Column]) -> set[int]:
+        """Return the places of columns of numbers."""
+        return {
+            k for k, name in enumerate(self.names) if name and isinstance(columns[name], Numbers)
+        }
 
 
-def _lines(source: Source) -> Iterator[str]:
-    number = 1
-    for block in source.blocks():
-        check_utf8(block, source.name, number)
+def _after(chunk: bytes, lines: int) -> bytes:
+    """Return what comes after the first lines."""
+    at = 0
+    for _ in range(lines):
+        end = _LINE_END.search(chunk, at)
+        if end is None:
+            return b""
+        at = end.end()
+    return chunk[at:]
+
+
+def _lines(parts: Iterator[bytes], path: str, number: int) -> Iterator[str]:
+    for block in parts:
+        check_utf8(block, path, number)
         number += block.count(b"\n")
         # Lines end in LF, CR LF or CR, and in nothing else that Unicode has.
         yield from io.StringIO(block.decode(), newline="")

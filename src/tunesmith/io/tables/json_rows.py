@@ -75,6 +75,8 @@ class _Table:
         #: The first line where a name's texts look like numbers; None where one does not.
         self.number_texts: dict[str, int | None] = {}
         self.metrics: list[str] | None = None
+        #: Whether a row is a prompt with lists; unknown before the first.
+        self.has_lists: bool | None = None
 
     def _error(self, line: int, problem: str, remedy: str) -> FormatError:
         return FormatError(self.path, line, problem, remedy)
@@ -96,7 +98,18 @@ class _Table:
                 problem = f"there is no '{self.reading.id_column}' (the first names are {known})"
                 remedy = "name the candidate's group in it, or say what it is called: --id-column"
                 raise self._error(line, problem, remedy)
-            rows.append(self._meant(row))
+            meant = self._meant(row)
+            is_list = isinstance(meant.get(self.reading.text_column), list)
+            if self.has_lists is None:
+                self.has_lists = is_list
+            if self.has_lists:
+                if not is_list:
+                    problem = f"'{self.reading.text_column}' is no list, as it is before"
+                    raise self._error(line, problem, "give lists alone, or texts alone")
+                several = self._several(meant, line)
+                yield self._batch(several, dict.fromkeys(several[0]), line, one_line=True)
+                continue
+            rows.append(meant)
             names.update(dict.fromkeys(rows[-1]))
         if rows:
             yield self._batch(rows, names, first)
@@ -125,7 +138,23 @@ class _Table:
                 raise self._error(line, problem, "write them without quotes, or leave them out")
             warnings.warn(f"{self.path}: '{name}' holds text and is left out", stacklevel=4)
 
-    def _batch(self, rows: list[Row], names: dict[str, None], first: int) -> Batch:
+    def _several(self, row: Row, line: int) -> list[Row]:
+        """Return the candidates of a row that has a list for each of its columns."""
+        name = self.reading.text_column
+        size = len(row[name])
+        if not size:
+            raise self._error(line, f"'{name}' is an empty list", "leave such rows out")
+        lists = {k: v for k, v in row.items() if isinstance(v, list) and k != REFERENCES}
+        for other, values in lists.items():
+            if len(values) != size:
+                problem = f"'{other}' has {len(values)} values and '{name}' has {size}"
+                raise self._error(line, problem, "give one for each, or leave it out (--features)")
+        rest = {k: v for k, v in row.items() if k not in lists}
+        return [{**rest, **{k: values[i] for k, values in lists.items()}} for i in range(size)]
+
+    def _batch(
+        self, rows: list[Row], names: dict[str, None], first: int, one_line: bool = False
+    ) -> Batch:
         for name in names:
             if name not in self.kinds:
                 self._check_name(name, rows, first)
@@ -144,7 +173,7 @@ class _Table:
             column = self._column(name, [row.get(name, ABSENT) for row in rows], first)
             if column is not None:
                 columns[name] = column
-        return Batch(columns, first)
+        return Batch(columns, first, one_line)
 
     def _check_name(self, name: str, rows: list[Row], first: int) -> None:
         line = first + next(r for r, row in enumerate(rows) if name in row)

@@ -18,8 +18,10 @@ from tunesmith.io.tables.arrow_types import (
     check_schema,
     first_line,
     is_flat,
+    is_list,
     is_list_of_texts,
     is_text,
+    one_a_row,
 )
 from tunesmith.io.tables.base import REFERENCES, Batch, SizeLimit, add_batches, to_columns
 from tunesmith.io.tables.parquet_limits import Pages, pages_of
@@ -45,7 +47,9 @@ class ParquetFormat(CandidateFormat):
         pa, _ = _libraries()
         data = source.buffer()
         try:
-            add_batches(_batches(data, source.name), source.name, collector)
+            add_batches(
+                _batches(data, source.name, collector.reading.text_column), source.name, collector
+            )
         except (pa.ArrowException, OSError, ValueError, LookupError) as error:
             problem = f"the Parquet data are damaged ({first_line(error)})"
             raise FormatError(source.name, None, problem, "write the file again") from None
@@ -63,7 +67,7 @@ class ParquetFormat(CandidateFormat):
             parquet.write_table(table, file)
 
 
-def _batches(data: memoryview, name: str) -> Iterator[Batch]:
+def _batches(data: memoryview, name: str, text: str) -> Iterator[Batch]:
     pa, parquet = _libraries()
     whole = pa.py_buffer(data)
     metadata = parquet.read_metadata(pa.BufferReader(whole))
@@ -78,17 +82,25 @@ def _batches(data: memoryview, name: str) -> Iterator[Batch]:
     check_schema(schema, name)
     kinds = {field.name: field.type for field in schema}
     wanted = [column for column, kind in kinds.items() if is_flat(kind)]
+    has_lists = text != "text" and is_list(kinds.get(text, pa.null()))
+    if has_lists:
+        wanted += [column for column, kind in kinds.items() if is_list(kind)]
+        room.check(8 * sum(p.values for p in pages.values()))
     if is_list_of_texts(kinds.get(REFERENCES, pa.null())):
         wanted.append(REFERENCES)
         held = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
         room.check(8 * sum(held))
     row = 1
     few = file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
-    for batch in _joined(few, pa):
+    for read in _joined(few, pa):
+        batch = one_a_row(read, text) if has_lists else read
+        if has_lists:
+            kinds = {field.name: field.type for field in batch.schema}
+            room.check_rows(batch.num_rows, 1)
         found = arrow_columns(batch, room, row).columns
         cells = {key: found.get(key, [str(kind)] * batch.num_rows) for key, kind in kinds.items()}
         yield Batch(cells, row)
-        row += batch.num_rows
+        row += read.num_rows
 
 
 def _joined(batches: Iterator[Any], pa: Any) -> Iterator[Any]:
