@@ -128,23 +128,20 @@ def certify(
     problem = Problem.of(tuning)
     compile_kernels(problem, tolerance)
     limits = SearchLimits(time_limit, megabytes=MEMORY)
-    found, best = None, values
+    found, met = None, [values]
     if problem.size > 0:
         known = _known(problem, problem.vector(values), tolerance, generator, limits)
         found = exact_search(
             problem, known, generator, tolerance=tolerance, limits=limits, tell=progress_of(problem)
         )
-        if found.vector is not None:
-            best = problem.weights(found.vector)
-    sign = 1.0 if tuning.metric.higher_is_better else -1.0
-    reached = tuning.score(best_of(tuning.candidates, best))
-    if sign * reached <= sign * score:
-        best, reached = values, score
+        vectors = [found.vector, found.unclear]
+        met += [problem.weights(vector) for vector in vectors if vector is not None]
+    best, reached = best_of_choices(tuning, met)
     return Certified(
         tuning.metric.name,
         score,
         tuning.oracle().score,
-        certificate(problem, score, found, limits.passed),
+        certificate(problem, score, found, limits.passed, reached),
         reached,
         given.updated(Weights(names, best)),
         f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|{tuning.signature()}",
@@ -167,6 +164,17 @@ def _known(
     length = float(np.sqrt((vector**2).mean())) or 1.0
     near = [vector, *(vector + DISTANCE * length * away)]
     return incumbents(problem, tolerance, rng, near, 0, limits)
+
+
+def best_of_choices(tuning: TuningSet, choices: list[Floats]) -> tuple[Floats, float]:
+    """Return the best of some weights, the first among equals, and its score.
+
+    Weights on a tie may be better than what counts as attainable.
+    """
+    sign = 1.0 if tuning.metric.higher_is_better else -1.0
+    scores = [tuning.score(best_of(tuning.candidates, weights)) for weights in choices]
+    best = max(range(len(choices)), key=lambda k: (sign * scores[k], -k))
+    return choices[best], scores[best]
 
 
 def check_options(time_limit: float | None, tolerance: float) -> None:

@@ -5,6 +5,7 @@ Galley and Quirk, "Optimal search for minimum error rate training" (EMNLP 2011).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,18 +13,18 @@ import numpy as np
 
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.registry import option
 from tunesmith.search.exact.beam import beam_search
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
-from tunesmith.search.exact.incumbent import STARTS, incumbents, reassessed
+from tunesmith.search.exact.incumbent import STARTS, incumbents, reassessed, unclear_among
 from tunesmith.search.exact.lazy.search import lazy_search
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.exact.search import ONE_TREE, compile_kernels, exact_search
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
+from tunesmith.tuners.certify import best_of_choices
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
 from tunesmith.tuners.mert.mert import MERT
 
@@ -126,10 +127,12 @@ class LPMERT(Remembering):
             if not (found.tested or searches):
                 check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]
+            if found.unclear is not None:
+                choices.append(problem.weights(found.unclear))
             if found.vector is not None:
                 vector = found.vector * to_size_of(vectors[0], found.vector)
                 choices.insert(0, problem.weights(vector))
-        weights, score = _best_of(tuning, choices)
+        weights, score = best_of_choices(tuning, choices)
         stopped = f"{found.tested} tests" if is_interrupted() and found is not None else None
         if self.search == "beam":
             return Outcome(weights, record.history, searches, stopped=stopped)
@@ -162,8 +165,11 @@ class LPMERT(Remembering):
         known = incumbents(problem, self.tolerance, rng, first, starts, limits)
         if self.search == "cones":
             return exact_search(problem, known, rng, tell=record, **about)
-        near = [one for one in known if self._counts(one.vector, first[0])]
-        return lazy_search(problem, incumbent=near[0] if near else None, **about)
+        near = [one for one in known if one.clear and self._counts(one.vector, first[0])]
+        found = lazy_search(problem, incumbent=near[0] if near else None, **about)
+        region = about.get("towards"), about.get("cosine", -1.0)
+        unclear = unclear_among(problem, known, found.bound, self.tolerance, *region)
+        return dataclasses.replace(found, unclear=unclear)
 
     def _counts(self, vector: Floats, first: Floats) -> bool:
         lengths = np.sqrt((vector**2).sum() * (first**2).sum())
@@ -189,14 +195,3 @@ class _Record:
         self._last = loss, bound
         gains = {"gain": problem.gain(loss), "gain_bound": problem.gain(bound)}
         self.history.append({**gains, "tested": tested})
-
-
-def _best_of(tuning: TuningSet, choices: list[Floats]) -> tuple[Floats, float]:
-    """Return the best of some weights, the first among equals, and its score.
-
-    Weights on a tie may be better than what counts as attainable.
-    """
-    sign = 1.0 if tuning.metric.higher_is_better else -1.0
-    scores = [tuning.score(best_of(tuning.candidates, weights)) for weights in choices]
-    best = max(range(len(choices)), key=lambda k: (sign * scores[k], -k))
-    return choices[best], scores[best]

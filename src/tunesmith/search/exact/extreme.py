@@ -6,9 +6,9 @@ vertex of the sum of the hulls; S(N − 1) rows suffice (section 3.1.1). Here th
 as needed, by :mod:`tunesmith.search.exact.active_set`.
 
 A choice is attainable if some vector of length 1 puts every chosen point ahead of all others
-of its group, but for its kin, by at least the tolerance τ, with the features scaled as in a
-``Problem``. Up to rounding the answer is exact: margins within a share ``BAND`` of τ may go
-either way.
+of its group, but for its kin, by at least the tolerance τ, or τ times their distance where that
+is less than 1, with the features scaled as in a ``Problem``. Up to rounding the answer is exact:
+margins within a share ``BAND`` of τ may go either way.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tunesmith.search.exact.active_set import (
     UNDECIDED,
     add_row,
     attain,
+    closest_rival,
     reset,
-    rival,
     scores_in,
 )
 from tunesmith.search.exact.problem import Problem
@@ -358,14 +358,15 @@ def margin_of(
     vector: Floats,
     scores: Floats,
 ) -> float:
-    """Return by how much the chosen points are ahead, in the group where it is least."""
-    least = np.inf
+    """Return by how much the chosen points are ahead, in the group where it is least.
+
+    Leads over points nearer than 1 are divided by the distance.
+    """
+    least, size = np.inf, vector.shape[0]
     for group in order:
-        many = start[group + 1] - start[group]
-        if many > 1:
+        if start[group + 1] - start[group] > 1:
             own = chosen[group] - start[group]
             scores_in(points, start, group, vector, scores)
-            other = rival(scores, kin, start[group], many, own)
-            if other >= 0:
-                least = min(least, scores[own] - scores[other])
+            lead, _ = closest_rival(points, start, kin, group, own, size, np.inf, scores)
+            least = min(least, lead)
     return least

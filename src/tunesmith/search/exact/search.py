@@ -10,10 +10,15 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.blocks import BlockBound
-from tunesmith.search.exact.certificate import ExactResult, SearchLimits, Tell
+from tunesmith.search.exact.certificate import (
+    ContradictionError,
+    ExactResult,
+    SearchLimits,
+    Tell,
+)
 from tunesmith.search.exact.cones import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE
-from tunesmith.search.exact.incumbent import Incumbent, climbed, incumbents
+from tunesmith.search.exact.incumbent import Incumbent, climbed, incumbents, unclear_among
 from tunesmith.search.exact.problem import Problem
 
 #: Up to so many groups one tree of cones is all there is.
@@ -58,8 +63,9 @@ def exact_search(
         blocks = BlockBound(problem, *about, known)
 
         def say() -> None:
-            if known:
-                tell(min(one.loss for one in known), blocks.bound, blocks.tested)
+            clear = [one.loss for one in known if one.clear]
+            if clear:
+                tell(min(clear), blocks.bound, blocks.tested)
 
         blocks.run(_part(limits, SHARE), BLOCK, say)
         if problem.size > NO_TREE:
@@ -76,11 +82,15 @@ def exact_search(
                 tell(tree.best.loss, max(tree.bound, bound), tested + tree.tested)
 
         tree.run(limits, say_more)
+    bound = max(tree.bound, bound)
+    if tree.best is not None and tree.best.loss < bound:
+        raise ContradictionError(problem, tree.best.loss, bound)
     return ExactResult(
         None if tree.best is None else tree.best.vector,
         tree.to_beat,
-        max(tree.bound, bound),
+        bound,
         tested + tree.tested,
+        unclear_among(problem, [*known, *tree.unclear], bound, *about),
     )
 
 

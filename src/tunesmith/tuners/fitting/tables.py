@@ -315,7 +315,10 @@ def _proof(certificate: dict[str, Any]) -> str:
     if certificate["optimal"]:
         found = f"proven: no weights{which} do better"
     elif certificate.get("tie"):
-        found = "leads below the tolerance decide: of weights that count, none is as good"
+        found = (
+            "leads below the tolerance decide: of weights that count, none does better than "
+            f"{shown_score(certificate['clear_bound'])}"
+        )
     elif certificate["bound"] is None:
         found = "nothing is proven"
     else:

@@ -381,7 +381,7 @@ def lazy_search(
         NEVER if best is None else best.loss,
         search.bound,
         search.tested,
-        search.counts(),
-        search.number(SHOWN),
-        search.number(EXCLUDED),
+        counts=search.counts(),
+        shown=search.number(SHOWN),
+        excluded=search.number(EXCLUDED),
     )
