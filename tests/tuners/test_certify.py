@@ -88,7 +88,7 @@ def test_against_trying_every_choice(seed):
 def test_many_sentences_have_a_bound_soon(monkeypatch, lists, start, metric):
     tuning = TuningSet(lists, metric)
     # A clock that does not depend on what else the machine does.
-    ticks = itertools.count(clock.working_seconds(), 0.2)
+    ticks = itertools.count(clock.working_seconds(), 0.02)
     monkeypatch.setattr(clock, "working_seconds", ticks.__next__)
     found = certify(tuning, start, time_limit=10.0)
     monkeypatch.undo()

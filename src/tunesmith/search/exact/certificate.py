@@ -43,6 +43,14 @@ class SearchLimits:
             return 0.0
         return float("inf") if self.seconds is None else self.seconds - self.passed
 
+    def part(self, share: float) -> SearchLimits:
+        """Return limits with a share of the time and the tests that are left."""
+        return SearchLimits(
+            None if self.seconds is None else share * max(self.left, 0.0),
+            None if self.tests is None else int(share * self.tests),
+            self.megabytes,
+        )
+
 
 @dataclass(frozen=True)
 class ExactResult:

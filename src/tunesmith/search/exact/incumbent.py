@@ -26,6 +26,8 @@ from tunesmith.search.line.search import NARROW
 BEYOND, CLOSE = 2e-3, 1e-9
 #: Starts, and directions tried from each before it counts as an optimum.
 STARTS, PATIENCE = 12, 40
+#: Lines that are searched between two looks at the clock.
+LINES = 4
 
 
 @dataclass(frozen=True)
@@ -178,20 +180,41 @@ def incumbents(
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
 
     def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
-        return climbed(problem, tolerance, task[1], task[0]) if limits.left > 0 else []
+        if limits.left <= 0:
+            return []
+        return climbed(problem, tolerance, task[1], task[0], limits)
 
     found = [one for end in map_pieces(climb, tasks) for one in end]
     return sorted(found + assessed(problem, tolerance, first), key=lambda one: one.loss)
 
 
 def climbed(
-    problem: Problem, tolerance: float, rng: np.random.Generator, vector: Floats
+    problem: Problem,
+    tolerance: float,
+    rng: np.random.Generator,
+    vector: Floats,
+    limits: SearchLimits | None = None,
+    patience: int = PATIENCE,
 ) -> list[Incumbent]:
-    """Go up from a vector; return where that ends, or nothing if that is 0 everywhere."""
+    """Go up from a vector; return where that ends, or nothing if that is 0 everywhere.
+
+    A limit on time ends it earlier, and as many lines in a row as ``patience`` that gain nothing.
+    """
     size = problem.dimensions
     directions = np.concatenate([np.eye(size), rng.standard_normal((25 * PATIENCE, size))])
     end = vector / (np.sqrt((vector**2).sum()) or 1.0)
-    improve(problem.points, problem.start, problem.loss, end, directions, PATIENCE)
+    about = problem.points, problem.start, problem.loss
+    if limits is None or limits.seconds is None:
+        improve(*about, end, directions, patience)
+        return assessed(problem, tolerance, [end])
+    failures, before = 0, -1
+    for k in range(0, len(directions), LINES):
+        if failures >= patience or limits.left <= 0:
+            break
+        lines = directions[k : k + LINES]
+        now = improve(*about, end, lines, LINES)
+        failures = failures + LINES if now == before else 0
+        before = now
     return assessed(problem, tolerance, [end])
 
 

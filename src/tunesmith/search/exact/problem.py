@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import Metric
+from tunesmith.search.exact.region import Region
 from tunesmith.tasks.lists import TuningSet
 
 #: Losses that are not counts become multiples of a unit, as fine as numbers are, rounded down:
@@ -75,6 +77,10 @@ class Problem:
         The gain of a loss of 0.
     metric
         What the gain is of.
+    region
+        Which weights count. Where not all do, points are of the region's variables, and the
+        first group is no sentence: its first point wins inside of the region alone, and the
+        others lose more than is lost inside.
     """
 
     start: Ints
@@ -87,9 +93,12 @@ class Problem:
     unit: float
     top: float
     metric: Metric
+    region: Region | None = None
 
     @classmethod
-    def of(cls, tuning: TuningSet, spread: Floats | None = None) -> Problem:
+    def of(
+        cls, tuning: TuningSet, spread: Floats | None = None, region: Region | None = None
+    ) -> Problem:
         """Take what matters from a tuning set whose metric is a sum over its groups."""
         features, start = tuning.candidates.features, tuning.candidates.start
         size = len(features.names)
@@ -99,9 +108,12 @@ class Problem:
                 f"with {size} features; keep fewer, at most {MOST_FEATURES} features"
             )
         points = _points(features)
+        if region is not None:
+            points = points @ region.matrix
         limits = _usual_ranges(points, start)
         if spread is None:
-            spread = _robust_spread(points, start, limits, tuning.hypotheses().spread())
+            plain = tuning.hypotheses().spread() if region is None else _spread(points, start)
+            spread = _robust_spread(points, start, limits, plain)
         gains = _gains(tuning)
         points /= spread
         chosen = start[:-1].copy()
@@ -122,7 +134,7 @@ class Problem:
         blocks = [
             (points[rows] - middles[g]).T.ravel() for g, rows in zip(groups, which, strict=True)
         ]
-        return cls(
+        problem = cls(
             np.cumsum([0, *(len(rows) for rows in which)]),
             np.concatenate([np.zeros(0), *blocks]),
             np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
@@ -133,6 +145,26 @@ class Problem:
             unit,
             float(tuning.metric.gain(tuning.total(chosen))),
             tuning.metric,
+        )
+        return problem if region is None else problem.within(region)
+
+    def within(self, region: Region) -> Problem:
+        """Return the problem with a first group whose best point wins inside of a region alone."""
+        rows = region.rows / self.spread
+        rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        block = np.concatenate([np.zeros((1, self.dimensions)), -rows])
+        starts = self.start
+        outside = int(self.loss[starts[1:] - 1].sum()) + 1
+        nothing = np.full(len(block), -1)
+        return dataclasses.replace(
+            self,
+            region=region,
+            start=np.concatenate([[0], starts + len(block)]),
+            points=np.concatenate([block.T.ravel(), self.points]),
+            loss=np.concatenate([[0], np.full(len(rows), outside), self.loss]),
+            kin=np.concatenate([nothing, self.kin]),
+            candidate=np.concatenate([nothing, self.candidate]),
+            groups=np.concatenate([[-1], self.groups]),
         )
 
     @property
@@ -148,12 +180,12 @@ class Problem:
     @property
     def combinations(self) -> int:
         """How many choices of a point per group there are."""
-        return math.prod(int(n) for n in np.diff(self.start))
+        return math.prod(int(n) for n in np.diff(self.start)[self.groups >= 0])
 
     @property
     def total(self) -> int | str:
         """The combinations as they are written: a text where they are many."""
-        digits = float(np.log10(np.diff(self.start)).sum())
+        digits = float(np.log10(np.diff(self.start)[self.groups >= 0]).sum())
         if digits > MOST_DIGITS:
             return f"10^{int(digits)}"
         return self.combinations if self.combinations < 2**53 else str(self.combinations)
@@ -169,11 +201,39 @@ class Problem:
 
     def weights(self, vector: Floats) -> Floats:
         """Return weights of the features that choose as a vector chooses among the points."""
-        return vector / self.spread
+        values = vector / self.spread
+        return values if self.region is None else self.region.weights(values)
 
     def vector(self, weights: Floats) -> Floats:
         """Return the vector that chooses among the points as weights of the features do."""
-        return weights * self.spread
+        return (weights if self.region is None else self.region.variables(weights)) * self.spread
+
+    def among(self, alive: Bytes) -> Problem:
+        """Return the problem in which only some points can win, at least one of each group.
+
+        Groups in which nothing is left to lose are left out; what the best of these points lose
+        is taken off the top.
+        """
+        kept, losses, lost = [], [], 0
+        for lo, hi in itertools.pairwise(self.start):
+            rows = lo + np.flatnonzero(alive[lo:hi])
+            least = int(self.loss[rows[0]])
+            lost += least
+            kept.append(rows)
+            losses.append(self.loss[rows] - least)
+        groups = [g for g, loss in enumerate(losses) if loss[-1] > 0]
+        rows = np.concatenate([np.zeros(0, np.int64), *(kept[g] for g in groups)])
+        blocks = [self.block(g)[:, kept[g] - self.start[g]].ravel() for g in groups]
+        return dataclasses.replace(
+            self,
+            start=np.cumsum([0, *(len(kept[g]) for g in groups)]),
+            points=np.concatenate([np.zeros(0), *blocks]),
+            loss=np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
+            kin=self.kin[rows],
+            candidate=self.candidate[rows],
+            groups=self.groups[np.array(groups, np.int64)],
+            top=self.gain(lost),
+        )
 
     def part(self, groups: Sequence[int] | Ints) -> Problem:
         """Return the problem of some of the groups; its gains leave out the others' losses."""
@@ -182,7 +242,7 @@ class Problem:
         ranges = [np.arange(starts[g], starts[g + 1]) for g in groups]
         rows = np.concatenate([np.zeros(0, np.int64), *ranges])
         blocks = [self.points[starts[g] * size : starts[g + 1] * size] for g in groups]
-        return replace(
+        return dataclasses.replace(
             self,
             start=np.cumsum([0, *(len(one) for one in ranges)]),
             points=np.concatenate([np.zeros(0), *blocks]),
@@ -228,6 +288,15 @@ def _usual_ranges(values: Floats, start: Ints) -> Floats:
     with np.errstate(over="ignore"):
         far = OUTLIER * usual
     return np.array([medians - far, medians + far])
+
+
+def _spread(values: Floats, start: Ints) -> Floats:
+    """Return the pooled deviation of each feature within groups, 1 where it is rounding."""
+    sizes = np.diff(start)
+    means = np.add.reduceat(values, start[:-1], axis=0) / sizes[:, None]
+    squares = ((values - np.repeat(means, sizes, axis=0)) ** 2).mean(axis=0)
+    found: Floats = np.sqrt(squares)
+    return np.where(found > ROUNDING * np.abs(values).max(axis=0, initial=0.0), found, 1.0)
 
 
 def _robust_spread(values: Floats, start: Ints, limits: Floats, spread: Floats) -> Floats:
