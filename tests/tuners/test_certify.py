@@ -20,7 +20,6 @@ from tunesmith.search.exact import certificate as clock
 from tunesmith.search.exact import search as exact
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tuners import certify as module
 from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
 from tunesmith.tuners.mert.mert import MERT
@@ -107,7 +106,6 @@ def test_the_bound_of_blocks(monkeypatch, lists, start):
     truth = LPMERT().fit(tuning, start).score
     monkeypatch.setattr(exact, "ONE_TREE", 1)
     monkeypatch.setattr(exact, "NO_TREE", 1)
-    monkeypatch.setattr(module, "NO_TREE", 1)
     monkeypatch.setattr(blocks, "FIRST", 2)
     for limit in (1e-9, 0.05, None):
         found = certify(tuning, start, time_limit=limit)

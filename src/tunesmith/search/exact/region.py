@@ -29,11 +29,14 @@ class Region:
         What is above 0 inside.
     has_scale
         Whether weights are divided by the last variable.
+    limits
+        Of a box: what the variables are between, where the scale is 1.
     """
 
     matrix: Floats
     rows: Floats
     has_scale: bool
+    limits: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of(cls, space: Space) -> Region | None:
@@ -57,7 +60,9 @@ class Region:
         matrix[varied, np.arange(len(varied))] = 1.0
         around = weights[varied]
         away = share * np.abs(around)
-        return cls(matrix, _rows(around - away, around + away, True), True)
+        low, high = around - away, around + away
+        limits = np.append(low, 1.0), np.append(high, 1.0)
+        return cls(matrix, _rows(low, high, True), True, limits)
 
     def weights(self, variables: Floats) -> Floats:
         """Return the weights that variables stand for."""
