@@ -17,6 +17,7 @@ from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.randomness import generator_of
 from tunesmith.search.exact.certificate import SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.exact.in_plane import completed
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.exact.region import Region
 from tunesmith.search.exact.screening import between_limits, within_angle
@@ -250,6 +251,8 @@ class _Certification:
                 tell=progress_of(problem),
                 **about,
             )
+            if problem.region is None and not about:
+                found = completed(tuning, problem, found, limits)
             vectors = [one for one in (found.vector, found.unclear) if one is not None]
             met += [problem.weights(one * to_size_of(vector, one)) for one in vectors]
         self.met += met[1:]

@@ -18,6 +18,7 @@ from tunesmith.registry import option
 from tunesmith.search.exact.beam import BEAM, beam_search
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
+from tunesmith.search.exact.in_plane import completed
 from tunesmith.search.exact.incumbent import reassessed, unclear_among
 from tunesmith.search.exact.lazy.search import lazy_search
 from tunesmith.search.exact.local_search import local_search
@@ -150,6 +151,8 @@ class LPMERT(Constrained, Remembering):
                 record = _Record(problem)
             with uninterrupted():  # it ends when it is asked to, and says what is proven
                 found = self._search(problem, vectors, limits, rng, record)
+                if self.search == "cones" and space.is_free and not self._is_restricted:
+                    found = completed(tuning, problem, found, limits)
             if not (found.tested or searches):
                 check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]

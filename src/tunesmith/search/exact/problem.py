@@ -152,13 +152,16 @@ class Problem:
         """Return the problem with a first group whose best point wins inside of a region alone."""
         rows = region.rows / self.spread
         rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        return dataclasses.replace(self.bounded(rows), region=region)
+
+    def bounded(self, rows: Floats) -> Problem:
+        """Return the problem with a first group whose best point wins where rows are above 0."""
         block = np.concatenate([np.zeros((1, self.dimensions)), -rows])
         starts = self.start
         outside = int(self.loss[starts[1:] - 1].sum()) + 1
         nothing = np.full(len(block), -1)
         return dataclasses.replace(
             self,
-            region=region,
             start=np.concatenate([[0], starts + len(block)]),
             points=np.concatenate([block.T.ravel(), self.points]),
             loss=np.concatenate([[0], np.full(len(rows), outside), self.loss]),

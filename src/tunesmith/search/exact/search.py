@@ -10,6 +10,8 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
+from tunesmith.search.exact import in_plane
+from tunesmith.search.exact.bisection import MOST_FEATURES, Bisection
 from tunesmith.search.exact.blocks import BlockBound
 from tunesmith.search.exact.certificate import (
     ContradictionError,
@@ -99,6 +101,8 @@ def exact_search(
     tell = tell or (lambda loss, bound, tested: None)
     about = tolerance, towards, cosine
     bound, tested = 0, 0
+    if problem.dimensions <= MOST_FEATURES and problem.size > ONE_TREE:
+        return _bisected(problem, known, about, limits, tell)
     if problem.size > ONE_TREE:
         blocks = BlockBound(problem, *about, known)
 
@@ -132,6 +136,28 @@ def exact_search(
         tested + tree.tested,
         unclear_among(problem, [*known, *tree.unclear], bound, *about),
     )
+
+
+def _bisected(
+    problem: Problem,
+    known: Sequence[Incumbent],
+    about: tuple[float, Floats | None, float],
+    limits: SearchLimits,
+    tell: Tell,
+) -> ExactResult:
+    """Bisect cones: what few features and many groups want."""
+    search = Bisection(problem, *about, known)
+
+    def say() -> None:
+        if search.best is not None:
+            tell(search.best.loss, search.bound, search.seen)
+
+    few = problem.dimensions <= in_plane.MOST_FEATURES
+    search.run(limits.part(SHARE) if few and limits.seconds is not None else limits, say)
+    if search.best is not None and search.best.loss < search.proven:
+        raise ContradictionError(problem, search.best.loss, search.proven)
+    best = None if search.best is None else search.best.vector
+    return ExactResult(best, search.to_beat, search.bound, search.seen)
 
 
 def _spread_out(
