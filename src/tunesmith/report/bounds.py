@@ -46,7 +46,7 @@ def write_bounds(
         for point in curve:
             text = f"{point['gap']:.2f}"
             place = (float(point["degrees"]), float(point["bound"]))
-            axes.annotate(text, place, (0, 6), textcoords="offset points", ha="center", fontsize=8)
+            axes.annotate(text, place, (5, -10), textcoords="offset points", fontsize=8)
         axes.annotate(
             f"these weights, {score:.2f}", (angles[-1], score), (0, -12),
             textcoords="offset points", ha="right", fontsize=9,
