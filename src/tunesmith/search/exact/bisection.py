@@ -37,8 +37,10 @@ MOST_FEATURES = 6
 #: Pieces that are searched at the same time, and cones of each. Fixed, so that the result does not
 #: depend on the cores.
 PIECES, CONES_EACH = 8, 64
-#: Bisections of a cone in a row; by what share of the gap the target is raised.
+#: Bisections of a piece in a row; by what share of the gap the target is raised.
 LOOKS, RAISE = 400, 0.04
+#: Seconds that a round takes at most, about, where the time is limited.
+PACE = 0.4
 #: Living points and cones that a piece has room for.
 POINTS_ROOM, CONES_ROOM = 2**22, 2**15
 #: In one of so many rounds the middle of the cone of least bound is tried as a vector.
@@ -90,6 +92,7 @@ class Bisection:
         self._numbers = itertools.count()
         self._rng = np.random.default_rng(1)
         self._bytes, self._rounds, self._is_stuck = 0, 0, False
+        self._looks = LOOKS
         self._waiting: list[_Entry] = []
         every = np.arange(len(points), dtype=np.int32)
         for signs in itertools.product((1.0, -1.0), repeat=problem.dimensions):
@@ -137,7 +140,11 @@ class Bisection:
                 break
             before = self.bound
             self.proven = max(self.proven, before)
+            begun = limits.passed
             self._round(buffers, limits)
+            if limits.seconds is not None:
+                late = limits.passed - begun > PACE
+                self._looks = max(self._looks // 2, 1) if late else min(2 * self._looks, LOOKS)
             if tell is not None:
                 tell()
             if self.bound == before and self._is_stuck and not self._resolve(limits):
@@ -154,7 +161,10 @@ class Bisection:
             taken.append(entry)
         tasks = [(taken[k::PIECES], buffers[k]) for k in range(PIECES) if taken[k::PIECES]]
         least = self.to_beat
-        found = map_pieces(lambda task: task[1].dive(self._sample, task[0], target, least), tasks)
+        looks = self._looks
+        found = map_pieces(
+            lambda task: task[1].dive(self._sample, task[0], target, least, looks), tasks
+        )
         vectors: list[Floats] = []
         is_new = False
         for entries, best, seen in found:
@@ -245,14 +255,14 @@ class _Buffers:
         self._spare = room(1, points + 1, size)
 
     def dive(
-        self, sample: Sample, entries: Sequence[_Entry], target: int, least: int
+        self, sample: Sample, entries: Sequence[_Entry], target: int, least: int, looks: int
     ) -> tuple[list[tuple[int, Floats, Ids, int]], Floats | None, int]:
         """Bisect some cones; return what is left of them, the best vector, and the bisections."""
         found = self._found
         found.numbers[:] = 0
         found.numbers[LEAST] = least
         given = _packed(entries)
-        taken = dive(sample, given, self._stack, found, self._spare, target, LOOKS)
+        taken = dive(sample, given, self._stack, found, self._spare, target, looks)
         left = [(e[0], e[2], e[3], e[4]) for e in entries[taken:]]
         for k in range(int(found.numbers[CONES])):
             lo, hi = int(found.start[k]), int(found.start[k + 1])

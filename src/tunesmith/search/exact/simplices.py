@@ -372,7 +372,12 @@ def dive(
                 or stack.corners.shape[0] - stack.numbers[CONES] < 3
                 or stack.living.shape[0] - stack.numbers[LIVING] < 3 * many
             )
-            if spare.bound[0] >= target or looked >= most or is_full or apart < SHORTEST:
+            if (
+                spare.bound[0] >= target
+                or found.numbers[SEEN] + looked >= most
+                or is_full
+                or apart < SHORTEST
+            ):
                 _copy_cone(spare, 0, found)
                 continue
             looked += 1
@@ -388,4 +393,6 @@ def dive(
                 for d in range(size):
                     found.best[d] = stack.best[d]
         found.numbers[SEEN] += looked
+        if found.numbers[SEEN] >= most:
+            return k + 1
     return int(given.numbers[CONES])
