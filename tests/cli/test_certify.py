@@ -29,7 +29,7 @@ def real(bundled: Path) -> list[object]:
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a clock that does not depend on what else the machine does."""
-    ticks = itertools.count(clock.working_seconds(), 0.02)
+    ticks = itertools.count(clock.working_seconds(), 0.1)
     monkeypatch.setattr(clock, "working_seconds", ticks.__next__)
 
 
