@@ -29,7 +29,7 @@ def real(bundled: Path) -> list[object]:
 @pytest.fixture
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a clock that does not depend on what else the machine does."""
-    ticks = itertools.count(clock.working_seconds(), 0.2)
+    ticks = itertools.count(clock.working_seconds(), 0.1)
     monkeypatch.setattr(clock, "working_seconds", ticks.__next__)
 
 
@@ -206,6 +206,64 @@ def test_help(cli: Run) -> None:
     shown = cli("tune", "--tuner", "lp-mert", "--help").out
     for option in ("--search", "--time-limit", "--test-limit", "--memory-limit", "--cosine"):
         assert option in shown
+
+
+def test_regions(cli: Run, data: list[object], bad: Path) -> None:
+    options = ["certify", *data, "--weights", bad, "--metric", "wer", "--json"]
+    near = cli(*options, "--within", "5deg").json()["certificate"]
+    assert near["within"] == "5 degrees of these weights"
+    assert (near["gap"], near["optimal"]) == (0.0, True)
+    same = cli(*options, "--cosine", "0.99619469809").json()["certificate"]
+    assert same["bound"] == near["bound"]
+    box = cli(*options, "--box", "20%").json()["certificate"]
+    assert (box["within"], box["optimal"]) == ("20 % of these weights", True)
+    held = cli(*options, "--fix", "f=1", "--bound", "g=:0").json()["certificate"]
+    assert held["within"] == "the restrictions on weights"
+    shown = cli(*options[:-1], "--curve")
+    assert "by the angle to these weights" in shown.out
+    assert "no weights within 12 degrees of these weights do better" in shown.out.replace("\n", " ")
+    curve = cli(*options, "--within", "2,60,88deg").json()["curve"]
+    assert [point["degrees"] for point in curve] == [2.0, 60.0, 88.0]
+    bounds = [point["bound"] for point in curve]
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_better_weights_are_written(
+    cli: Run, data: list[object], bad: Path, tmp_path: Path
+) -> None:
+    options = ["certify", *data, "--weights", bad, "--metric", "wer"]
+    for name in ("better.json", "better.txt"):
+        found = cli(*options, "--out", tmp_path / name, "--json").json()
+        again = cli("certify", *data, "--weights", tmp_path / name, "--metric", "wer", "--json")
+        assert again.json()["score"] == found["found"]["score"] == 0.0
+
+
+def test_a_picture_of_bounds(cli: Run, data: list[object], bad: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ["certify", *data, "--weights", bad, "--metric", "wer"]
+    picture = tmp_path / "bounds.svg"
+    assert cli(*options, "--curve", "--plot", picture).code == 0
+    text = picture.read_text(encoding="utf-8")
+    assert text.count("<svg") == 1
+
+
+def test_refuses_regions(refused: Refused, data: list[object], bad: Path, tmp_path: Path) -> None:
+    options = ["certify", *data, "--weights", bad]
+    assert "drop all but one" in refused(*options, "--within", "5", "--curve")
+    assert "give one of them" in refused(*options, "--within", "5", "--box", "20%")
+    assert "give one of them" in refused(*options, "--box", "20%", "--fix", "f=1")
+    assert "less than 90" in refused(*options, "--within", "95deg")
+    assert "give degrees" in refused(*options, "--within", "near")
+    assert "cosine is 1" in refused(*options, "--cosine", "1")
+    for share in ("0", "120%", "-3", "nan"):
+        assert "box is" in refused(*options, "--box", share)
+    assert "give a share" in refused(*options, "--box", "some")
+    assert "f does not satisfy" in refused(*options, "--fix", "f=2")
+    assert "no feature is called 'x'" in refused(*options, "--tie", "x=f")
+    assert "give --curve" in refused(*options, "--plot", tmp_path / "a.png")
+    assert "the ending is none of" in refused(*options, "--curve", "--plot", tmp_path / "a.txt")
+    assert "is read too" in refused(*options, "--out", bad)
+    assert "memory-limit" in refused(*options, "--memory-limit", "0")
 
 
 def test_one_metric(cli: Run, data: list[object], weights: Path) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 from tests.helpers.builders import Loss, candidate_set, tuning_set
 from tests.helpers.search.brute_force import UnclearError, brute_optimum, random_tuning
+from tests.helpers.tiers import examples
 from tests.helpers.tuners.scores import reached, sign_of
 from tunesmith.errors import TunesmithError, UsageError
+from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact import blocks
@@ -20,7 +22,6 @@ from tunesmith.search.exact import certificate as clock
 from tunesmith.search.exact import search as exact
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet
-from tunesmith.tuners import certify as module
 from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
 from tunesmith.tuners.mert.mert import MERT
@@ -39,7 +40,7 @@ def lists(bundled):
 def check(tuning, weights, found):
     """Check what holds for every certificate of given weights."""
     sign, proof = sign_of(tuning), found.certificate
-    assert {*proof} - {"tie"} == KEYS
+    assert {*proof} - {"tie", "clear_bound"} == KEYS
     assert found.score == pytest.approx(reached(tuning, weights), abs=1e-9)
     assert found.found_score == pytest.approx(reached(tuning, found.found_weights), abs=1e-9)
     assert proof["best"] == found.score
@@ -88,7 +89,7 @@ def test_against_trying_every_choice(seed):
 def test_many_sentences_have_a_bound_soon(monkeypatch, lists, start, metric):
     tuning = TuningSet(lists, metric)
     # A clock that does not depend on what else the machine does.
-    ticks = itertools.count(clock.working_seconds(), 0.2)
+    ticks = itertools.count(clock.working_seconds(), 0.02)
     monkeypatch.setattr(clock, "working_seconds", ticks.__next__)
     found = certify(tuning, start, time_limit=10.0)
     monkeypatch.undo()
@@ -107,7 +108,6 @@ def test_the_bound_of_blocks(monkeypatch, lists, start):
     truth = LPMERT().fit(tuning, start).score
     monkeypatch.setattr(exact, "ONE_TREE", 1)
     monkeypatch.setattr(exact, "NO_TREE", 1)
-    monkeypatch.setattr(module, "NO_TREE", 1)
     monkeypatch.setattr(blocks, "FIRST", 2)
     for limit in (1e-9, 0.05, None):
         found = certify(tuning, start, time_limit=limit)
@@ -211,3 +211,37 @@ def test_as_table_and_object(lists, start):
         assert part in text
     proven = certify(tuning, found.found_weights)
     assert "proven: no weights do better" in str(proven)
+
+
+@pytest.mark.parametrize("seed", range(examples(30)))
+def test_no_weights_of_a_region_beat_its_bound(seed):
+    rng = np.random.default_rng([seed, 3])
+    blocks = [rng.standard_normal((8, 3)).tolist() for _ in range(5)]
+    tuning = tuning_set(blocks, [rng.random(8).tolist() for _ in blocks])
+    spread = Problem.of(tuning).spread
+    given = rng.standard_normal(3)
+    named = dict(zip(tuning.names, given.tolist(), strict=True))
+    angles = [2.0, 15.0, 60.0]
+    limit = float(rng.choice([1e-9, 10.0]))
+    found = certify(tuning, named, within=angles, time_limit=limit)
+    middle = given * spread / np.linalg.norm(given * spread)
+    for angle, point in zip(angles, found.curve, strict=True):
+        away = rng.standard_normal((200, 3))
+        away -= np.outer(away @ middle, middle)
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        radians = np.radians(angle) * rng.choice([0.999, 0.5, 0.1], 200)[:, None]
+        every = (np.cos(radians) * middle + np.sin(radians) * away) / spread
+        assert max(score_of(tuning, one) for one in every) <= point["bound"] + 1e-9
+        assert point["optimal"] is (point["gap"] == 0.0)
+    assert found.certificate["bound"] == found.curve[-1]["bound"]
+    box = certify(tuning, named, box=0.4, time_limit=limit)
+    every = given * (1.0 + 0.4 * rng.uniform(-1.0, 1.0, (200, 3)))
+    assert max(score_of(tuning, one) for one in every) <= box.certificate["bound"] + 1e-9
+    if limit == 10.0:
+        # What was found is in the region.
+        ratios = np.array([box.found_weights[name] for name in tuning.names]) / given
+        assert ratios.max() / ratios.min() <= 1.4 / 0.6 + 1e-6
+
+
+def score_of(tuning, weights):
+    return tuning.score(best(tuning.candidates, weights))

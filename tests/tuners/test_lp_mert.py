@@ -16,11 +16,11 @@ from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
 from tunesmith.io.read import read
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact import search as exact
-from tunesmith.search.exact.extreme import BAND
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing import check_tuner
 from tunesmith.tuners import lp_mert
+from tunesmith.tuners.certify import certify
 from tunesmith.tuners.lp_mert import LPMERT
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.plane import Plane
@@ -368,18 +368,57 @@ def margin(tuning, weights):
 
 
 def test_leads_below_the_tolerance_do_not_count():
-    # The best candidate of the first group differs from the worst by the seventh digit.
-    blocks = [[[0.0, 0.0], [1e-7, 0.0], [0.0, 1.0]], [[-1.0, 0.0], [1.0, 0.0]]]
-    tuning = tuning_set(blocks, [[0.0, 1.0, 0.5], [0.0, 0.0]])
+    # The best candidate of the first group is on the line between two others but for 1e-7: it
+    # wins between two weights that are an angle of 4e-7 apart.
+    blocks = [[[-1.0, 0.0], [0.0, 1e-7], [1.0, 0.0], [0.0, -1.0]], [[-1.0, 0.0], [1.0, 0.0]]]
+    tuning = tuning_set(blocks, [[0.0, 1.0, 0.5, 0.0], [0.0, 0.0]])
     for search in ("cones", "lazy"):
+        # Line searches meet such weights. They are returned, and said to prove nothing.
         usual = LPMERT(search=search).fit(tuning)
-        assert usual.score == usual.certificate["bound"] == 0.25
-        assert margin(tuning, usual.weights) >= 1e-6 * (1 - BAND)
+        assert usual.score == usual.certificate["bound"] == 0.5
+        assert usual.certificate["clear_bound"] == 0.25
+        assert (usual.certificate["tie"], usual.certificate["optimal"]) == (True, False)
         fine = LPMERT(search=search, tolerance=1e-9).fit(tuning)
         assert fine.score == fine.certificate["bound"] == 0.5
+        assert fine.certificate["optimal"] is True
         # A start that is better than all that counts is kept.
-        kept = LPMERT(search=search).fit(tuning, {"f0": 1.0, "f1": -1.0})
+        kept = LPMERT(search=search).fit(tuning, {"f0": 0.0, "f1": 1.0})
         assert kept.score == kept.initial_score == kept.certificate["bound"] == 0.5
+
+
+def test_candidates_that_differ_a_little_are_no_false_proof():
+    # Neither of the first two is ahead of the other by 1e-6 of a deviation, under any weights.
+    features = [[1.0, 0.0], [1.0 + 1e-7, 0.0], [-1.0, 0.0], [0.0, 0.3], [-0.2, -0.5]]
+    tuning = tuning_set([features], [[0.9, 0.8, 0.1, 0.2, 0.15]])
+    for search in ("cones", "lazy"):
+        result = LPMERT(search=search).fit(tuning)
+        assert result.score == result.certificate["bound"] == pytest.approx(0.8)
+        assert result.certificate["optimal"] is True
+    proof = certify(tuning, {"f0": -1.0, "f1": 0.0}).certificate
+    assert proof["bound"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_value_far_away_is_no_false_proof(seed):
+    # It makes the deviation of its feature so large that all others would be equal.
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((3, 60, 4))
+    features[0, 7, 1] = -1e6
+    tuning = tuning_set(features.tolist(), rng.random((3, 60)).tolist())
+    result = LPMERT().fit(tuning)
+    assert result.certificate["optimal"] is True
+    assert result.score >= MERT().fit(tuning).score
+    # Others are no farther from their best than without that value.
+    features[0, 7, 1] = -1e3
+    assert result.score == pytest.approx(
+        LPMERT()
+        .fit(
+            tuning_set(
+                features.tolist(), [tuning.stats[k : k + 60, 0].tolist() for k in (0, 60, 120)]
+            )
+        )
+        .score
+    )
 
 
 def test_candidates_written_twice_are_no_obstacle(whole, start):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,13 +15,17 @@ from tunesmith.cli.options.common import (
     References,
     Scores,
     Strict,
+    check_not_read,
     names_of,
     one_standard_input,
     print_json,
     read_candidates,
 )
 from tunesmith.search.exact.extreme import TOLERANCE
-from tunesmith.tuners.certify import SECONDS, certify, check_options
+from tunesmith.tuners.certify import MEMORY, SECONDS, Certified, certify, check_options
+
+if TYPE_CHECKING:
+    from tunesmith.io.weights.files import WeightsFile
 
 
 def run(
@@ -50,6 +55,59 @@ def run(
             metavar="NUMBER",
         ),
     ] = TOLERANCE,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            help="Only weights within this angle of these, as 5deg. Of several, as 1,2,5deg, each "
+            "has a bound.",
+            metavar="DEGREES",
+        ),
+    ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option("--curve", help="A bound for each of the angles 0.5, 1, 2, 3, 5, 8 and 12."),
+    ] = False,
+    cosine: Annotated[
+        float | None,
+        typer.Option(
+            help="Only weights with at least this cosine to these: another way to give --within.",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    box: Annotated[
+        str | None,
+        typer.Option(
+            help="Only weights that differ from each of these by so much of it at most, as 20%.",
+            metavar="SHARE",
+        ),
+    ] = None,
+    fix: Annotated[
+        list[str], typer.Option(help="A weight that stays as given.", metavar="NAME=VALUE")
+    ] = [],  # noqa: B006
+    bound: Annotated[
+        list[str],
+        typer.Option(
+            help="The range of a weight; a side may be left out.", metavar="NAME=LOW:HIGH"
+        ),
+    ] = [],  # noqa: B006
+    tie: Annotated[
+        list[str], typer.Option(help="Weights that are equal.", metavar="NAME=NAME")
+    ] = [],  # noqa: B006
+    memory_limit: Annotated[
+        float, typer.Option(help="Megabytes for what is left to search.", metavar="NUMBER")
+    ] = MEMORY,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="Write the best weights found: in the format of --weights, or as JSON where the "
+            "name ends so.",
+            metavar="FILE",
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(help="Draw the bounds of --curve: a .png, .svg or .pdf.", metavar="FILE"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTEGER")] = 1,
     format_name: Format = None,
     strict: Strict = False,
@@ -57,33 +115,103 @@ def run(
 ) -> None:
     """Prove how much better than given weights any others can be."""
     from tunesmith.errors import UsageError
+    from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
     from tunesmith.randomness import checked_seed
+    from tunesmith.report.bounds import check_picture, write_bounds
+    from tunesmith.search.space.constraints import Constraints
     from tunesmith.tasks.lists import TuningSet
 
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)
-    check_options(time_limit, tolerance)
+    angles = _angles(within, cosine, curve)
+    constraints = Constraints.parse(fix, bound, tie)
+    share = None if box is None else _share(box)
+    check_options(time_limit, tolerance, angles, share, constraints or None)
+    if not memory_limit > 0.0:
+        raise UsageError(f"memory-limit is {memory_limit:g}; give megabytes above 0")
+    if plot is not None:
+        if angles is None or len(angles) < 2:
+            raise UsageError("--plot draws the bounds of several angles; give --curve")
+        check_picture(plot)
+    for flag, path in (("--out", out), ("--plot", plot)):
+        check_not_read(flag, path, [*candidates, *references, weights])
+        if path is not None:
+            check_writable(path)
     if len(metric) > 1:
         raise UsageError("a certificate is about one metric; give --metric once")
     measure = METRICS.create(metric[0])
     measure.check_sum("a certificate")
-    held = read_weights(weights).weights
+    weights_file = read_weights(weights)
     found = read_candidates(candidates, references, format_name, scores, [measure])
     session.note(f"{found!r}")
     with names_of(weights):
         result = certify(
             TuningSet(found, measure),
-            held,
+            weights_file.weights,
             time_limit=time_limit,
             tolerance=tolerance,
             rng=seed,
             strict=strict,
+            within=angles,
+            box=share,
+            constraints=constraints or None,
+            memory_limit=memory_limit,
         )
+    if out is not None:
+        _write_weights(out, weights_file, result)
+    if plot is not None and result.curve is not None:
+        write_bounds(plot, result.curve, result.score, result.found_score, result.metric)
     if as_json:
         print_json(result.to_dict())
     else:
         from rich.console import Console
 
         Console().print(result, crop=False)
+
+
+def _angles(within: str | None, cosine: float | None, curve: bool) -> list[float] | None:
+    """Return the angles that are asked for, in degrees; None if none is."""
+    from tunesmith.errors import UsageError
+    from tunesmith.tuners.certify import CURVE
+
+    if (within is not None) + (cosine is not None) + curve > 1:
+        raise UsageError("--within, --cosine and --curve all give angles; drop all but one")
+    if curve:
+        return list(CURVE)
+    if cosine is not None:
+        if not 0.0 < cosine < 1.0:
+            raise UsageError(f"cosine is {cosine:g}; give a number above 0 and below 1")
+        return [math.degrees(math.acos(cosine))]
+    if within is None:
+        return None
+    parts = [part.strip() for part in within.removesuffix("deg").split(",")]
+    try:
+        return [float(part.removesuffix("deg")) for part in parts]
+    except ValueError:
+        raise UsageError(f"within is '{within}'; give degrees, as 5deg or 1,2,5deg") from None
+
+
+def _share(box: str) -> float:
+    """Return the share that a text says, with or without a sign of per cent."""
+    from tunesmith.errors import UsageError
+
+    try:
+        number = float(box.strip().removesuffix("%"))
+    except ValueError:
+        raise UsageError(f"box is '{box}'; give a share, as 20% or 0.2") from None
+    return number / 100.0 if box.strip().endswith("%") else number
+
+
+def _write_weights(out: str, given: WeightsFile, result: Certified) -> None:
+    """Write the best weights found, in the format of the given ones."""
+    import json
+
+    from tunesmith.io.streams import write_atomically
+
+    if out.endswith(".json"):
+        text = json.dumps(dict(result.found_weights), indent=2, ensure_ascii=False) + "\n"
+        write_atomically(out, text)
+    else:
+        write_atomically(out, given.rewritten(result.found_weights))

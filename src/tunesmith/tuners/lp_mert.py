@@ -5,6 +5,7 @@ Galley and Quirk, "Optimal search for minimum error rate training" (EMNLP 2011).
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,19 +13,30 @@ import numpy as np
 
 from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
-from tunesmith.inference.lists.hypotheses import best as best_of
 from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.registry import option
-from tunesmith.search.exact.beam import beam_search
+from tunesmith.search.exact.beam import BEAM, beam_search
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
-from tunesmith.search.exact.incumbent import STARTS, incumbents, reassessed
+from tunesmith.search.exact.in_plane import completed
+from tunesmith.search.exact.incumbent import reassessed, unclear_among
 from tunesmith.search.exact.lazy.search import lazy_search
+from tunesmith.search.exact.local_search import local_search
 from tunesmith.search.exact.problem import Problem
-from tunesmith.search.exact.search import ONE_TREE, compile_kernels, exact_search
+from tunesmith.search.exact.region import Region
+from tunesmith.search.exact.screening import within_angle
+from tunesmith.search.exact.search import (
+    CLIMBING,
+    ONE_TREE,
+    compile_kernels,
+    exact_search,
+    first_incumbents,
+)
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
+from tunesmith.tuners.certify import best_of_choices
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
+from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.mert import MERT
 
 #: Groups up to which a search is let run without a limit.
@@ -35,7 +47,7 @@ LARGEST = 2**40
 
 @TUNERS.register("lp-mert")
 @dataclass(frozen=True)
-class LPMERT(Remembering):
+class LPMERT(Constrained, Remembering):
     """Exact search: weights that no others can beat, or a bound on how much better any can be.
 
     For metrics that are sums over sentences. Weights count if they put each winner ahead of the
@@ -72,9 +84,9 @@ class LPMERT(Remembering):
         least=-1,
         below=1,
     )
-    beam: int = option(
-        1000,
-        "competitors that a combination of sentences keeps in search beam",
+    beam: int | None = option(
+        None,
+        "competitors that a combination of sentences keeps in search beam [default: 1000]",
         least=1,
         most=LARGEST,
     )
@@ -89,6 +101,16 @@ class LPMERT(Remembering):
         check_tolerance(self.tolerance)
         if self.cosine is not None and self.search == "beam":
             raise UsageError("cosine goes with search cones and lazy; drop it, or change search")
+        if self.beam is not None and self.search != "beam":
+            raise UsageError(
+                f"beam is for --search beam, and search is {self.search}; drop --beam, or change "
+                "--search"
+            )
+        if self.constraints() and (self.search == "beam" or self._is_restricted):
+            other = "--search beam" if self.search == "beam" else "--cosine"
+            raise UsageError(
+                f"fix, bound, tie and scale-together do not go with {other}; drop one of them"
+            )
 
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if the search would hardly ever end."""
@@ -104,39 +126,66 @@ class LPMERT(Remembering):
 
     def tune(self, tuning: TuningSet, start: Floats | None, rng: np.random.Generator) -> Outcome:
         """Search, within the limits."""
-        problem = Problem.of(tuning)
-        if self.search != "beam":
-            compile_kernels(problem, self.tolerance)
-        if self.search == "lazy":
-            few = problem.part(np.arange(min(problem.size, 2)))
-            lazy_search(few, tolerance=self.tolerance, limits=SearchLimits(tests=4))
         limits = SearchLimits(self.time_limit, self.test_limit, self.memory_limit)
+        if start is None and self._is_restricted:
+            raise UsageError(
+                "cosine is that to the starting weights, and there are none; give --start, or drop "
+                "--cosine"
+            )
         begin = self.own_start(tuning) if start is None else start
-        choices = distinct([begin, *self.points(tuning.names)])
-        record = _Record(problem)
+        space = self.space(tuning.names, begin)
+        begin = space.inside(begin) if start is None else space.exact(begin)
+        problem = Problem.of(tuning, region=Region.of(space))
+        self._compile(problem)
+        choices = distinct([begin, *(space.exact(point) for point in self.points(tuning.names))])
         found, searches = None, 0
+        record = _Record(problem)
         if problem.size > 0:
-            if self.search == "beam" or problem.size > ONE_TREE:
-                climb = MERT().after(self.earlier or ()).tune(tuning, start, rng)
+            if limits.seconds is None and (self.search == "beam" or problem.size > ONE_TREE):
+                climb = self._mert().tune(tuning, start, rng)
                 choices.append(climb.weights)
                 searches = climb.line_searches
             vectors = [problem.vector(weights) for weights in choices]
+            if self.cosine is not None and self.search != "beam":
+                problem = within_angle(problem, vectors[0], self.cosine)
+                record = _Record(problem)
             with uninterrupted():  # it ends when it is asked to, and says what is proven
                 found = self._search(problem, vectors, limits, rng, record)
+                if self.search == "cones" and space.is_free and not self._is_restricted:
+                    found = completed(tuning, problem, found, limits)
             if not (found.tested or searches):
                 check()
             choices = [w for w in choices if self._counts(problem.vector(w), vectors[0])]
+            if found.unclear is not None:
+                choices.append(space.exact(problem.weights(found.unclear)))
             if found.vector is not None:
                 vector = found.vector * to_size_of(vectors[0], found.vector)
-                choices.insert(0, problem.weights(vector))
-        weights, score = _best_of(tuning, choices)
+                choices.insert(0, space.exact(problem.weights(vector)))
+        weights, score = best_of_choices(tuning, choices)
         stopped = f"{found.tested} tests" if is_interrupted() and found is not None else None
         if self.search == "beam":
             return Outcome(weights, record.history, searches, stopped=stopped)
         proof = certificate(problem, score, found, limits.passed)
         if self._is_restricted:
             proof["within"] = f"a cosine of {self.cosine} to the starting weights"
+        elif not space.is_free:
+            proof["within"] = "the restrictions on weights"
         return Outcome(weights, record.history, searches, proof, stopped=stopped)
+
+    def _compile(self, problem: Problem) -> None:
+        """Compile kernels before the time is looked at."""
+        if self.search != "beam":
+            compile_kernels(problem, self.tolerance)
+        if self.search == "lazy":
+            few = problem.part(np.arange(min(problem.size, 2)))
+            lazy_search(few, tolerance=self.tolerance, limits=SearchLimits(tests=4))
+
+    def _mert(self) -> MERT:
+        """Return what a search begins with that no time limits."""
+        restrictions = {
+            name: getattr(self, name) for name in ("fix", "bound", "tie", "scale_together")
+        }
+        return MERT(**restrictions).after(self.earlier or ())
 
     @property
     def _is_restricted(self) -> bool:
@@ -154,16 +203,24 @@ class LPMERT(Remembering):
         """Search from some vectors on; the first is what a cosine is to."""
         about: dict[str, Any] = {"tolerance": self.tolerance, "limits": limits}
         if self.search == "beam":
-            begin = reassessed(problem, 0.0, [*first, np.ones(problem.dimensions)])[0]
-            return beam_search(problem, begin.vector, beam=self.beam, rng=rng, **about)
+            begins = [*first, np.ones(problem.dimensions)]
+            if limits.seconds is not None:
+                some = local_search(problem, 0.0, rng, begins, limits.part(CLIMBING), None)
+                begins = [one.vector for one in some[:1]] + begins
+            begin = reassessed(problem, 0.0, begins)[0]
+            beam = BEAM if self.beam is None else self.beam
+            return beam_search(problem, begin.vector, beam=beam, rng=rng, **about)
+        region: dict[str, Any] = {}
         if self._is_restricted:
-            about |= {"towards": first[0], "cosine": self.cosine}
-        starts = STARTS if problem.size <= ONE_TREE else 0
-        known = incumbents(problem, self.tolerance, rng, first, starts, limits)
+            region = {"towards": first[0], "cosine": self.cosine}
+            about |= region
+        known = first_incumbents(problem, self.tolerance, rng, first, limits, **region)
         if self.search == "cones":
             return exact_search(problem, known, rng, tell=record, **about)
-        near = [one for one in known if self._counts(one.vector, first[0])]
-        return lazy_search(problem, incumbent=near[0] if near else None, **about)
+        near = [one for one in known if one.clear and self._counts(one.vector, first[0])]
+        found = lazy_search(problem, incumbent=near[0] if near else None, **about)
+        unclear = unclear_among(problem, known, found.bound, self.tolerance, **region)
+        return dataclasses.replace(found, unclear=unclear)
 
     def _counts(self, vector: Floats, first: Floats) -> bool:
         lengths = np.sqrt((vector**2).sum() * (first**2).sum())
@@ -189,14 +246,3 @@ class _Record:
         self._last = loss, bound
         gains = {"gain": problem.gain(loss), "gain_bound": problem.gain(bound)}
         self.history.append({**gains, "tested": tested})
-
-
-def _best_of(tuning: TuningSet, choices: list[Floats]) -> tuple[Floats, float]:
-    """Return the best of some weights, the first among equals, and its score.
-
-    Weights on a tie may be better than what counts as attainable.
-    """
-    sign = 1.0 if tuning.metric.higher_is_better else -1.0
-    scores = [tuning.score(best_of(tuning.candidates, weights)) for weights in choices]
-    best = max(range(len(choices)), key=lambda k: (sign * scores[k], -k))
-    return choices[best], scores[best]

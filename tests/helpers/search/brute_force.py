@@ -68,7 +68,7 @@ def choices(problem: Problem):
 
 
 def rows_of(problem: Problem, chosen, groups=None) -> np.ndarray:
-    """Return the chosen points minus all others of their groups [n, D]."""
+    """Return the chosen points minus all others of their groups [n, D], of length 1 at least."""
     found = [np.zeros((0, problem.dimensions))]
     for group in range(problem.size) if groups is None else groups:
         points = problem.block(group).T
@@ -76,7 +76,8 @@ def rows_of(problem: Problem, chosen, groups=None) -> np.ndarray:
         kin = problem.kin[problem.start[group] : problem.start[group + 1]]
         others = (np.arange(len(points)) != own) & ((kin[own] < 0) | (kin != kin[own]))
         found.append(points[own] - points[others])
-    return np.concatenate(found)
+    rows = np.concatenate(found)
+    return rows / np.minimum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
 
 
 def hull_distance(rows: np.ndarray) -> tuple[float, np.ndarray]:

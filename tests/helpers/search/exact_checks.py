@@ -17,12 +17,25 @@ def plain_loss(problem: Problem, vector: np.ndarray, tolerance: float) -> int | 
     """Return what a vector of length 1 loses, None if it does not win clearly everywhere."""
     lost = 0
     for group in range(problem.size):
-        scores = vector @ problem.block(group)
-        ahead = np.sort(scores)
-        if len(scores) > 1 and ahead[-1] - ahead[-2] < tolerance * (1 - BAND):
+        winner, lead = winner_of(problem, group, vector)
+        if lead < tolerance * (1 - BAND):
             return None
-        lost += int(problem.loss[problem.start[group] + scores.argmax()])
+        lost += int(problem.loss[problem.start[group] + winner])
     return lost
+
+
+def winner_of(problem: Problem, group: int, vector: np.ndarray) -> tuple[int, float]:
+    """Return which point of a group wins, and its least lead, in proportion below a distance of 1.
+
+    Kin are no exception here: a vector at their tie is one that nobody asks about.
+    """
+    points = problem.block(group).T
+    scores = points @ vector
+    winner = int(scores.argmax())
+    apart = np.minimum(np.linalg.norm(points - points[winner], axis=1), 1.0)
+    others = np.arange(len(points)) != winner
+    leads = (scores[winner] - scores[others]) / apart[others]
+    return winner, float(leads.min(initial=np.inf))
 
 
 def some_known(

@@ -124,6 +124,36 @@ def test_verdicts_within_a_cosine(seed, tolerance, cosine):
             assert not is_attainable(problem, chosen, tolerance, towards, cosine, verdict.blame)
 
 
+@settings(max_examples=FEW)
+@given(SEEDS, COSINES)
+def test_the_other_way_within_a_cosine_says_the_same(seed, cosine):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng)
+    if not problem.size:
+        return
+    tolerance, towards = 1e-6, 3.0 * rng.standard_normal(problem.dimensions)
+    towards /= np.linalg.norm(towards)
+    tester = extreme.Tester(problem, tolerance, towards, cosine)
+    for chosen in some_choices(problem, rng, 6):
+        if not extreme.Tester(problem, tolerance).test(chosen).attainable:
+            continue
+        expected = is_attainable(problem, chosen, tolerance, towards, cosine)
+        witness, blame = np.zeros(problem.dimensions), np.zeros(problem.size, np.uint8)
+        state = extreme.new_state(problem.dimensions)
+        found = extreme._within_cosine_by_distance(
+            problem.points, problem.start, problem.kin, extreme.owners(problem),
+            np.arange(problem.size), chosen, tolerance, tester.aim, cosine, *state[1:],
+            np.empty(int(np.diff(problem.start).max())), witness, blame,
+        )  # fmt: skip
+        assert found == (extreme.FEASIBLE if expected else extreme.INFEASIBLE)
+        if expected:
+            assert witness @ towards >= cosine * np.linalg.norm(witness) * (1 - 1e-6)
+            assert (rows_of(problem, chosen) @ witness).min() >= 1 - 1e-5
+        else:
+            blamed = np.flatnonzero(blame)
+            assert not is_attainable(problem, chosen, tolerance, towards, cosine, blamed)
+
+
 def greatest_cosine(rows, tolerance, towards, begin):
     """Return the greatest cosine of a vector with a margin, by a general optimiser."""
     aim = towards / np.linalg.norm(towards)

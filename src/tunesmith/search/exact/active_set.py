@@ -1,9 +1,13 @@
 """The nearest vector of a cone: a dual active-set method on rows that are found as needed.
 
 Goldfarb and Idnani (1983), for the Hessian 1: minimise ½‖w − g‖² where n·w ≥ 1 for rows
-n = h_chosen − h_other. With g = 0 the margin of w/‖w‖ is the greatest there is, and the rows
-that are active when ‖w‖ exceeds 1/τ prove that no vector has a margin of τ: their convex hull
-comes nearer to the origin than τ.
+n = (h_chosen − h_other) / min(1, ‖h_chosen − h_other‖). With g = 0 the margin of w/‖w‖ is the
+greatest there is, and the rows that are active when ‖w‖ exceeds 1/τ prove that no vector has a
+margin of τ: their convex hull comes nearer to the origin than τ.
+
+Of points nearer than 1 the lead counts in proportion to their distance. However near two of them
+are, only vectors within an angle of about τ of their tie are left out: never all those under which
+one of them wins.
 
 A state is the arrays ``basis`` [D, D] (orthogonal; its first columns span the active rows),
 ``factor`` [D, D] (upper triangular: active rows = basis · factor), ``forces`` [D + 1]
@@ -74,6 +78,64 @@ def rival(scores: Floats, kin: Ints, lo: int, many: int, own: int) -> int:
         if kin[lo + i] != family and (other < 0 or scores[i] > scores[other]):
             other = i
     return other
+
+
+@kernel
+def closest_rival(
+    points: Floats,
+    start: Ints,
+    kin: Ints,
+    group: int,
+    own: int,
+    size: int,
+    need: float,
+    scores: Floats,
+) -> tuple[float, int]:
+    """Return the least lead of a group's point over others but its kin, and over which one.
+
+    Leads over points nearer than 1 are divided by the distance. Where the highest scored other
+    point is ahead, or behind by ``need`` or more, it is that one: nothing more is asked then. The
+    lead is infinite, and the other point -1, if there is none.
+    """
+    lo, many = start[group], start[group + 1] - start[group]
+    other = rival(scores, kin, lo, many, own)
+    if other < 0:
+        return np.inf, -1
+    least = scores[own] - scores[other]
+    if least < 0.0 or least >= need:
+        return least, other
+    family = kin[lo + own]
+    base = points[lo * size : (lo + many) * size]
+    least = np.inf
+    for i in range(many):
+        lead = scores[own] - scores[i]
+        if i == own or lead >= need or (family >= 0 and kin[lo + i] == family):
+            continue
+        square = 0.0
+        for d in range(size):
+            apart = base[d * many + own] - base[d * many + i]
+            square += apart * apart
+        if 0.0 < square < 1.0:
+            lead /= np.sqrt(square)
+        if lead < least:
+            least, other = lead, i
+    return least, other
+
+
+@kernel
+def difference(points: Floats, start: Ints, group: int, own: int, other: int, row: Floats) -> None:
+    """Fill in the row of two points of a group: their difference, of length 1 at least."""
+    size = row.shape[0]
+    lo, many = start[group], start[group + 1] - start[group]
+    base = points[lo * size : (lo + many) * size]
+    square = 0.0
+    for d in range(size):
+        row[d] = base[d * many + own] - base[d * many + other]
+        square += row[d] * row[d]
+    if 0.0 < square < 1.0:
+        length = np.sqrt(square)
+        for d in range(size):
+            row[d] /= length
 
 
 @kernel
@@ -291,7 +353,7 @@ def attain(
     chosen : int64[S]
         The point that is to win, for each of these groups.
     tolerance
-        τ: others are behind by at least τ‖w‖.
+        τ: others are behind by at least τ‖w‖, or in proportion where they are nearer than 1.
     goal : float64[D]
         0 for the test. Otherwise the vector is as near to it as the rows allow; it is given up
         only if no vector satisfies the rows.
@@ -317,17 +379,14 @@ def attain(
         own = chosen[group] - lo
         if many > 1:
             scores_in(points, start, group, vector, scores)
-            other = rival(scores, kin, lo, many, own)
-            gap = scores[own] - scores[other] if other >= 0 else np.inf
             square = 0.0
             for d in range(size):
                 square += vector[d] * vector[d]
             # Near to a goal the rows themselves hold; otherwise any vector inside will do.
             need = HOLDS if aims else tolerance * np.sqrt(square) * (1.0 + 1e-9)
-            if other >= 0 and (gap < need or square == 0.0):
-                base = points[lo * size : (lo + many) * size]
-                for d in range(size):
-                    row[d] = base[d * many + own] - base[d * many + other]
+            lead, other = closest_rival(points, start, kin, group, own, size, need, scores)
+            if other >= 0 and (lead < need or square == 0.0):
+                difference(points, start, group, own, other, row)
                 changes = add_row(
                     row,
                     lo + own,

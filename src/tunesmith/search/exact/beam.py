@@ -340,4 +340,4 @@ def beam_search(
         if is_same or limits.left <= 0:
             break
         order = rng.permutation(problem.size)
-    return BeamFound(best.vector, best.loss, 0, tested, done)
+    return BeamFound(best.vector, best.loss, 0, tested, rounds=done)

@@ -73,9 +73,10 @@ class BlockBound:
         self._about = tolerance, towards, cosine
         self._known = known
         self._blocks: list[_GroupBlock] = []
-        self._waiting = [
-            np.arange(lo, min(lo + FIRST, problem.size)) for lo in range(0, problem.size, FIRST)
-        ]
+        # The group of a region is in every block.
+        self._shared = np.flatnonzero(problem.groups < 0)
+        groups = np.flatnonzero(problem.groups >= 0)
+        self._waiting = [groups[lo : lo + FIRST] for lo in range(0, len(groups), FIRST)]
         self._merged = 0
 
     @property
@@ -133,7 +134,7 @@ class BlockBound:
                 tell()
 
     def _begin(self, groups: Ints, floor: int, limits: SearchLimits) -> _GroupBlock:
-        part = self.problem.part(groups)
+        part = self.problem.part(np.concatenate([self._shared, groups]))
         known = reassessed(part, self.tolerance, [one.vector for one in self._known])
         block = _GroupBlock(groups, floor, ConeSearch(part, *self._about, known))
         _go_on(block, limits, len(self._blocks))

@@ -43,6 +43,14 @@ class SearchLimits:
             return 0.0
         return float("inf") if self.seconds is None else self.seconds - self.passed
 
+    def part(self, share: float) -> SearchLimits:
+        """Return limits with a share of the time and the tests that are left."""
+        return SearchLimits(
+            None if self.seconds is None else share * max(self.left, 0.0),
+            None if self.tests is None else int(share * self.tests),
+            self.megabytes,
+        )
+
 
 @dataclass(frozen=True)
 class ExactResult:
@@ -58,17 +66,31 @@ class ExactResult:
         No vector loses less, among those that count.
     tested
         Choices tested.
+    unclear : float64[D]
+        A vector that was met and loses less than the bound, but does not count: some winner's
+        lead is below the tolerance. None if none was met.
     """
 
     vector: Floats | None
     loss: int
     bound: int
     tested: int
+    unclear: Floats | None = None
 
     @property
     def optimal(self) -> bool:
         """Whether it is proven that no vector is better."""
         return self.vector is not None and self.bound >= self.loss
+
+
+class ContradictionError(Exception):
+    """A vector that counts beats what was proven: the search itself is wrong."""
+
+    def __init__(self, problem: Problem, loss: int, bound: int) -> None:
+        super().__init__(
+            f"an exact search contradicts itself: weights reach {problem.score(loss):.10g}, and it "
+            f"has proven that none do better than {problem.score(bound):.10g}"
+        )
 
 
 #: Scores that differ by less, relative to their size, are the same: losses are rounded.
@@ -89,12 +111,17 @@ def progress_of(problem: Problem) -> Tell:
 
 
 def certificate(
-    problem: Problem, score: float, found: ExactResult | None, seconds: float
+    problem: Problem,
+    score: float,
+    found: ExactResult | None,
+    seconds: float,
+    best_met: float | None = None,
 ) -> dict[str, Any]:
     """Return the JSON object that says how good weights of some score are.
 
-    The weights need not be the best found. If they score above all that count, because leads
-    below the tolerance decide, nothing is proven about them, and ``tie`` says so.
+    The weights need not be the best found. If any that were met score above all that count,
+    because leads below the tolerance decide, the bound is what these reach; ``tie`` says so, and
+    ``clear_bound`` what is proven of those that count.
 
     Parameters
     ----------
@@ -102,22 +129,27 @@ def certificate(
         What the weights reach, in the metric's unit.
     found
         What is known; None where there is nothing to choose.
+    best_met
+        What the best weights reach that were met; those of ``score`` unless given.
     """
     sign = 1.0 if problem.metric.higher_is_better else -1.0
-    best, limit = sign * score, sign * problem.score(0 if found is None else found.bound)
+    bound = 0 if found is None else min(found.bound, found.loss)
+    best, limit = sign * score, sign * problem.score(bound)
+    met = best if best_met is None else max(best, sign * best_met)
     least = SAME * max(1.0, abs(best))
-    reached = found is None or (
-        found.optimal and abs(best - sign * problem.score(found.loss)) <= least
-    )
+    is_tie = found is not None and met > limit + least
+    # Where features differ by rounding alone, a bound may be above what candidates can reach.
+    reached = not is_tie and best >= limit - least
+    highest = max(met, limit)
     known = {
         "best": score,
-        "bound": score if reached else sign * max(best, limit),
-        "gap": 0.0 if reached else max(0.0, limit - best),
+        "bound": score if reached else sign * highest,
+        "gap": 0.0 if reached else max(0.0, highest - best),
         "optimal": reached,
         "tested": 0 if found is None else found.tested,
         "total": problem.total,
         "seconds": seconds,
     }
-    if not reached and best > limit + least:
-        known["tie"] = True
+    if is_tie:
+        known |= {"tie": True, "clear_bound": sign * limit}
     return known

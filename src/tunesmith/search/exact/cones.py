@@ -16,7 +16,7 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.certificate import ContradictionError, SearchLimits
 from tunesmith.search.exact.dive import (
     BEST,
     FAILED,
@@ -85,8 +85,10 @@ class ConeSearch:
         self._lists = lists_of(problem, tolerance, towards, cosine)
         self.tested, self.nodes = 0, 0
         self.best: Incumbent | None = None
+        self.unclear: list[Incumbent] = []
+        self._proven = 0
         self._rng = np.random.default_rng(1)
-        near = [one for one in known if self._counts(one.vector)]
+        near = [one for one in known if one.clear and self._counts(one.vector)]
         for one in near:
             self._offer(one)
         self._number = 0
@@ -106,6 +108,8 @@ class ConeSearch:
 
     def _offer(self, one: Incumbent) -> None:
         if self.best is None or one.loss < self.best.loss:
+            if one.loss < self._proven:
+                raise ContradictionError(self.problem, one.loss, self._proven)
             self.best = one
 
     @property
@@ -142,6 +146,7 @@ class ConeSearch:
                 if tests <= 0:
                     break
             full = limits.megabytes is not None and self._bytes > 1e6 * limits.megabytes
+            self._proven = max(self._proven, self._queue[0].bound)
             taken = self._take(full)
             tests = max(tests // len(taken), 1)
             trees = map_pieces(lambda task: self._dive(*task), [(one, tests) for one in taken])
@@ -169,8 +174,10 @@ class ConeSearch:
         if self.best is not None and self.best is not before:
             tolerance = self._lists.tolerance
             for one in climbed(self.problem, tolerance, self._rng, self.best.vector):
-                if self._counts(one.vector):
+                if one.clear and self._counts(one.vector):
                     self._offer(one)
+                elif not one.clear:
+                    self.unclear.append(one)
 
     def _take(self, full: bool) -> list[_Open]:
         """Take the subtrees of least bound; with no room left, those that are soonest done."""

@@ -6,9 +6,9 @@ vertex of the sum of the hulls; S(N − 1) rows suffice (section 3.1.1). Here th
 as needed, by :mod:`tunesmith.search.exact.active_set`.
 
 A choice is attainable if some vector of length 1 puts every chosen point ahead of all others
-of its group, but for its kin, by at least the tolerance τ, with the features scaled as in a
-``Problem``. Up to rounding the answer is exact: margins within a share ``BAND`` of τ may go
-either way.
+of its group, but for its kin, by at least the tolerance τ, or τ times their distance where that
+is less than 1, with the features scaled as in a ``Problem``. Up to rounding the answer is exact:
+margins within a share ``BAND`` of τ may go either way.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from tunesmith.search.exact.active_set import (
     UNDECIDED,
     add_row,
     attain,
+    closest_rival,
     reset,
-    rival,
     scores_in,
 )
 from tunesmith.search.exact.problem import Problem
@@ -40,6 +40,8 @@ from tunesmith.search.exact.problem import Problem
 TOLERANCE = 1e-6
 #: A margin this near to the tolerance, relative to it, may be judged either way.
 BAND = 1e-3
+#: How many times as long as it may be the vector is that others are to be near to.
+FAR = 10.0
 #: What a cosine or a length must come to: 1 but for rounding.
 NEAR = 1.0 - 1e-9
 
@@ -289,7 +291,7 @@ def _length(a: Floats) -> float:
 
 
 @kernel
-def _within_cosine(
+def _within_cosine_by_length(
     points: Floats,
     start: Ints,
     kin: Ints,
@@ -349,6 +351,88 @@ def _within_cosine(
 
 
 @kernel
+def _within_cosine(
+    points: Floats,
+    start: Ints,
+    kin: Ints,
+    owner: Ints,
+    order: Ints,
+    chosen: Ints,
+    tolerance: float,
+    aim: Floats,
+    cosine: float,
+    basis: Floats,
+    factor: Floats,
+    forces: Floats,
+    rows: Ints,
+    count: Ints,
+    scores: Floats,
+    witness: Floats,
+    blame: Bytes,
+) -> int:
+    """Look for a vector of a cone within a cosine; in another way where rounding is in the way."""
+    found = _within_cosine_by_length(
+        points, start, kin, owner, order, chosen, tolerance, aim, cosine,
+        basis, factor, forces, rows, count, scores, witness, blame,
+    )  # fmt: skip
+    if found != UNDECIDED:
+        return found
+    return _within_cosine_by_distance(
+        points, start, kin, owner, order, chosen, tolerance, aim, cosine,
+        basis, factor, forces, rows, count, scores, witness, blame,
+    )  # fmt: skip
+
+
+@kernel
+def _within_cosine_by_distance(
+    points: Floats,
+    start: Ints,
+    kin: Ints,
+    owner: Ints,
+    order: Ints,
+    chosen: Ints,
+    tolerance: float,
+    aim: Floats,
+    cosine: float,
+    basis: Floats,
+    factor: Floats,
+    forces: Floats,
+    rows: Ints,
+    count: Ints,
+    scores: Floats,
+    witness: Floats,
+    blame: Bytes,
+) -> int:
+    """Find the vector of a cone that is nearest to a multiple of the aim.
+
+    If any vector with all rows at τ or more is within the angle θ of the aim g, its multiple
+    that is nearest to L g is sin θ L away, and has its rows at L τ cos θ or more: 1, as L is
+    ``FAR`` times 1/(τ cos θ). So where the nearest vector is farther away, there is none. Vectors
+    may be found whose rows are between τ/FAR and τ.
+    """
+    basis, factor, forces = basis.copy(), factor.copy(), forces.copy()
+    rows, count = rows.copy(), count.copy()
+    far = FAR / (tolerance * cosine)
+    goal = aim * far
+    reset(witness, goal, basis, count)
+    found = attain(
+        points, start, kin, order, chosen, tolerance,
+        witness, goal, basis, factor, forces, rows, count, scores,
+    )  # fmt: skip
+    if found == UNDECIDED:
+        return UNDECIDED
+    if found == FEASIBLE:
+        forces[count[0]] = 0.0
+        square = 0.0
+        for d in range(aim.shape[0]):
+            square += (witness[d] - goal[d]) ** 2
+        if np.sqrt(square) <= np.sqrt(1.0 - cosine * cosine) * far * (2.0 - NEAR):
+            return FEASIBLE
+    accuse(owner, forces, rows, count, blame)
+    return INFEASIBLE
+
+
+@kernel
 def margin_of(
     points: Floats,
     start: Ints,
@@ -358,14 +442,15 @@ def margin_of(
     vector: Floats,
     scores: Floats,
 ) -> float:
-    """Return by how much the chosen points are ahead, in the group where it is least."""
-    least = np.inf
+    """Return by how much the chosen points are ahead, in the group where it is least.
+
+    Leads over points nearer than 1 are divided by the distance.
+    """
+    least, size = np.inf, vector.shape[0]
     for group in order:
-        many = start[group + 1] - start[group]
-        if many > 1:
+        if start[group + 1] - start[group] > 1:
             own = chosen[group] - start[group]
             scores_in(points, start, group, vector, scores)
-            other = rival(scores, kin, start[group], many, own)
-            if other >= 0:
-                least = min(least, scores[own] - scores[other])
+            lead, _ = closest_rival(points, start, kin, group, own, size, np.inf, scores)
+            least = min(least, lead)
     return least

@@ -16,21 +16,30 @@ from tunesmith.inference.lists.envelope import envelope, extremes_of, winners_of
 from tunesmith.kernels import kernel
 from tunesmith.kernels.sorting import argsort
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.active_set import best_other, rival, scores_in
-from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.active_set import best_other, closest_rival, scores_in
+from tunesmith.search.exact.certificate import ContradictionError, SearchLimits
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.line.search import NARROW
 
+#: How much more than the tolerance a lead must be, relative to it, to count in spite of rounding,
+#: and how much more than the threshold a cosine.
+BEYOND, CLOSE = 2e-3, 1e-9
 #: Starts, and directions tried from each before it counts as an optimum.
 STARTS, PATIENCE = 12, 40
+#: Lines that are searched between two looks at the clock.
+LINES = 4
 
 
 @dataclass(frozen=True)
 class Incumbent:
-    """A vector of length 1 that wins clearly in every group, and what it loses."""
+    """A vector of length 1 and what it loses.
+
+    ``clear`` tells whether the winner leads by the tolerance in every group; only then it counts.
+    """
 
     vector: Floats
     loss: int
+    clear: bool = True
 
 
 @kernel
@@ -47,10 +56,11 @@ def assess(
     """Return what a vector loses, and fill in who wins; -1 where nobody does clearly.
 
     In a group without a clear winner the winner is -1: some other is behind by less than the
-    tolerance. If there is such a group, so is the loss.
+    tolerance, or that times the distance where it is less than 1. If there is such a group, so
+    is the loss.
     """
-    square = 0.0
-    for d in range(vector.shape[0]):
+    square, size = 0.0, vector.shape[0]
+    for d in range(size):
         square += vector[d] * vector[d]
     need = tolerance * np.sqrt(square)
     total, clear = 0, square > 0.0
@@ -60,8 +70,8 @@ def assess(
         own = best_other(scores, many, -1)
         ahead = True
         if many > 1:
-            other = rival(scores, kin, lo, many, own)
-            ahead = other < 0 or scores[own] - scores[other] >= need
+            lead, _ = closest_rival(points, start, kin, group, own, size, need, scores)
+            ahead = lead >= need
         if ahead and square > 0.0:
             winners[group] = lo + own
             total += loss[lo + own]
@@ -160,40 +170,98 @@ def incumbents(
     starts: int = STARTS,
     limits: SearchLimits | None = None,
 ) -> list[Incumbent]:
-    """Return local optima that win clearly, the best first; none if none does.
+    """Return local optima, the best first, those too that do not win clearly.
 
-    Beside random vectors, ``first`` are begun from, and count themselves. With a limit on time
-    the later ones may not be begun from.
+    Beside random vectors, ``first`` are begun from, and are among them themselves. With a limit
+    on time the later ones may not be begun from.
     """
     limits = limits or SearchLimits()
     begins = [*first, *rng.standard_normal((starts, problem.dimensions))]
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
 
     def climb(task: tuple[Floats, np.random.Generator]) -> list[Incumbent]:
-        return climbed(problem, tolerance, task[1], task[0]) if limits.left > 0 else []
+        if limits.left <= 0:
+            return []
+        return climbed(problem, tolerance, task[1], task[0], limits)
 
     found = [one for end in map_pieces(climb, tasks) for one in end]
-    return sorted(found + reassessed(problem, tolerance, first), key=lambda one: one.loss)
+    return sorted(found + assessed(problem, tolerance, first), key=lambda one: one.loss)
 
 
 def climbed(
-    problem: Problem, tolerance: float, rng: np.random.Generator, vector: Floats
+    problem: Problem,
+    tolerance: float,
+    rng: np.random.Generator,
+    vector: Floats,
+    limits: SearchLimits | None = None,
+    patience: int = PATIENCE,
 ) -> list[Incumbent]:
-    """Go up from a vector; return where that ends, or nothing if it does not win clearly."""
-    directions = rng.standard_normal((25 * PATIENCE, problem.dimensions))
+    """Go up from a vector; return where that ends, or nothing if that is 0 everywhere.
+
+    A limit on time ends it earlier, and as many lines in a row as ``patience`` that gain nothing.
+    """
+    size = problem.dimensions
+    directions = np.concatenate([np.eye(size), rng.standard_normal((25 * PATIENCE, size))])
     end = vector / (np.sqrt((vector**2).sum()) or 1.0)
-    improve(problem.points, problem.start, problem.loss, end, directions, PATIENCE)
-    return reassessed(problem, tolerance, [end])
+    about = problem.points, problem.start, problem.loss
+    if limits is None or limits.seconds is None:
+        improve(*about, end, directions, patience)
+        return assessed(problem, tolerance, [end])
+    failures, before = 0, -1
+    for k in range(0, len(directions), LINES):
+        if failures >= patience or limits.left <= 0:
+            break
+        lines = directions[k : k + LINES]
+        now = improve(*about, end, lines, LINES)
+        failures = failures + LINES if now == before else 0
+        before = now
+    return assessed(problem, tolerance, [end])
 
 
 def reassessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
     """Return those of some vectors that win clearly, the best first."""
+    return [one for one in assessed(problem, tolerance, vectors) if one.clear]
+
+
+def assessed(problem: Problem, tolerance: float, vectors: Iterable[Floats]) -> list[Incumbent]:
+    """Return what vectors lose, the best first; of equal points the better one wins."""
     winners = np.empty(problem.size, np.int64)
     scores = np.empty(int(np.diff(problem.start).max(initial=0)))
     about = problem.points, problem.start, problem.kin, problem.loss
     found = []
     for vector in vectors:
         lost = assess(*about, vector, tolerance, scores, winners)
+        clear = lost >= 0
+        if not clear:
+            lost = assess(*about, vector, 0.0, scores, winners)
         if lost >= 0:
-            found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost)))
+            found.append(Incumbent(vector / np.sqrt((vector**2).sum()), int(lost), clear))
     return sorted(found, key=lambda one: one.loss)
+
+
+def unclear_among(
+    problem: Problem,
+    met: Iterable[Incumbent],
+    bound: int,
+    tolerance: float,
+    towards: Floats | None = None,
+    cosine: float = -1.0,
+) -> Floats | None:
+    """Hold vectors against a bound: return the best that beats it without being clear.
+
+    Raises
+    ------
+    ContradictionError
+        One that counts beats the bound.
+    """
+    better = []
+    for one in met:
+        if towards is not None and cosine > 0.0:
+            length = float(np.sqrt((towards**2).sum()))
+            if float((one.vector * towards).sum()) < (cosine + CLOSE) * length:
+                continue
+        if one.loss < bound:
+            if reassessed(problem, tolerance * (1.0 + BEYOND), [one.vector]):
+                raise ContradictionError(problem, one.loss, bound)
+            better.append(one)
+    return min(better, key=lambda one: one.loss).vector if better else None

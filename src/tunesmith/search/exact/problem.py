@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.base import Metric
+from tunesmith.search.exact.region import Region
 from tunesmith.tasks.lists import TuningSet
 
 #: Losses that are not counts become multiples of a unit, as fine as numbers are, rounded down:
 #: what is proven stays true. Sums of whole numbers are exact in any order; so large they may be.
 FINEST, LARGEST = 2.0**-50, 2.0**56
-#: A loss this near to a multiple of the least one is that multiple.
-WHOLE = 1e-6
-#: Features, scaled, that differ by less are equal but for rounding: so many decimals count.
-DECIMALS = 9
+#: A loss this near to a multiple of the least one is that multiple: by so many roundings of the
+#: greatest gain, and never farther than this.
+ROUNDINGS, WHOLE = 16 * 2.0**-52, 1e-6
+#: Points nearer than this, or than so much of their size, differ by rounding alone.
+ROUNDING, PRECISION = 1e-9, 2.0**-48
 #: Points of the same loss that are nearer to each other are kin. Input has about six digits.
 NEAR = 1e-4
+#: A value this many times farther from the median of its group than is usual is an outlier, if
+#: no more than one in so many is, or one in all.
+OUTLIER, ONE_IN = 100.0, 50
 #: Digits of a number that are written out.
 MOST_DIGITS = 400
 #: Points are held without gaps, and a search has matrices of the features' number: more than
@@ -36,11 +44,12 @@ class Problem:
     """Points and losses of the groups in which a choice matters.
 
     Candidates with the same features cannot be told apart: the first read stands for all of
-    them, as in reranking. Features are scaled to a pooled deviation of 1 and centred within
-    each group. Groups whose points all have the same loss restrict nothing and are left out.
+    them, as in reranking. Features are scaled to a pooled deviation of 1, outliers counting as
+    no farther away than values that are just none, and centred within each group. Groups whose
+    points all have the same loss restrict nothing and are left out.
 
-    Where features differ by rounding alone nobody knows which candidate will win: such points
-    are one, with the least of their losses, so that what is proven stays true.
+    Where features differ by rounding alone nobody knows which candidate will win: all such points
+    have the least of their losses, so that what is proven stays true.
 
     Attributes
     ----------
@@ -49,7 +58,8 @@ class Problem:
     points : float64[N * D]
         Group after group; within one, feature after feature.
     loss : int64[N]
-        How much worse than the best point of its group, in units.
+        How much worse than the best point of its group, in units. Of points that differ by
+        rounding alone it is the least of what they lose: candidates may lose more.
     kin : int64[N]
         Points of a group with the same number have the same loss and nearly coincide, as a text
         does that a decoder wrote twice with other rounding; -1 for the others. Whichever of
@@ -67,6 +77,10 @@ class Problem:
         The gain of a loss of 0.
     metric
         What the gain is of.
+    region
+        Which weights count. Where not all do, points are of the region's variables, and the
+        first group is no sentence: its first point wins inside of the region alone, and the
+        others lose more than is lost inside.
     """
 
     start: Ints
@@ -79,9 +93,12 @@ class Problem:
     unit: float
     top: float
     metric: Metric
+    region: Region | None = None
 
     @classmethod
-    def of(cls, tuning: TuningSet, spread: Floats | None = None) -> Problem:
+    def of(
+        cls, tuning: TuningSet, spread: Floats | None = None, region: Region | None = None
+    ) -> Problem:
         """Take what matters from a tuning set whose metric is a sum over its groups."""
         features, start = tuning.candidates.features, tuning.candidates.start
         size = len(features.names)
@@ -90,25 +107,34 @@ class Problem:
                 f"an exact search needs too much memory for {features.candidates} candidates "
                 f"with {size} features; keep fewer, at most {MOST_FEATURES} features"
             )
+        points = _points(features)
+        if region is not None:
+            points = points @ region.matrix
+        limits = _usual_ranges(points, start)
         if spread is None:
-            spread = tuning.hypotheses().spread()
+            plain = tuning.hypotheses().spread() if region is None else _spread(points, start)
+            spread = _robust_spread(points, start, limits, plain)
         gains = _gains(tuning)
-        points = _points(features, spread)
+        points /= spread
         chosen = start[:-1].copy()
-        kept = []
+        kept, optimistic = [], gains.copy()
         for g in range(len(chosen)):
             rows = start[g] + _first_of_equals(points[start[g] : start[g + 1]])
-            rows = _best_of_alike(points, rows, gains)
-            rows = rows[np.argsort(-gains[rows], kind="stable")]
+            optimistic[rows] = _best_of_alike(points[rows], gains[rows])
+            rows = rows[np.lexsort((-gains[rows], -optimistic[rows]))]
             chosen[g] = rows[0]
             kept.append(rows)
-        below = [gains[rows[0]] - gains[rows] for rows in kept]
-        unit = _unit(np.concatenate(below), len(below))
-        losses = [np.floor(one / unit + 2 * WHOLE).astype(np.int64) for one in below]
+        below = [gains[rows[0]] - optimistic[rows] for rows in kept]
+        unit, is_whole = _unit(np.concatenate(below), len(below), float(np.abs(gains).max()))
+        round_off = np.rint if is_whole else np.floor
+        losses = [round_off(part / unit).astype(np.int64) for part in below]
         groups = np.array([g for g, loss in enumerate(losses) if loss[-1] > 0], np.int64)
         which = [kept[g] for g in groups]
-        blocks = [(points[rows] - points[rows].mean(axis=0)).T.ravel() for rows in which]
-        return cls(
+        middles = _middles(points, start, limits / spread)
+        blocks = [
+            (points[rows] - middles[g]).T.ravel() for g, rows in zip(groups, which, strict=True)
+        ]
+        problem = cls(
             np.cumsum([0, *(len(rows) for rows in which)]),
             np.concatenate([np.zeros(0), *blocks]),
             np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
@@ -119,6 +145,29 @@ class Problem:
             unit,
             float(tuning.metric.gain(tuning.total(chosen))),
             tuning.metric,
+        )
+        return problem if region is None else problem.within(region)
+
+    def within(self, region: Region) -> Problem:
+        """Return the problem with a first group whose best point wins inside of a region alone."""
+        rows = region.rows / self.spread
+        rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        return dataclasses.replace(self.bounded(rows), region=region)
+
+    def bounded(self, rows: Floats) -> Problem:
+        """Return the problem with a first group whose best point wins where rows are above 0."""
+        block = np.concatenate([np.zeros((1, self.dimensions)), -rows])
+        starts = self.start
+        outside = int(self.loss[starts[1:] - 1].sum()) + 1
+        nothing = np.full(len(block), -1)
+        return dataclasses.replace(
+            self,
+            start=np.concatenate([[0], starts + len(block)]),
+            points=np.concatenate([block.T.ravel(), self.points]),
+            loss=np.concatenate([[0], np.full(len(rows), outside), self.loss]),
+            kin=np.concatenate([nothing, self.kin]),
+            candidate=np.concatenate([nothing, self.candidate]),
+            groups=np.concatenate([[-1], self.groups]),
         )
 
     @property
@@ -134,12 +183,12 @@ class Problem:
     @property
     def combinations(self) -> int:
         """How many choices of a point per group there are."""
-        return math.prod(int(n) for n in np.diff(self.start))
+        return math.prod(int(n) for n in np.diff(self.start)[self.groups >= 0])
 
     @property
     def total(self) -> int | str:
         """The combinations as they are written: a text where they are many."""
-        digits = float(np.log10(np.diff(self.start)).sum())
+        digits = float(np.log10(np.diff(self.start)[self.groups >= 0]).sum())
         if digits > MOST_DIGITS:
             return f"10^{int(digits)}"
         return self.combinations if self.combinations < 2**53 else str(self.combinations)
@@ -155,11 +204,39 @@ class Problem:
 
     def weights(self, vector: Floats) -> Floats:
         """Return weights of the features that choose as a vector chooses among the points."""
-        return vector / self.spread
+        values = vector / self.spread
+        return values if self.region is None else self.region.weights(values)
 
     def vector(self, weights: Floats) -> Floats:
         """Return the vector that chooses among the points as weights of the features do."""
-        return weights * self.spread
+        return (weights if self.region is None else self.region.variables(weights)) * self.spread
+
+    def among(self, alive: Bytes) -> Problem:
+        """Return the problem in which only some points can win, at least one of each group.
+
+        Groups in which nothing is left to lose are left out; what the best of these points lose
+        is taken off the top.
+        """
+        kept, losses, lost = [], [], 0
+        for lo, hi in itertools.pairwise(self.start):
+            rows = lo + np.flatnonzero(alive[lo:hi])
+            least = int(self.loss[rows[0]])
+            lost += least
+            kept.append(rows)
+            losses.append(self.loss[rows] - least)
+        groups = [g for g, loss in enumerate(losses) if loss[-1] > 0]
+        rows = np.concatenate([np.zeros(0, np.int64), *(kept[g] for g in groups)])
+        blocks = [self.block(g)[:, kept[g] - self.start[g]].ravel() for g in groups]
+        return dataclasses.replace(
+            self,
+            start=np.cumsum([0, *(len(kept[g]) for g in groups)]),
+            points=np.concatenate([np.zeros(0), *blocks]),
+            loss=np.concatenate([np.zeros(0, np.int64), *(losses[g] for g in groups)]),
+            kin=self.kin[rows],
+            candidate=self.candidate[rows],
+            groups=self.groups[np.array(groups, np.int64)],
+            top=self.gain(lost),
+        )
 
     def part(self, groups: Sequence[int] | Ints) -> Problem:
         """Return the problem of some of the groups; its gains leave out the others' losses."""
@@ -168,7 +245,7 @@ class Problem:
         ranges = [np.arange(starts[g], starts[g + 1]) for g in groups]
         rows = np.concatenate([np.zeros(0, np.int64), *ranges])
         blocks = [self.points[starts[g] * size : starts[g + 1] * size] for g in groups]
-        return replace(
+        return dataclasses.replace(
             self,
             start=np.cumsum([0, *(len(one) for one in ranges)]),
             points=np.concatenate([np.zeros(0), *blocks]),
@@ -192,15 +269,63 @@ def _gains(tuning: TuningSet) -> Floats:
     return np.asarray(tuning.metric.gain(base - stats[first] + stats), np.float64)
 
 
-def _points(features: Features, spread: Floats) -> Floats:
-    """Return the features [N, D], scaled."""
+def _points(features: Features) -> Floats:
+    """Return the features [N, D]."""
     points = np.empty((features.candidates, len(features.names)))
     dense = len(features.dense)
     points[:, :dense] = features.dense.T
     if features.sparse.shape[1]:
         points[:, dense:] = features.sparse.toarray()
-    points /= spread
     return points
+
+
+def _usual_ranges(values: Floats, start: Ints) -> Floats:
+    """Return the least and the greatest value [2, S, D] of each feature that is no outlier."""
+    bounds = list(itertools.pairwise(start))
+    medians = np.array([np.median(values[lo:hi], axis=0) for lo, hi in bounds])
+    away = np.abs(values - np.repeat(medians, np.diff(start), axis=0))
+    away[away == 0.0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a feature that never varies
+        usual = np.nan_to_num(np.nanmedian(away, axis=0), nan=0.0)
+    with np.errstate(over="ignore"):
+        far = OUTLIER * usual
+    return np.array([medians - far, medians + far])
+
+
+def _spread(values: Floats, start: Ints) -> Floats:
+    """Return the pooled deviation of each feature within groups, 1 where it is rounding."""
+    sizes = np.diff(start)
+    means = np.add.reduceat(values, start[:-1], axis=0) / sizes[:, None]
+    squares = ((values - np.repeat(means, sizes, axis=0)) ** 2).mean(axis=0)
+    found: Floats = np.sqrt(squares)
+    return np.where(found > ROUNDING * np.abs(values).max(axis=0, initial=0.0), found, 1.0)
+
+
+def _robust_spread(values: Floats, start: Ints, limits: Floats, spread: Floats) -> Floats:
+    """Return the pooled deviation of each feature, with outliers brought to their limits."""
+    sizes = np.diff(start)
+    found = spread.copy()
+    for d in range(values.shape[1]):
+        low, high = (np.repeat(limit[:, d], sizes) for limit in limits)
+        many = int(((values[:, d] < low) | (values[:, d] > high)).sum())
+        if 0 < many <= max(1, len(values) // ONE_IN):
+            near = np.clip(values[:, d], low, high)
+            means = np.add.reduceat(near, start[:-1]) / sizes
+            with np.errstate(over="ignore", under="ignore"):
+                deviation = float(np.sqrt(((near - np.repeat(means, sizes)) ** 2).mean()))
+            if np.isfinite(deviation) and deviation > 0.0:
+                found[d] = deviation
+    return found
+
+
+def _middles(points: Floats, start: Ints, limits: Floats) -> Floats:
+    """Return the mean of each group [S, D], with outliers brought to their limits.
+
+    It changes no choice; but numbers around it should be small, so that differences are exact.
+    """
+    parts = enumerate(itertools.pairwise(start))
+    return np.array([np.clip(points[lo:hi], *limits[:, g]).mean(axis=0) for g, (lo, hi) in parts])
 
 
 def _first_of_equals(points: Floats) -> Ints:
@@ -213,52 +338,70 @@ def _first_of_equals(points: Floats) -> Ints:
     return np.sort(np.unique(whole, return_index=True)[1])
 
 
-def _best_of_alike(points: Floats, rows: Ints, gains: Floats) -> Ints:
-    """Return which rows are the best of those that differ by rounding alone."""
-    first = _first_of_equals(np.round(points[rows], DECIMALS))
-    if len(first) == len(rows):
-        return rows
-    order = np.argsort(-gains[rows], kind="stable")
-    return np.sort(rows[order[_first_of_equals(np.round(points[rows[order]], DECIMALS))]])
+def _best_of_alike(points: Floats, gains: Floats) -> Floats:
+    """Return the best gain of the points that differ by rounding alone from each of some."""
+    reach = max(ROUNDING, PRECISION * float(np.abs(points).max(initial=0.0)))
+    family = _linked(points, np.zeros(len(points), np.int64), reach)
+    best = gains.copy()
+    for number in np.unique(family[family >= 0]):
+        best[family == number] = gains[family == number].max()
+    return best
 
 
 def _kin(points: Floats, kept: list[Ints], losses: list[Ints]) -> Ints:
-    """Return the families of points of the same loss that nearly coincide, -1 for none.
-
-    On a line that all points are projected to, near ones are near; so few pairs are measured.
-    """
-    from scipy.sparse.csgraph import connected_components  # slow to import
-
+    """Return the families of points of the same loss that nearly coincide, -1 for none."""
     if not kept:
         return np.zeros(0, np.int64)
     rows, loss = np.concatenate(kept), np.concatenate(losses)
-    group = np.repeat(np.arange(len(kept)), [len(one) for one in kept])
+    group = np.repeat(np.arange(len(kept)), [len(part) for part in kept])
+    _, label = np.unique(np.stack([group, loss]), axis=1, return_inverse=True)
+    chosen = points[rows]
+    return _linked(chosen, label.ravel(), max(NEAR, PRECISION * float(np.abs(chosen).max())))
+
+
+def _linked(points: Floats, label: Ints, reach: float) -> Ints:
+    """Return the families of points of one label that are nearer than so much, -1 for none.
+
+    They may be near through others. On a line that all points are projected to, near ones are
+    near; so few pairs are measured.
+    """
     line = np.random.default_rng(1).standard_normal((points.shape[1],))
-    order = np.lexsort((points[rows] @ line, loss, group))
-    pairs = []
-    for apart in range(1, min(4, len(order))):
+    place = points @ line
+    far = reach * float(np.sqrt((line**2).sum())) + PRECISION * np.abs(place).max(initial=0.0)
+    order = np.lexsort((place, label))
+    links = [np.zeros((2, 0), np.int64)]
+    for apart in range(1, len(order)):
         a, b = order[:-apart], order[apart:]
-        same = (group[a] == group[b]) & (loss[a] == loss[b])
-        a, b = a[same], b[same]
-        away = points[rows[a]] - points[rows[b]]
-        near = (away**2).sum(axis=1) < NEAR * NEAR
-        pairs.append(np.stack([a[near], b[near]]))
-    a, b = np.concatenate(pairs, axis=1)
-    links = coo_array((np.ones(len(a)), (a, b)), shape=(len(rows), len(rows)))
-    _, family = connected_components(links, directed=False)
+        may_be = (label[a] == label[b]) & (place[b] - place[a] <= far)
+        if not may_be.any():
+            break
+        a, b = a[may_be], b[may_be]
+        near = ((points[a] - points[b]) ** 2).sum(axis=1) < reach * reach
+        links.append(np.stack([a[near], b[near]]))
+    a, b = np.concatenate(links, axis=1)
+    if not len(a):
+        return np.full(len(points), -1, np.int64)
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
+    graph = coo_array((np.ones(len(a)), (a, b)), shape=(len(points), len(points)))
+    _, family = connected_components(graph, directed=False)
     alone = np.bincount(family)[family] == 1
     return np.where(alone, -1, family).astype(np.int64)
 
 
-def _unit(losses: Floats, groups: int) -> float:
-    """Return what all losses are multiples of: exactly for counts, to many digits otherwise."""
+def _unit(losses: Floats, groups: int, greatest: float) -> tuple[float, bool]:
+    """Return what losses are counted in, and whether all are multiples of it, as counts are.
+
+    Otherwise it is as fine as numbers are. ``greatest`` is the greatest of the gains whose
+    differences the losses are.
+    """
     most = float(losses.max(initial=0.0))
     if most <= 0.0:
-        return 1.0
+        return 1.0, True
     finest = most * max(FINEST, groups / LARGEST)
     least = float(losses[losses > finest].min())
     multiples = losses / least
-    whole = np.rint(multiples)
-    if multiples.max() < 1.0 / WHOLE**2 and (np.abs(multiples - whole) < WHOLE).all():
-        return most / float(np.rint(most / least))
-    return finest
+    near = min(ROUNDINGS * greatest / least * float(multiples.max()), WHOLE)
+    if multiples.max() < 1.0 / WHOLE**2 and (np.abs(multiples - np.rint(multiples)) < near).all():
+        return most / float(np.rint(most / least)), True
+    return finest, False

@@ -8,22 +8,69 @@ from collections.abc import Sequence
 import numpy as np
 
 from tunesmith.arrays import Floats
+from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
+from tunesmith.search.exact import in_plane
+from tunesmith.search.exact.bisection import MOST_FEATURES, Bisection
 from tunesmith.search.exact.blocks import BlockBound
-from tunesmith.search.exact.certificate import ExactResult, SearchLimits, Tell
+from tunesmith.search.exact.certificate import (
+    ContradictionError,
+    ExactResult,
+    SearchLimits,
+    Tell,
+)
 from tunesmith.search.exact.cones import ConeSearch
-from tunesmith.search.exact.extreme import TOLERANCE
-from tunesmith.search.exact.incumbent import Incumbent, climbed, incumbents
+from tunesmith.search.exact.extreme import TOLERANCE, Tester
+from tunesmith.search.exact.incumbent import (
+    STARTS,
+    Incumbent,
+    climbed,
+    incumbents,
+    unclear_among,
+)
+from tunesmith.search.exact.local_search import local_search
 from tunesmith.search.exact.problem import Problem
 
 #: Up to so many groups one tree of cones is all there is.
 ONE_TREE = 24
 #: With more, blocks of so many are solved first, and take this share of the limits at most.
 BLOCK, SHARE = 16, 0.5
+#: With more than one tree's groups climbs take this share of the time.
+CLIMBING = 0.2
 #: With more groups than this a tree of all of them leads nowhere.
 NO_TREE = 96
+#: So far vectors are moved from the limits of a region, relative to their length.
+NUDGE = 1e-4
 #: Vectors of blocks from which a way up on all groups is tried.
 BEST_OF_BLOCKS = 8
+
+
+def first_incumbents(
+    problem: Problem,
+    tolerance: float,
+    rng: np.random.Generator,
+    begins: Sequence[Floats],
+    limits: SearchLimits,
+    towards: Floats | None = None,
+    cosine: float = -1.0,
+) -> list[Incumbent]:
+    """Return vectors to begin a search with, the best first; those given are among them."""
+    if problem.region is not None:
+        # On the limits of a region nobody is inside by the tolerance; just beside them one is.
+        alone = problem.part([0])
+        inside = Tester(alone, tolerance).test(np.zeros(1, np.int64)).vector
+        if inside is None:
+            raise TunesmithError(
+                "the restrictions on weights leave less room than the tolerance; widen a bound, "
+                "or fix the weight"
+            )
+        near = [v + NUDGE * np.sqrt((v**2).sum()) * inside for v in begins]
+        begins = [*begins, *near, inside]
+    if problem.size <= ONE_TREE:
+        return incumbents(problem, tolerance, rng, begins, STARTS, limits)
+    rounds = 0 if limits.seconds is None else None
+    about = limits.part(CLIMBING), rounds, towards, cosine
+    return local_search(problem, tolerance, rng, begins, *about)
 
 
 def exact_search(
@@ -54,18 +101,21 @@ def exact_search(
     tell = tell or (lambda loss, bound, tested: None)
     about = tolerance, towards, cosine
     bound, tested = 0, 0
+    if problem.dimensions <= MOST_FEATURES and problem.size > ONE_TREE:
+        return _bisected(problem, known, about, limits, tell)
     if problem.size > ONE_TREE:
         blocks = BlockBound(problem, *about, known)
 
         def say() -> None:
-            if known:
-                tell(min(one.loss for one in known), blocks.bound, blocks.tested)
+            clear = [one.loss for one in known if one.clear]
+            if clear:
+                tell(min(clear), blocks.bound, blocks.tested)
 
-        blocks.run(_part(limits, SHARE), BLOCK, say)
+        blocks.run(limits.part(SHARE), BLOCK, say)
         if problem.size > NO_TREE:
             blocks.run(limits, None, say)
         bound, tested = blocks.bound, blocks.tested
-        known = [*known, *_spread_out(problem, tolerance, blocks, rng)]
+        known = [*known, *_spread_out(problem, tolerance, blocks, rng, limits)]
     tree = ConeSearch(problem, *about, known)
     if problem.size <= NO_TREE and tree.to_beat > bound:
         if limits.tests is not None:
@@ -76,30 +126,53 @@ def exact_search(
                 tell(tree.best.loss, max(tree.bound, bound), tested + tree.tested)
 
         tree.run(limits, say_more)
+    bound = max(tree.bound, bound)
+    if tree.best is not None and tree.best.loss < bound:
+        raise ContradictionError(problem, tree.best.loss, bound)
     return ExactResult(
         None if tree.best is None else tree.best.vector,
         tree.to_beat,
-        max(tree.bound, bound),
+        bound,
         tested + tree.tested,
+        unclear_among(problem, [*known, *tree.unclear], bound, *about),
     )
 
 
-def _part(limits: SearchLimits, share: float) -> SearchLimits:
-    """Return a share of what is left."""
-    return SearchLimits(
-        None if limits.seconds is None else share * max(limits.left, 0.0),
-        None if limits.tests is None else int(share * limits.tests),
-        limits.megabytes,
-    )
+def _bisected(
+    problem: Problem,
+    known: Sequence[Incumbent],
+    about: tuple[float, Floats | None, float],
+    limits: SearchLimits,
+    tell: Tell,
+) -> ExactResult:
+    """Bisect cones: what few features and many groups want."""
+    search = Bisection(problem, *about, known)
+
+    def say() -> None:
+        if search.best is not None:
+            tell(search.best.loss, search.bound, search.seen)
+
+    few = problem.dimensions <= in_plane.MOST_FEATURES
+    search.run(limits.part(SHARE) if few and limits.seconds is not None else limits, say)
+    if search.best is not None and search.best.loss < search.proven:
+        raise ContradictionError(problem, search.best.loss, search.proven)
+    best = None if search.best is None else search.best.vector
+    return ExactResult(best, search.to_beat, search.bound, search.seen)
 
 
 def _spread_out(
-    problem: Problem, tolerance: float, blocks: BlockBound, rng: np.random.Generator
+    problem: Problem,
+    tolerance: float,
+    blocks: BlockBound,
+    rng: np.random.Generator,
+    limits: SearchLimits,
 ) -> list[Incumbent]:
     """Go up from what is best for some blocks, among all groups."""
     begins = blocks.best()[:BEST_OF_BLOCKS]
     tasks = list(zip(begins, rng.spawn(len(begins)), strict=True))
-    ends = map_pieces(lambda task: climbed(problem, tolerance, task[1], task[0].vector), tasks)
+    ends = map_pieces(
+        lambda task: climbed(problem, tolerance, task[1], task[0].vector, limits), tasks
+    )
     return begins + [one for end in ends for one in end]
 
 

@@ -315,7 +315,10 @@ def _proof(certificate: dict[str, Any]) -> str:
     if certificate["optimal"]:
         found = f"proven: no weights{which} do better"
     elif certificate.get("tie"):
-        found = "leads below the tolerance decide: of weights that count, none is as good"
+        found = (
+            "leads below the tolerance decide: of weights that count, none does better than "
+            f"{shown_score(certificate['clear_bound'])}"
+        )
     elif certificate["bound"] is None:
         found = "nothing is proven"
     else:
@@ -337,10 +340,20 @@ def certified_table(result: Certified) -> Group:
     proof = result.certificate
     shown = (result.score, result.found_score, proof["bound"], proof["gap"], result.oracle_score)
     table.add_row(*(shown_score(value) for value in shown))
+    curve = []
+    if result.curve is not None:
+        angles = Table(title="by the angle to these weights", title_justify="left")
+        for column in ("degrees", "bound", "gap", "gap in %"):
+            angles.add_column(column, justify="right")
+        for point in result.curve:
+            share = 100.0 * point["gap"] / abs(result.score) if result.score else 0.0
+            numbers = (shown_score(point["bound"]), shown_score(point["gap"]), f"{share:.2f}")
+            angles.add_row(f"{point['degrees']:g}", *numbers)
+        curve = [angles]
     text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
-    return Group(table, _line(text))
+    return Group(table, *curve, _line(text))
 
 
 def replicates_table(found: Replicates) -> Group:

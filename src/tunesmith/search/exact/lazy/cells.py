@@ -21,8 +21,9 @@ from tunesmith.search.exact.active_set import (
     UNDECIDED,
     add_row,
     best_other,
+    closest_rival,
+    difference,
     reset,
-    rival,
     scores_in,
 )
 from tunesmith.search.exact.extreme import PointLists, accuse, examine
@@ -215,24 +216,25 @@ def _remember(lists: PointLists, work: CellWork, order: Ints) -> None:
 @kernel
 def _wins(lists: PointLists, work: CellWork, order: Ints, vector: Floats) -> bool:
     """Tell whether a vector of length 1 chooses some groups' points by the tolerance."""
+    size, tolerance = vector.shape[0], lists.tolerance
     for group in order:
         lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
         own = work.chosen[group] - lo
         scores_in(lists.points, lists.start, group, vector, work.scores)
         if many > 1:
-            other = rival(work.scores, lists.kin, lo, many, own)
-            if other >= 0 and work.scores[own] - work.scores[other] < lists.tolerance:
+            lead, _ = closest_rival(
+                lists.points, lists.start, lists.kin, group, own, size, tolerance, work.scores
+            )
+            if lead < tolerance:
                 return False
     return True
 
 
 @kernel
 def _row(lists: PointLists, own: int, other: int, row: Floats) -> None:
-    size, group = row.shape[0], lists.owner[own]
-    lo, many = lists.start[group], lists.start[group + 1] - lists.start[group]
-    base = lists.points[lo * size : (lo + many) * size]
-    for d in range(size):
-        row[d] = base[d * many + own - lo] - base[d * many + other - lo]
+    group = lists.owner[own]
+    lo = lists.start[group]
+    difference(lists.points, lists.start, group, own - lo, other - lo, row)
 
 
 @kernel
@@ -338,6 +340,7 @@ def _elsewhere(
     It is not less than the least one known if it cannot be, or where nobody wins clearly.
     """
     start, scores = lists.start, work.scores
+    size, tolerance = vector.shape[0], lists.tolerance
     for group in range(start.shape[0] - 1):
         if lo <= group < hi:
             continue
@@ -345,8 +348,10 @@ def _elsewhere(
         scores_in(lists.points, start, group, vector, scores)
         own = best_other(scores, many, -1)
         if many > 1:
-            other = rival(scores, lists.kin, start[group], many, own)
-            if other >= 0 and scores[own] - scores[other] < lists.tolerance:
+            lead, _ = closest_rival(
+                lists.points, start, lists.kin, group, own, size, tolerance, scores
+            )
+            if lead < tolerance:
                 return NEVER
         lost += lists.loss[start[group] + own]
         if lost >= work.numbers[LEAST]:

@@ -51,8 +51,11 @@ LANES = 4
 FEWEST, MOST, SHARE = 8, 4096, 0.25
 #: From so many cells on it pays to hand them to threads.
 WORTH_THREADS = 64
-#: Sets of points that exclude each other: in a range, and that one point leads to.
-SETS, WATCHED = 65536, 128
+#: Sets of points that exclude each other: in a range, and that one point leads to, at most and at
+#: least. They have this share of the memory.
+SETS, WATCHED, FEWEST_SETS, FEWEST_WATCHED, CONFLICTS = 65536, 128, 64, 2, 0.25
+#: Room for results grows by this factor.
+GROWTH = 1.5
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,7 @@ class _Range:
         self.known, self.taken = 0, 0
         self._heap = np.zeros((1, 3), np.int64)
         self._size = 1
-        self._lanes = [search.work(lo, hi) for _ in range(LANES)]
-        self._conflicts = search.conflicts(lo, hi, SETS)
+        self._known_conflicts: Conflicts | None = None
 
     @property
     def bound(self) -> int:
@@ -117,11 +119,22 @@ class _Range:
     @property
     def bytes(self) -> int:
         """Memory of what was found and what waits."""
-        return self._heap.nbytes + sum(part.nbytes for part in self.results)
+        parts = [self._heap, *self.results, *(self._known_conflicts or ())]
+        return sum(part.nbytes for part in parts)
 
-    def number(self, which: int) -> int:
-        """Return one of the lanes' numbers, added up."""
-        return sum(int(work.numbers[which]) for work in self._lanes)
+    @property
+    def bytes_of_conflicts(self) -> int:
+        """Memory that what excludes each other will take at the first test; 0 after it."""
+        if self._known_conflicts is not None:
+            return 0
+        return self.search.bytes_of_conflicts(self.lo, self.hi)
+
+    @property
+    def _conflicts(self) -> Conflicts:
+        """What excludes each other here; there is no room for it before the first test."""
+        if self._known_conflicts is None:
+            self._known_conflicts = self.search.conflicts(self.lo, self.hi)
+        return self._known_conflicts
 
     def advance(self, least: int) -> None:
         """Look at the next cells; or have a half look at its next, if there is none before.
@@ -155,12 +168,13 @@ class _Range:
         found = [self.search.room(len(share), self.hi - self.lo) for share in shares]
         verdicts = [np.zeros(len(share), np.int64) for share in shares]
         hits = np.zeros((LANES, len(cells), 2), np.int64)
+        conflicts = self._conflicts
 
         def run(k: int) -> None:
-            work = self._lanes[k]
+            work = self.search.lanes[k]
             work.numbers[LEAST] = least
             test_cells(
-                self.search.lists, work, self._conflicts, self.lo, self.middle, self.hi,
+                self.search.lists, work, conflicts, self.lo, self.middle, self.hi,
                 self.left.results, self.right.results, cells[shares[k]], found[k], verdicts[k],
                 hits[k],
             )  # fmt: skip
@@ -173,8 +187,8 @@ class _Range:
             map_pieces(run, busy)
         first = int(self.search.problem.start[self.lo])
         for k in busy:
-            learn(self._conflicts, self._lanes[k].conflicts, first, hits[k, : len(shares[k])])
-            self.search.offer(self._lanes[k])
+            learn(conflicts, self.search.lanes[k].conflicts, first, hits[k, : len(shares[k])])
+            self.search.offer(self.search.lanes[k])
         self.taken += len(cells)
         self._keep(np.concatenate(shares), np.concatenate(verdicts), found)
 
@@ -190,7 +204,7 @@ class _Range:
             good = good[:1]
         known = self.known + len(good)
         if known > len(self.results.loss):
-            grown = [_longer(part, 2 * known) for part in self.results]
+            grown = [_longer(part, int(GROWTH * known)) for part in self.results]
             self.results = Results(*grown)
         for part, pieces in zip(self.results, zip(*found, strict=True), strict=True):
             part[self.known : known] = np.concatenate(pieces)[good]
@@ -210,6 +224,8 @@ class LazySearch:
         A vector that counts, and its loss.
     batch
         Combinations that are taken at once; by default ever more.
+    megabytes
+        The memory for what is found and what excludes each other; None is no limit.
     """
 
     def __init__(
@@ -220,8 +236,10 @@ class LazySearch:
         cosine: float = -1.0,
         incumbent: Incumbent | None = None,
         batch: int | None = None,
+        megabytes: float | None = None,
     ) -> None:
         self.problem, self.batch = problem, batch
+        self._sets, self._watched = _room_for_conflicts(problem, megabytes)
         self.lists = lists_of(problem, tolerance, towards, cosine)
         aim = self.lists.aim
         self.best = incumbent
@@ -229,6 +247,7 @@ class LazySearch:
             self.best = Incumbent(aim if aim.any() else np.eye(1, len(aim))[0], 0)
         self.nothing = _Given(self.room(1, 0))
         self._top = _Range(self, 0, problem.size) if problem.size else None
+        self.lanes = [self._work() for _ in range(LANES)] if problem.size else []
 
     def points_of(self, group: int) -> _Given:
         """Return a group's points as what a range may combine."""
@@ -249,8 +268,8 @@ class LazySearch:
             np.zeros(count, np.int64),
         )
 
-    def work(self, lo: int, hi: int) -> CellWork:
-        """Return room for the tests of a range."""
+    def _work(self) -> CellWork:
+        """Return room for the tests of any range."""
         size = self.problem.dimensions
         return CellWork(
             *new_state(size),
@@ -260,20 +279,24 @@ class LazySearch:
             np.zeros(self.problem.size, np.int64),
             np.zeros(size),
             np.zeros(size),
-            self.conflicts(lo, hi, MOST),
+            self.conflicts(0, self.problem.size, MOST),
             np.zeros(4, np.int64),
         )
 
-    def conflicts(self, lo: int, hi: int, sets: int) -> Conflicts:
+    def conflicts(self, lo: int, hi: int, sets: int | None = None) -> Conflicts:
         """Return room for what excludes each other in a range."""
-        # Pages that nobody writes to take no memory.
         inside = int(self.problem.start[hi] - self.problem.start[lo])
         return Conflicts(
-            np.zeros((sets, self.problem.dimensions + 1), np.int64),
+            np.zeros((sets or self._sets, self.problem.dimensions + 1), np.int64),
             np.zeros(1, np.int64),
-            np.zeros((inside, WATCHED), np.int64),
+            np.zeros((inside, self._watched), np.int64),
             np.zeros(inside, np.int64),
         )
+
+    def bytes_of_conflicts(self, lo: int, hi: int) -> int:
+        """Return the memory of room for what excludes each other in a range."""
+        inside = int(self.problem.start[hi] - self.problem.start[lo])
+        return 8 * (self._sets * (self.problem.dimensions + 1) + inside * (self._watched + 1))
 
     def offer(self, work: CellWork) -> None:
         """Take over the best vector that tests met, if it is better."""
@@ -303,7 +326,16 @@ class LazySearch:
     @property
     def megabytes(self) -> float:
         """Memory of what was found and what waits, about."""
-        return sum(one.bytes for one in self._ranges) / 1e6
+        lanes = sum(part.nbytes for work in self.lanes for part in work.conflicts)
+        return (lanes + sum(one.bytes for one in self._ranges)) / 1e6
+
+    @property
+    def megabytes_next(self) -> float:
+        """Memory that it may take after one more step: room for results may grow."""
+        parts = (part.nbytes for one in self._ranges for part in one.results)
+        size = 16 + 8 * self.problem.size + 24 * self.problem.dimensions
+        unseen = max((one.bytes_of_conflicts for one in self._ranges), default=0)
+        return self.megabytes + (GROWTH * max(parts, default=0) + 2 * MOST * size + unseen) / 1e6
 
     @property
     def _ranges(self) -> list[_Range]:
@@ -311,7 +343,7 @@ class LazySearch:
 
     def number(self, which: int) -> int:
         """Return one of the numbers of all ranges together."""
-        return sum(one.number(which) for one in self._ranges)
+        return sum(int(work.numbers[which]) for work in self.lanes)
 
     def counts(self) -> dict[int, tuple[int, int]]:
         """Return how many combinations were looked at and how many there are, by length."""
@@ -327,6 +359,17 @@ class LazySearch:
         """Go on for a while."""
         if self._top is not None:
             self._top.advance(self.least)
+
+
+def _room_for_conflicts(problem: Problem, megabytes: float | None) -> tuple[int, int]:
+    """Return how many sets a range remembers, and to how many of them a point leads."""
+    if megabytes is None or not problem.size:
+        return SETS, WATCHED
+    each = 1e6 * CONFLICTS * megabytes / 2
+    sets = each / (16 * problem.size * (problem.dimensions + 1))
+    levels = LANES + 1 + (problem.size - 1).bit_length()
+    watched = each / (8 * len(problem.loss) * levels)
+    return int(np.clip(sets, FEWEST_SETS, SETS)), int(np.clip(watched, FEWEST_WATCHED, WATCHED))
 
 
 def _with_room(heap: Ints, size: int, more: int) -> Ints:
@@ -366,11 +409,11 @@ def lazy_search(
     if order is None:
         order = conflict_order(conflict_shares(problem, tolerance, towards, cosine))
     problem = problem.part(order)
-    search = LazySearch(problem, tolerance, towards, cosine, incumbent, batch)
+    search = LazySearch(problem, tolerance, towards, cosine, incumbent, batch, limits.megabytes)
     while not search.done:
         if limits.left <= 0 or (limits.tests is not None and search.tested >= limits.tests):
             break
-        if limits.megabytes is not None and search.megabytes > limits.megabytes:
+        if limits.megabytes is not None and search.megabytes_next > limits.megabytes:
             break
         search.step()
         least = "none" if search.best is None else f"{problem.score(search.least):.6g}"
@@ -381,7 +424,7 @@ def lazy_search(
         NEVER if best is None else best.loss,
         search.bound,
         search.tested,
-        search.counts(),
-        search.number(SHOWN),
-        search.number(EXCLUDED),
+        counts=search.counts(),
+        shown=search.number(SHOWN),
+        excluded=search.number(EXCLUDED),
     )

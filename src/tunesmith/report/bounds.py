@@ -1,0 +1,62 @@
+"""The bound against the angle to weights, as a static picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tunesmith.errors import UsageError
+from tunesmith.io.streams import writing
+from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
+
+ENDINGS = ("png", "svg", "pdf")
+#: Inches.
+SIZE = (6.4, 4.0)
+BOUND, SCORE, GAP = "#0072b2", "#333333", "#0072b2"
+
+
+def check_picture(path: str) -> str:
+    """Return the kind of picture that a name asks for; an error if it cannot be made."""
+    kind = os.path.splitext(path)[1].lstrip(".").lower()
+    if kind not in ENDINGS:
+        known = ", ".join(f".{ending}" for ending in ENDINGS)
+        raise UsageError(f"{path}: the ending is none of {known}; name one of these")
+    require_matplotlib()
+    return kind
+
+
+def write_bounds(
+    path: str, curve: Sequence[Mapping[str, Any]], score: float, found: float, metric: str
+) -> None:
+    """Draw what weights within each angle reach at most, above what the given ones reach."""
+    kind = check_picture(path)
+    from matplotlib.figure import Figure
+
+    angles = [0.0, *(float(point["degrees"]) for point in curve)]
+    bounds = [score, *(float(point["bound"]) for point in curve)]
+    with drawing():
+        figure = Figure(figsize=SIZE, dpi=DPI, layout="constrained")
+        axes = figure.add_subplot()
+        # Between two angles the bound of the greater one holds.
+        axes.fill_between(angles, score, bounds, step="pre", color=GAP, alpha=0.12, linewidth=0)
+        axes.plot(angles, bounds, color=BOUND, drawstyle="steps-pre")
+        axes.plot(angles[1:], bounds[1:], color=BOUND, marker="o", markersize=4, linestyle="none")
+        axes.axhline(score, color=SCORE, linewidth=1.0)
+        for point in curve:
+            text = f"{point['gap']:.2f}"
+            place = (float(point["degrees"]), float(point["bound"]))
+            axes.annotate(text, place, (5, -10), textcoords="offset points", fontsize=8)
+        axes.annotate(
+            f"these weights, {score:.2f}", (angles[-1], score), (0, -12),
+            textcoords="offset points", ha="right", fontsize=9,
+        )  # fmt: skip
+        if abs(found - score) > 0.0:
+            axes.axhline(found, color=SCORE, linewidth=1.0, linestyle=":")
+        axes.set_xlim(0.0, angles[-1] * 1.04)
+        axes.margins(y=0.15)
+        axes.set_xlabel("angle to the weights in degrees, features scaled by their deviation")
+        axes.set_ylabel(metric)
+        axes.set_title("No weights within the angle do better than the line", fontsize=10)
+        with writing(path) as file:
+            figure.savefig(file, format=kind, dpi=DPI, metadata=METADATA[kind])

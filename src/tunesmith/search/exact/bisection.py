@@ -1,0 +1,284 @@
+"""The exact optimum of few features on many groups: which cones are bisected next.
+
+Cones wait by what is lost in them at least. Those of the least bound are bisected until all are
+above a target, a little higher each time (:mod:`tunesmith.search.exact.simplices`). So the bound
+of the whole rises steadily; it holds for all vectors, those on ties apart.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tunesmith.arrays import Floats, Ids
+from tunesmith.parallel.local import map_pieces
+from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.extreme import aimed, owners
+from tunesmith.search.exact.incumbent import Incumbent, assessed, climbed
+from tunesmith.search.exact.problem import Problem
+from tunesmith.search.exact.simplices import (
+    CONES,
+    DEPTH,
+    LEAST,
+    LIVING,
+    SEEN,
+    Cones,
+    Sample,
+    dive,
+    room,
+)
+
+#: With more features cones are too many.
+MOST_FEATURES = 6
+#: Pieces that are searched at the same time, and cones of each. Fixed, so that the result does not
+#: depend on the cores.
+PIECES, CONES_EACH = 8, 64
+#: Bisections of a piece in a row; by what share of the gap the target is raised.
+LOOKS, RAISE = 400, 0.04
+#: Seconds that a round takes at most, about, where the time is limited.
+PACE = 0.4
+#: Living points and cones that a piece has room for.
+POINTS_ROOM, CONES_ROOM = 2**22, 2**15
+#: In one of so many rounds the middle of the cone of least bound is tried as a vector.
+TRIED = 8
+#: Cones too small to bisect that are searched by choices together, and tests in each.
+RESOLVED, TESTS = 64, 3000
+#: How long the rows of a cone's facets are: the longer, the less of it is outside by the tolerance.
+FACETS = 1e4
+#: Bytes that a waiting cone takes beside its arrays.
+OVERHEAD = 400
+
+_Entry = tuple[int, int, Floats, Ids, int]
+
+
+class Bisection:
+    """A search that can be stopped and taken up again.
+
+    Parameters
+    ----------
+    problem
+        Points and losses.
+    known
+        Vectors to begin with; the best of them is the one to beat.
+    towards, cosine
+        Which vectors count: see ``Tester``.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        tolerance: float,
+        towards: Floats | None = None,
+        cosine: float = -1.0,
+        known: Sequence[Incumbent] = (),
+    ) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        aim, threshold = aimed(problem, towards, cosine)
+        self._aim, self._cosine = aim, threshold
+        angle = float(np.arccos(min(threshold, 1.0))) if threshold > 0.0 else -1.0
+        blocks = [problem.block(group).T for group in range(problem.size)]
+        points = np.ascontiguousarray(np.concatenate(blocks))
+        owner = owners(problem).astype(np.int32)
+        self._sample = Sample(points, problem.loss, owner, aim, angle)
+        #: Cones bisected so far; the greatest bound that was known before a round.
+        self.seen, self.proven = 0, 0
+        self.best: Incumbent | None = None
+        for one in known:
+            self._offer(one)
+        self._numbers = itertools.count()
+        self._rng = np.random.default_rng(1)
+        self._bytes, self._rounds, self._is_stuck = 0, 0, False
+        self._looks = LOOKS
+        self._waiting: list[_Entry] = []
+        every = np.arange(len(points), dtype=np.int32)
+        for signs in itertools.product((1.0, -1.0), repeat=problem.dimensions):
+            self._push(0, np.diag(signs), every, 0)
+
+    def _offer(self, one: Incumbent) -> None:
+        if self._cosine > 0.0 and float((one.vector * self._aim).sum()) < self._cosine:
+            return
+        if self.best is None or one.loss < self.best.loss:
+            self.best = one
+
+    @property
+    def to_beat(self) -> int:
+        """The least loss known; more than any if there is none."""
+        starts, loss = self.problem.start, self.problem.loss
+        return int(loss[starts[1:] - 1].sum()) + 1 if self.best is None else self.best.loss
+
+    @property
+    def bound(self) -> int:
+        """What every vector loses at least."""
+        least = self._waiting[0][0] if self._waiting else self.to_beat
+        return min(least, self.to_beat)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left that could be better."""
+        return self.bound >= self.to_beat
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of the cones that wait, about."""
+        return self._bytes / 1e6
+
+    def _push(self, bound: int, corners: Floats, living: Ids, settled: int) -> None:
+        heapq.heappush(self._waiting, (bound, next(self._numbers), corners, living, settled))
+        self._bytes += corners.nbytes + living.nbytes + OVERHEAD
+
+    def run(self, limits: SearchLimits, tell: Callable[[], None] | None = None) -> None:
+        """Search until it is done, or a limit is reached."""
+        buffers = [_Buffers(self.problem) for _ in range(PIECES)]
+        while not self.done and limits.left > 0:
+            if limits.tests is not None and self.seen >= limits.tests:
+                break
+            if limits.megabytes is not None and self.megabytes > limits.megabytes:
+                break
+            before = self.bound
+            self.proven = max(self.proven, before)
+            begun = limits.passed
+            self._round(buffers, limits)
+            if limits.seconds is not None:
+                late = limits.passed - begun > PACE
+                self._looks = max(self._looks // 2, 1) if late else min(2 * self._looks, LOOKS)
+            if tell is not None:
+                tell()
+            if self.bound == before and self._is_stuck and not self._resolve(limits):
+                break
+
+    def _round(self, buffers: Sequence[_Buffers], limits: SearchLimits) -> None:
+        """Bisect the cones of least bound."""
+        bound = self.bound
+        target = bound + max(1, int(RAISE * (self.to_beat - bound)))
+        taken: list[_Entry] = []
+        while self._waiting and self._waiting[0][0] < target and len(taken) < PIECES * CONES_EACH:
+            entry = heapq.heappop(self._waiting)
+            self._bytes -= entry[2].nbytes + entry[3].nbytes + OVERHEAD
+            taken.append(entry)
+        tasks = [(taken[k::PIECES], buffers[k]) for k in range(PIECES) if taken[k::PIECES]]
+        least = self.to_beat
+        looks = self._looks
+        found = map_pieces(
+            lambda task: task[1].dive(self._sample, task[0], target, least, looks), tasks
+        )
+        vectors: list[Floats] = []
+        is_new = False
+        for entries, best, seen in found:
+            self.seen += seen
+            is_new = is_new or seen > 0
+            if best is not None:
+                vectors.append(best)
+            for below, corners, living, settled in entries:
+                if below < self.to_beat:
+                    self._push(below, corners, living, settled)
+        self._is_stuck = not is_new
+        self._learn(vectors, limits)
+
+    def _resolve(self, limits: SearchLimits) -> bool:
+        """Search cones that are too small to bisect by choices; tell if there were any.
+
+        Around a vector in which more ties meet than there are features, points live that cannot
+        win together.
+        """
+        taken: list[_Entry] = []
+        while self._waiting and self._waiting[0][0] < self.to_beat and len(taken) < RESOLVED:
+            entry = heapq.heappop(self._waiting)
+            self._bytes -= entry[2].nbytes + entry[3].nbytes + OVERHEAD
+            taken.append(entry)
+        before, least = self.bound, self.to_beat
+        is_open = [len(entry[3]) > 0 and limits.left > 0 for entry in taken]
+        found = map_pieces(
+            lambda entry: self._searched(entry, least, limits),
+            [entry for entry, yes in zip(taken, is_open, strict=True) if yes],
+        )
+        nothing = np.zeros(0, np.int32)
+        for entry, yes in zip(taken, is_open, strict=True):
+            if not yes:
+                self._push(entry[0], entry[2], entry[3], entry[4])
+        for bound, corners, vector, tested in found:
+            self.seen += tested
+            if vector is not None:
+                for one in assessed(self.problem, self.tolerance, [vector]):
+                    self._offer(one)
+            if bound < self.to_beat:
+                self._push(bound, corners, nothing, bound)
+        return any(is_open) and self.bound >= min(before, least)
+
+    def _searched(
+        self, entry: _Entry, least: int, limits: SearchLimits
+    ) -> tuple[int, Floats, Floats | None, int]:
+        """Return a bound for a cone, a better vector in it, and the tests that this took."""
+        bound, _, corners, living, _ = entry
+        problem = self.problem
+        groups = np.unique(self._sample.owner[living]).astype(np.int64)
+        alive = np.zeros(len(problem.loss), np.uint8)
+        alive[living] = 1
+        inside = [alive[problem.start[g] : problem.start[g + 1]] for g in groups]
+        part = problem.part(groups).among(np.concatenate(inside))
+        rows: Floats = np.asarray(np.linalg.inv(corners.T))
+        rows *= FACETS / np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        part = part.bounded(rows)
+        beaten = Incumbent(corners.sum(axis=0), least - bound)
+        aim = self._aim if self._cosine > 0.0 else None
+        search = ConeSearch(part, self.tolerance, aim, self._cosine, [beaten])
+        left = None if limits.seconds is None else max(limits.left, 0.0)
+        search.run(SearchLimits(left, TESTS))
+        is_better = search.best is not None and search.best.loss < least - bound
+        vector = search.best.vector if is_better and search.best is not None else None
+        return min(bound + search.bound, least), corners, vector, search.tested
+
+    def _learn(self, vectors: list[Floats], limits: SearchLimits) -> None:
+        """Try middles of cones as vectors, and go up from the best if it is new."""
+        before = self.to_beat
+        self._rounds += 1
+        is_tried = self._rounds % TRIED == 1
+        middles = [entry[2].sum(axis=0) for entry in self._waiting[: int(is_tried)]]
+        for one in assessed(self.problem, self.tolerance, [*vectors, *middles]):
+            self._offer(one)
+        if self.best is not None and self.to_beat < before:
+            ends = climbed(self.problem, self.tolerance, self._rng, self.best.vector, limits)
+            for one in ends:
+                self._offer(one)
+
+
+class _Buffers:
+    """Room for the dives of one piece."""
+
+    def __init__(self, problem: Problem) -> None:
+        size, points = problem.dimensions, len(problem.loss)
+        self._found = room(CONES_ROOM, POINTS_ROOM + 8 * points, size)
+        self._stack = room(DEPTH, POINTS_ROOM // 4 + 8 * points, size)
+        self._spare = room(1, points + 1, size)
+
+    def dive(
+        self, sample: Sample, entries: Sequence[_Entry], target: int, least: int, looks: int
+    ) -> tuple[list[tuple[int, Floats, Ids, int]], Floats | None, int]:
+        """Bisect some cones; return what is left of them, the best vector, and the bisections."""
+        found = self._found
+        found.numbers[:] = 0
+        found.numbers[LEAST] = least
+        given = _packed(entries)
+        taken = dive(sample, given, self._stack, found, self._spare, target, looks)
+        left = [(e[0], e[2], e[3], e[4]) for e in entries[taken:]]
+        for k in range(int(found.numbers[CONES])):
+            lo, hi = int(found.start[k]), int(found.start[k + 1])
+            one = found.corners[k].copy(), found.living[lo:hi].copy()
+            left.append((int(found.bound[k]), *one, int(found.settled[k])))
+        best = found.best.copy() if found.numbers[LEAST] < least else None
+        return left, best, int(found.numbers[SEEN])
+
+
+def _packed(entries: Sequence[_Entry]) -> Cones:
+    """Return cones as arrays."""
+    size = entries[0][2].shape[0]
+    cones = room(len(entries), 0, size)
+    cones.corners[:] = [entry[2] for entry in entries]
+    cones.start[1:] = np.cumsum([len(entry[3]) for entry in entries])
+    cones.settled[:] = [entry[4] for entry in entries]
+    cones.bound[:] = [entry[0] for entry in entries]
+    cones.numbers[CONES], cones.numbers[LIVING] = len(entries), cones.start[-1]
+    return cones._replace(living=np.concatenate([entry[3] for entry in entries]))

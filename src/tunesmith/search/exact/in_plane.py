@@ -1,0 +1,39 @@
+"""Up to three features: all regions of the weights, where bisection leaves something open."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from tunesmith.kernels.compiling import working_seconds
+from tunesmith.search.exact.certificate import ExactResult, SearchLimits
+from tunesmith.search.exact.incumbent import assessed
+from tunesmith.search.exact.problem import Problem
+from tunesmith.search.plane.search import TOLERANCE, Slice, search_slice
+from tunesmith.tasks.lists import TuningSet
+
+#: Features whose weights are a sphere or less.
+MOST_FEATURES = 3
+
+
+def completed(
+    tuning: TuningSet, problem: Problem, found: ExactResult, limits: SearchLimits
+) -> ExactResult:
+    """Return what was found, or the optimum of all regions where that was not proven.
+
+    Whole-numbered features have many ties in one vector. Around it cones are small without end;
+    the regions of the weights are few.
+    """
+    if found.optimal or problem.dimensions > MOST_FEATURES or limits.left <= 0:
+        return found
+    hypotheses = tuning.hypotheses()
+    where = Slice.whole(hypotheses.spread())
+    until = working_seconds() + limits.left
+    plane = search_slice(hypotheses, where, TOLERANCE, until)
+    if not plane.complete or plane.point is None:
+        return found
+    ends = assessed(problem, 0.0, [problem.vector(plane.point.weights)])
+    if not ends or ends[0].loss > found.loss:
+        return found
+    best = ends[0]
+    # No region is better; what is below its loss is no loss of any region.
+    return dataclasses.replace(found, vector=best.vector, loss=best.loss, bound=best.loss)

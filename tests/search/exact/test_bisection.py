@@ -1,0 +1,134 @@
+"""Cones that are bisected: against trying every choice, angles in the plane, and weights drawn."""
+
+from __future__ import annotations
+
+import itertools
+
+import numba
+import numpy as np
+import pytest
+
+from tests.helpers.builders import tuning_set
+from tests.helpers.search.brute_force import UnclearError, brute_optimum, random_problem
+from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain_loss
+from tests.helpers.tiers import examples
+from tunesmith.parallel.local import threads
+from tunesmith.search.exact import bisection
+from tunesmith.search.exact.bisection import Bisection
+from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.problem import Problem
+from tunesmith.tasks.lists import TuningSet
+from tunesmith.tuners.certify import certify
+from tunesmith.tuners.lp_mert import LPMERT
+from tunesmith.tuners.plane import Plane
+
+PROBLEMS = examples(150, interpreted=3)
+TOLERANCE = 1e-6
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Have little room, so that what is left is written and read often."""
+    monkeypatch.setattr(bisection, "POINTS_ROOM", 4096)
+    monkeypatch.setattr(bisection, "CONES_ROOM", 2048)
+
+
+def normal_problem(rng, groups, size, width, **about):
+    blocks = [rng.standard_normal((size, width)).tolist() for _ in range(groups)]
+    values = [rng.random(size).tolist() for _ in range(groups)]
+    return Problem.of(tuning_set(blocks, values), **about)
+
+
+@pytest.mark.parametrize("seed", range(PROBLEMS))
+def test_the_optimum_is_that_of_trying_all(seed):
+    rng = np.random.default_rng([seed, 4])
+    problem = random_problem(rng)
+    if not problem.size:
+        return
+    try:
+        expected = brute_optimum(problem, TOLERANCE)
+    except UnclearError:
+        return
+    search = Bisection(problem, TOLERANCE)
+    search.run(SearchLimits(tests=20_000))
+    # Where more ties meet in a vector than there are features, the cones around it stay.
+    assert search.bound <= expected
+    assert search.best.loss <= expected or not search.done
+    if search.done and search.best.clear:
+        assert search.best.loss == expected
+
+
+@pytest.mark.parametrize("seed", range(examples(40, interpreted=2)))
+def test_the_optimum_in_a_plane(seed):
+    rng = np.random.default_rng([seed, 5])
+    problem = Problem.of(flat_tuning(rng, 30, 6))
+    search = Bisection(problem, TOLERANCE)
+    search.run(SearchLimits(tests=20_000))
+    assert search.done
+    assert search.bound == search.best.loss == circle_optimum(problem)
+    assert plain_loss(problem, search.best.vector, 0.0) == search.best.loss
+
+
+@pytest.mark.parametrize("seed", range(examples(40, interpreted=2)))
+def test_bounds_hold_wherever_it_stops(seed):
+    rng = np.random.default_rng([seed, 6])
+    width = int(rng.integers(2, 6))
+    problem = normal_problem(rng, int(rng.integers(1, 12)), 8, width)
+    middle = rng.standard_normal(width)
+    middle /= np.linalg.norm(middle)
+    angle = rng.choice([0.05, 0.4, 1.2])
+    vectors = rng.standard_normal((300, width))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    lost = np.array([plain_loss(problem, vector, 0.0) for vector in vectors])
+    near = vectors @ middle >= np.cos(angle)
+    for tests in (1, 10, 100, 1000):
+        search = Bisection(problem, TOLERANCE)
+        search.run(SearchLimits(tests=tests))
+        assert search.bound <= lost.min()
+        assert search.bound <= search.to_beat
+        within = Bisection(problem, TOLERANCE, middle, float(np.cos(angle)))
+        within.run(SearchLimits(tests=tests))
+        assert within.bound <= lost[near].min(initial=2**60)
+        if within.best is not None:
+            assert within.best.vector @ middle >= np.cos(angle) * (1 - 1e-9)
+
+
+def test_little_memory_ends_it():
+    problem = normal_problem(np.random.default_rng(1), 30, 12, 5)
+    search = Bisection(problem, TOLERANCE)
+    search.run(SearchLimits(megabytes=0.5, tests=10**6))
+    assert not search.done
+    assert 0 < search.bound < search.to_beat
+    assert search.megabytes < 5.0
+
+
+def test_the_same_for_any_number_of_threads():
+    problem, results = normal_problem(np.random.default_rng(2), 20, 10, 4), []
+    for count in (1, 2, 3):
+        with threads(count):
+            search = Bisection(problem, TOLERANCE)
+            search.run(SearchLimits(tests=300))
+        results.append((search.bound, search.to_beat, search.seen))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow interpreted")
+@pytest.mark.parametrize("metric", ["sentence-bleu", "wer"])
+def test_the_optimum_is_that_of_the_plane(bundled_lists, metric):
+    names = bundled_lists.features.names
+    for chosen in itertools.islice(itertools.combinations(names[-6:], 3), 2):
+        tuning = TuningSet(bundled_lists, metric).with_features(chosen, ())
+        exact = Plane().fit(tuning)
+        found = LPMERT(time_limit=20).fit(tuning)
+        assert exact.certificate["optimal"]
+        assert found.certificate["bound"] == pytest.approx(exact.score, abs=1e-9)
+        proof = certify(tuning, found.weights, time_limit=20).certificate
+        assert proof["optimal"] is True
+
+
+@pytest.fixture(scope="module")
+def bundled_lists(bundled):
+    from tunesmith.io.read import read
+
+    return read(bundled / "tune.nbest.gz", bundled / "tune.ref")
