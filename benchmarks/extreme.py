@@ -32,11 +32,11 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ints
 from tunesmith.kernels import kernel
 from tunesmith.parallel.local import available_threads
-from tunesmith.search.exact import cones
-from tunesmith.search.exact import dive as dives
 from tunesmith.search.exact.active_set import FEASIBLE, reset
 from tunesmith.search.exact.certificate import SearchLimits
-from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.cones import dive as dives
+from tunesmith.search.exact.cones import search as cones
+from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.extreme import BAND, TOLERANCE, Tester, examine, new_state, owners
 from tunesmith.search.exact.incumbent import incumbents
 from tunesmith.search.exact.problem import Problem

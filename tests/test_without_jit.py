@@ -19,7 +19,7 @@ from tests.helpers.builders import candidate_set
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.mert.mert import MERT
 

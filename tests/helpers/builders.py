@@ -103,7 +103,7 @@ def random_set(
 ) -> CandidateSet:
     """Make a set with everything in it: odd texts and numbers, sparse features, columns."""
     from tunesmith.io.collector import Collector
-    from tunesmith.io.tokens import tokenize
+    from tunesmith.io.text.tokens import tokenize
 
     rng = np.random.default_rng(seed)
     words = ["a", "b", "don't", '"quoted"', "x,y", "ü", "漢字", "-1.5", "=", "e\u0301"]

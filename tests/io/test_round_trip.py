@@ -21,7 +21,7 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 
 #: These have tests of their own; the last can be read only.
 TABLES = {"arrow", "csv", "parquet", "tsv", "lm-eval"}

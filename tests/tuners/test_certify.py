@@ -17,9 +17,9 @@ from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact import blocks
 from tunesmith.search.exact import certificate as clock
 from tunesmith.search.exact import search as exact
+from tunesmith.search.exact.cones import blocks
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.certify import certify

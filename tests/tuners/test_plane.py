@@ -15,7 +15,7 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 from tunesmith.metrics.combination import Sum
 from tunesmith.parallel.local import threads
 from tunesmith.search.plane import search

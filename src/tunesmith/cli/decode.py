@@ -392,7 +392,7 @@ def _wrong_name(names: set[int | str] | None, name: int | str, is_given: bool) -
 
 def _lines(source: Source) -> Iterator[list[str]]:
     """Yield all lines, blank ones too, as they come."""
-    from tunesmith.io.utf8 import check_utf8
+    from tunesmith.io.text.utf8 import check_utf8
 
     source.check_line_ends()
     number = 1

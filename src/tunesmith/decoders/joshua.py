@@ -23,8 +23,8 @@ from tunesmith.decoders.shared import (
 )
 from tunesmith.errors import FormatError, UsageError, shortened
 from tunesmith.io.collector import Collector
-from tunesmith.io.numbers import float_or_nan, number_error
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.weights.cdec import CdecWeights
 from tunesmith.io.weights.files import WeightsFile, read_weights
 from tunesmith.registry import option

@@ -14,8 +14,8 @@ from pathlib import Path
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.shared import line_end
 from tunesmith.errors import FormatError, shortened
-from tunesmith.io.numbers import float_or_nan, number_error
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.weights.cdec import CdecWeights
 
 _TOKEN = re.compile(rb"\S+")

@@ -33,7 +33,7 @@ from tunesmith.decoders.thot_config import (
     single_precision,
 )
 from tunesmith.errors import MissingExtraError, UsageError, shortened
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.text.tokens import Interner, tokenize
 from tunesmith.registry import option
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.missing import settle
 from tunesmith.io.reading import Reading
 from tunesmith.io.rows import Place, Rows, shown_place
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.text.tokens import Interner, tokenize
 
 
 class Collector:

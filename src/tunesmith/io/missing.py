@@ -13,7 +13,7 @@ from tunesmith.arrays import Flags, Floats
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import Texts
 from tunesmith.errors import TunesmithError, UsageError
-from tunesmith.io.numbers import float_or_nan
+from tunesmith.io.text.numbers import float_or_nan
 
 #: What may be done, beside a number that stands for what is missing.
 WAYS = ("error", "zero", "mean", "worst", "drop")

@@ -21,13 +21,13 @@ from tunesmith.io.compression import kind_of, without_suffix
 from tunesmith.io.forests.base import forest_format_shown
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.missing import Way
-from tunesmith.io.numbers import float_or_nan, number_error
-from tunesmith.io.pieces import in_words, join_bpe, join_pieces, suspicions, without_factors
 from tunesmith.io.reading import Reading
 from tunesmith.io.score_files import scores_in
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, is_plain, tokenize
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.pieces import in_words, join_bpe, join_pieces, suspicions, without_factors
+from tunesmith.io.text.tokens import Interner, is_plain, tokenize
+from tunesmith.io.text.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 

@@ -12,7 +12,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import GroupId
 from tunesmith.errors import FormatError
-from tunesmith.io.tokens import tokenize_kept
+from tunesmith.io.text.tokens import tokenize_kept
 
 if TYPE_CHECKING:
     from tunesmith.io.collector import Collector

@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from tunesmith.errors import FormatError
-from tunesmith.io.json_lines import json_objects
 from tunesmith.io.streams import Source
+from tunesmith.io.text.json_lines import json_objects
 
 #: What COMET prints of a segment, and in the end of a system.
 _SEGMENT = re.compile(r".*\tSegment (\d+)\tscore: (\S+)(\tvariance: \S+)?")

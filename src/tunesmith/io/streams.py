@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 from tunesmith.data.candidates import FileDigest
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.compression import MAGIC, DamagedError, compressing, decompress, kind_of
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 
 #: Bytes of text in a block; a block holds whole lines and so may be a little smaller or larger.
 BLOCK = 1 << 20

@@ -10,8 +10,8 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
 from tunesmith.io.compression import without_suffix
-from tunesmith.io.numbers import shortest
 from tunesmith.io.streams import writing
+from tunesmith.io.text.numbers import shortest
 
 
 def feature_values(candidates: CandidateSet) -> dict[str, Floats]:

@@ -27,7 +27,7 @@ from tunesmith.data.rows import offsets
 from tunesmith.decoders.base import Sentence
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 

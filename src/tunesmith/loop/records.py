@@ -10,11 +10,11 @@ from typing import Any
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.errors import FormatError, TunesmithError, shortened
-from tunesmith.io import checked_json
 from tunesmith.io.forests.arrow.format import opened as open_arrow_forests
 from tunesmith.io.forests.read import in_memory_if_small
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
+from tunesmith.io.text import checked_json
 
 SCHEMA = "tunesmith.loop/1"
 CONFIGURATION, LOCK = "configuration.json", "lock"

@@ -13,7 +13,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import UsageError
-from tunesmith.io.numbers import shortest
+from tunesmith.io.text.numbers import shortest
 from tunesmith.metrics.base import METRICS, Metric
 
 _OPTION = re.compile(r"[\w-]+=.*")

@@ -20,10 +20,9 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ids, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.kernels import kernel
-from tunesmith.metrics.base import METRICS, Metric, same_in_groups
+from tunesmith.metrics.base import METRICS, Metric, error_rate, error_rate_slope, same_in_groups
 from tunesmith.metrics.ngrams.counts import check_references
 from tunesmith.metrics.preparation import Preparation, characters_of, numbered, replace_tokens
-from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.parallel.local import thread_count
 from tunesmith.registry import option
 

@@ -13,7 +13,7 @@ import numpy as np
 from tunesmith.arrays import Ids
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.io.collector import Collector
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 from tunesmith.metrics.column import Column, Cost
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.testing.checks import demand

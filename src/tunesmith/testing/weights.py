@@ -11,7 +11,7 @@ import numpy as np
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, TunesmithError, UsageError
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.weights.base import WEIGHTS_FORMATS, WeightsFormat
 from tunesmith.registry import Registry
 from tunesmith.testing.checks import (

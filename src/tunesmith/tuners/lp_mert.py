@@ -15,7 +15,7 @@ from tunesmith.arrays import Floats, to_size_of
 from tunesmith.errors import UsageError
 from tunesmith.interruption import check, is_interrupted, uninterrupted
 from tunesmith.registry import option
-from tunesmith.search.exact.beam import BEAM, beam_search
+from tunesmith.search.exact.beam.search import BEAM, beam_search
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate, progress_of
 from tunesmith.search.exact.extreme import TOLERANCE, check_tolerance
 from tunesmith.search.exact.in_plane import completed

@@ -16,7 +16,7 @@ from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.fairseq import FairseqFormat
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 
 
 def collect(text: str, spec: str = "fairseq"):

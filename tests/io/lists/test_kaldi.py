@@ -16,7 +16,7 @@ from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.kaldi import KaldiFormat
 from tunesmith.io.read import read
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 
 
 def put(folder, **changed: str | None):

@@ -15,7 +15,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.inference.lists.rerank import ranking
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists import bars
+from tunesmith.io.lists.bars import format as bars
 from tunesmith.io.lists.moses import MosesFormat
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source

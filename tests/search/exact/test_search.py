@@ -16,9 +16,10 @@ from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain
 from tests.helpers.tiers import examples
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact import blocks, cones
 from tunesmith.search.exact import search as exact
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits, certificate
+from tunesmith.search.exact.cones import blocks
+from tunesmith.search.exact.cones import search as cones
 from tunesmith.search.exact.incumbent import incumbents
 from tunesmith.search.exact.problem import Problem
 from tunesmith.search.exact.search import exact_search

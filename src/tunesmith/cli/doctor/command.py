@@ -130,7 +130,7 @@ def _kernels() -> tuple[bool, float]:
     from tunesmith.io.collector import Collector
     from tunesmith.io.lists.moses import MosesFormat
     from tunesmith.io.streams import Source
-    from tunesmith.io.tokens import tokenize
+    from tunesmith.io.text.tokens import tokenize
     from tunesmith.kernels.compiling import working_seconds
     from tunesmith.tasks.lists import TuningSet
     from tunesmith.tuners.mert.mert import MERT

@@ -12,8 +12,8 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ids, Ints, Number, Words
 from tunesmith.hiero.grammar.rule_checks import MOST_NONTERMINALS
-from tunesmith.io.numbers import parse_decimal
-from tunesmith.io.tokens import CLASS, intern, next_key, space_at
+from tunesmith.io.text.numbers import parse_decimal
+from tunesmith.io.text.tokens import CLASS, intern, next_key, space_at
 from tunesmith.kernels import kernel
 
 # How the kernel ended: done, a table is full, or what is wrong.
@@ -28,7 +28,7 @@ _LARGE = 1 << 20
 
 
 class Table(NamedTuple):
-    """An :class:`~tunesmith.io.tokens.Interner` as kernels take it."""
+    """An :class:`~tunesmith.io.text.tokens.Interner` as kernels take it."""
 
     slots: Ids
     keys: Words

@@ -51,10 +51,10 @@ from tunesmith.hiero.grammar.rule_lines import (
 )
 from tunesmith.hiero.grammar.rule_trie import RuleRows, build_trie, some_rows
 from tunesmith.hiero.vocabulary import Vocabulary
-from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.tokens import Interner
+from tunesmith.io.text.utf8 import check_utf8
 
 #: Numbers for the slow way before the kernel hands them over.
 SLOW_ROOM = 1 << 12

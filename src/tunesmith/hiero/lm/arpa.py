@@ -39,10 +39,10 @@ from tunesmith.hiero.lm.arpa_kernels import (
     read_ngrams,
 )
 from tunesmith.hiero.tables import Singles
-from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.tokens import Interner
+from tunesmith.io.text.utf8 import check_utf8
 
 #: The longest n-grams that are read.
 MAX_ORDER = 16

@@ -6,8 +6,8 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ids, Ints, Number, Words
 from tunesmith.hiero.tables import Singles
-from tunesmith.io.numbers import parse_decimal, parse_plain
-from tunesmith.io.tokens import SHORT, intern, next_key, slot_of
+from tunesmith.io.text.numbers import parse_decimal, parse_plain
+from tunesmith.io.text.tokens import SHORT, intern, next_key, slot_of
 from tunesmith.kernels import kernel
 
 # How the reader of lines ended.

@@ -42,7 +42,7 @@ from tunesmith.hiero.tables import (
 )
 from tunesmith.hiero.vocabulary import Vocabulary
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.text.tokens import Interner, tokenize
 from tunesmith.kernels import kernel
 from tunesmith.kernels.bits import spread_bits
 from tunesmith.kernels.copying import copy_to

@@ -24,7 +24,7 @@ from tunesmith.errors import FormatError, MissingExtraError, UnknownNameError, U
 from tunesmith.hiero.training.links import Links
 from tunesmith.hiero.training.parallel_text import ParallelText
 from tunesmith.io.streams import Source
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.progress import progress
 
 ALIGNERS = ("ibm1", "ibm2", "hmm", "fast-align")

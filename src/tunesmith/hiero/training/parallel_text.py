@@ -13,7 +13,7 @@ from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.hiero.vocabulary import Vocabulary
 from tunesmith.io.read import read_lines
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
+from tunesmith.io.text.tokens import Interner
 
 Path = str | os.PathLike[str]
 

@@ -30,7 +30,7 @@ from tunesmith.errors import FormatError
 from tunesmith.io.forests.base import FOREST_FORMATS, ForestFormat, Numbering
 from tunesmith.io.forests.cdec_kernels import read_edges
 from tunesmith.io.streams import Source, writing
-from tunesmith.io.tokens import Interner
+from tunesmith.io.text.tokens import Interner
 
 EDGES = re.compile(r'"edges"\s*:\s*\[')
 #: Half of a surrogate pair, which may have its other half beside it.

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ids, Ints, Number, Words
-from tunesmith.io.numbers import parse_decimal
-from tunesmith.io.tokens import CLASS, Interner, intern, next_key, space_at
+from tunesmith.io.text.numbers import parse_decimal
+from tunesmith.io.text.tokens import CLASS, Interner, intern, next_key, space_at
 from tunesmith.kernels import kernel
 
 FINE, NOT_PLAIN, FULL = range(3)

@@ -49,8 +49,8 @@ from tunesmith.io.forests.htk_reading import (
     fields_in,
 )
 from tunesmith.io.forests.lattice import Lattice, UtteranceFormat, lattices
-from tunesmith.io.numbers import shortest
 from tunesmith.io.streams import Source, writing
+from tunesmith.io.text.numbers import shortest
 
 _FIRST = r"(?:VERSION|V|UTTERANCE|U|SUBLAT|NODES|N|LINKS|L|base|lmname|lmscale|start|dir|vocab)"
 _HEAD = re.compile(rb"(?:\s*#[^\n]*\n)*\s*" + _FIRST.encode() + rb"=\S")

@@ -21,8 +21,8 @@ from tunesmith.io.forests.lattice import (
     fields_of,
     id_of,
 )
-from tunesmith.io.numbers import float_or_nan, number_error, parse_number
 from tunesmith.io.streams import Source
+from tunesmith.io.text.numbers import float_or_nan, number_error, parse_number
 
 NULL = "!NULL"
 NO_WORDS = MARKS | {NULL, "!SENT_START", "!SENT_END"}

@@ -52,9 +52,9 @@ from tunesmith.io.forests.lattice import (
     id_of,
     lattices,
 )
-from tunesmith.io.numbers import parse_number, shortest
 from tunesmith.io.streams import Source, writing
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import parse_number, shortest
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.registry import option
 
 #: In the order of the two costs.

@@ -35,8 +35,8 @@ from tunesmith.io.forests.base import (
     whole_number,
 )
 from tunesmith.io.forests.folders import writing_folder
-from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source, writing
+from tunesmith.io.text.numbers import float_or_nan, number_error, shortest
 
 HEADER = "# target ||| features ||| source-covered"
 BAR = "|||"

@@ -35,8 +35,8 @@ from tunesmith.io.forests.base import (
     whole_number,
 )
 from tunesmith.io.forests.lattice import NOWHERE, Arc, Lattice, LatticeBuilder, lattices
-from tunesmith.io.numbers import parse_number, shortest
 from tunesmith.io.streams import Source, writing
+from tunesmith.io.text.numbers import parse_number, shortest
 from tunesmith.registry import option
 
 EPSILON = "*EPS*"

@@ -37,8 +37,8 @@ from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read_lines
 from tunesmith.io.rows import Place, shown_place
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.tokens import Interner
+from tunesmith.io.text.utf8 import check_utf8
 
 Path = str | os.PathLike[str]
 #: The part of the memory that forests may take; there are other things, and joining them takes

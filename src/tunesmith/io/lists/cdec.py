@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunesmith.io.lists.bars import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.joshua import is_joshua
 from tunesmith.io.lists.marian import marian_field

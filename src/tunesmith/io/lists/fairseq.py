@@ -17,9 +17,9 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.numbers import float_or_nan, number_error, shortest
+from tunesmith.io.text.tokens import tokenize
 from tunesmith.io.values import check_one_line, feature_values
 from tunesmith.registry import option
 

@@ -22,13 +22,13 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.lists.lm_eval import LmEvalFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
-from tunesmith.io.tokens import tokenize, tokenize_kept
+from tunesmith.io.text.json_lines import json_objects
+from tunesmith.io.text.tokens import tokenize, tokenize_kept
 
 #: The greatest number; NaN is neither above nor below its negative.
 LARGEST = sys.float_info.max

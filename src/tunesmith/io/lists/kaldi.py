@@ -23,9 +23,9 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import DamagedError, decompress, kind_of, without_suffix
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source, writing
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.numbers import float_or_nan, number_error
+from tunesmith.io.text.tokens import tokenize
 from tunesmith.io.values import check_one_line, feature_values, write_numbers
 from tunesmith.registry import option
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.json_lines import json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.json_lines import json_objects
+from tunesmith.io.text.numbers import float_or_nan
+from tunesmith.io.text.tokens import tokenize
 
 #: Keys that every sample has.
 KEYS = (b'"doc_id"', b'"resps"', b'"filtered_resps"')

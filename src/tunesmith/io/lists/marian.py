@@ -6,7 +6,7 @@ between text and features.
 
 from __future__ import annotations
 
-from tunesmith.io.lists.bars import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 
 

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator
 
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.bars import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
-from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import Source
+from tunesmith.io.text.numbers import float_or_nan
 
 
 @FORMATS.register("moses")

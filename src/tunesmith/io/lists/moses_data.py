@@ -19,8 +19,8 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.moses_names import from_zero, to_zero
-from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source, writing
+from tunesmith.io.text.numbers import float_or_nan, number_error, shortest
 from tunesmith.registry import option
 
 BEGIN, END = "_TXT_BEGIN_0", "_TXT_END_0"

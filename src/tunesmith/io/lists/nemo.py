@@ -16,8 +16,8 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.parallel_text import check_multiple, check_per_source
-from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
+from tunesmith.io.text.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.values import check_one_length, check_one_line, feature_values
 from tunesmith.registry import option
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tunesmith.io.lists.bars import BarsFormat, first_fields
+from tunesmith.io.lists.bars.format import BarsFormat, first_fields
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.lists.marian import marian_field
-from tunesmith.io.numbers import float_or_nan
+from tunesmith.io.text.numbers import float_or_nan
 
 
 @FORMATS.register("travatar")

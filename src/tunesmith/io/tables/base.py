@@ -23,9 +23,9 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.missing import REMEDY, REMEDY_FOR_SCORES, Way
-from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.streams import MAX_RATIO, RATIO_FROM
-from tunesmith.io.tokens import tokenize, tokenize_kept
+from tunesmith.io.text.numbers import float_or_nan
+from tunesmith.io.text.tokens import tokenize, tokenize_kept
 
 #: Names of columns that are an index if they count the rows.
 INDEX_NAMES = ("index", "level_0", "row", "rowid", "row_id", "idx")

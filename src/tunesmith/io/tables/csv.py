@@ -20,7 +20,6 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
-from tunesmith.io.numbers import float_or_nan, shortest
 from tunesmith.io.reading import Reading
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.tables.base import (
@@ -33,7 +32,8 @@ from tunesmith.io.tables.base import (
     to_columns,
 )
 from tunesmith.io.tables.csv_chunks import Cells, Reader, chunks, is_well_formed, library
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, shortest
+from tunesmith.io.text.utf8 import check_utf8
 
 #: Rows of one batch.
 ROWS = 1 << 14

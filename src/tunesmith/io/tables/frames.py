@@ -28,7 +28,7 @@ from tunesmith.io.tables.base import (
     is_reference,
     is_unicode,
 )
-from tunesmith.io.tokens import tokenize
+from tunesmith.io.text.tokens import tokenize
 
 
 def from_frame(

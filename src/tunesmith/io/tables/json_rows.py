@@ -18,8 +18,6 @@ import numpy as np
 from tunesmith.arrays import Flags
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.json_lines import NumberedObject
-from tunesmith.io.numbers import float_or_nan
 from tunesmith.io.reading import Reading
 from tunesmith.io.tables.base import (
     FEATURE,
@@ -33,6 +31,8 @@ from tunesmith.io.tables.base import (
     is_reference,
     is_unicode,
 )
+from tunesmith.io.text.json_lines import NumberedObject
+from tunesmith.io.text.numbers import float_or_nan
 
 #: Rows of one batch.
 ROWS = 1 << 14

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 _LINE = re.compile(rb"(\s*\S+\s+)(\S+)(\s*)")

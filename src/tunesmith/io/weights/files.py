@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
 from tunesmith.io.streams import Source
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 

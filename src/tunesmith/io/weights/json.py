@@ -7,7 +7,7 @@ import sys
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError
-from tunesmith.io.json_lines import RepeatedKeyError, distinct
+from tunesmith.io.text.json_lines import RepeatedKeyError, distinct
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 LARGEST = sys.float_info.max

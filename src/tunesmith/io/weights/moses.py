@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.moses_names import regrouped
-from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 
 _SECTION = re.compile(rb"\s*\[(.+?)\]\s*")

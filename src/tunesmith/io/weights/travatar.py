@@ -7,7 +7,7 @@ import re
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, UsageError
-from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.io.weights.cdec import first_line, is_significant, is_token
 

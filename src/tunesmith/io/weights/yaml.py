@@ -9,7 +9,7 @@ from typing import Any
 
 from tunesmith.data.weights import Weights
 from tunesmith.errors import FormatError, MissingExtraError
-from tunesmith.io.numbers import float_or_nan, number_error
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.weights.base import WEIGHTS_FORMATS
 from tunesmith.io.weights.cdec import first_line, has_bare_pair
 

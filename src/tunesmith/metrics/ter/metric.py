@@ -12,9 +12,8 @@ from tunesmith._version import __version__
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.data.candidates import CandidateSet, References, Texts
 from tunesmith.errors import MissingExtraError, TunesmithError
-from tunesmith.metrics.base import METRICS, Metric, same_in_groups
+from tunesmith.metrics.base import METRICS, Metric, error_rate, error_rate_slope, same_in_groups
 from tunesmith.metrics.preparation import numbered, replace_tokens
-from tunesmith.metrics.rates import error_rate, error_rate_slope
 from tunesmith.metrics.ter.edits import count_edits
 from tunesmith.parallel.local import map_pieces, pieces_of
 from tunesmith.registry import option

@@ -11,15 +11,15 @@ from tunesmith.arrays import Floats
 from tunesmith.errors import TunesmithError
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact import in_plane
-from tunesmith.search.exact.bisection import MOST_FEATURES, Bisection
-from tunesmith.search.exact.blocks import BlockBound
+from tunesmith.search.exact.bisection.search import MOST_FEATURES, Bisection
 from tunesmith.search.exact.certificate import (
     ContradictionError,
     ExactResult,
     SearchLimits,
     Tell,
 )
-from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.cones.blocks import BlockBound
+from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE, Tester
 from tunesmith.search.exact.incumbent import (
     STARTS,

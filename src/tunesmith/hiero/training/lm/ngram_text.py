@@ -12,7 +12,7 @@ import numpy as np
 from tunesmith.arrays import Ids, Ints
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.streams import Source
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 
 #: The words that a language model has of its own, and their numbers.
 RESERVED = ("<unk>", "<s>", "</s>")

@@ -16,8 +16,8 @@ from tunesmith.hiero.grammar.text import segment
 from tunesmith.hiero.training.rules.extract import PAD
 from tunesmith.hiero.vocabulary import Vocabulary
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner, tokenize
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.tokens import Interner, tokenize
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.kernels import kernel
 
 

@@ -14,8 +14,8 @@ from tests.helpers.search.exact_checks import many_points, plain_loss
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
 from tunesmith.search.exact.active_set import FEASIBLE
-from tunesmith.search.exact.beam import beam_search
-from tunesmith.search.exact.beam_rows import examine_rows, kept, leads
+from tunesmith.search.exact.beam.rows import examine_rows, kept, leads
+from tunesmith.search.exact.beam.search import beam_search
 from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.extreme import new_state, owners
 from tunesmith.search.exact.problem import Problem

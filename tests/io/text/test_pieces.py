@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import tunesmith as ts
-from tunesmith.io.pieces import join_bpe, join_pieces, without_factors
+from tunesmith.io.text.pieces import join_bpe, join_pieces, without_factors
 
 WORDS = ["the", "a", "house", "garden", "tree", "small", "green", "old", "walks", "sees", "likes"]
 WORDS += ["in", "on", "under", "and", "very"]

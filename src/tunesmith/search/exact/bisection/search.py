@@ -1,8 +1,8 @@
 """The exact optimum of few features on many groups: which cones are bisected next.
 
 Cones wait by what is lost in them at least. Those of the least bound are bisected until all are
-above a target, a little higher each time (:mod:`tunesmith.search.exact.simplices`). So the bound
-of the whole rises steadily; it holds for all vectors, those on ties apart.
+above a target, a little higher each time (``simplices``). So the bound of the whole rises steadily;
+it holds for all vectors, those on ties apart.
 """
 
 from __future__ import annotations
@@ -15,12 +15,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.parallel.local import map_pieces
-from tunesmith.search.exact.certificate import SearchLimits
-from tunesmith.search.exact.cones import ConeSearch
-from tunesmith.search.exact.extreme import aimed, owners
-from tunesmith.search.exact.incumbent import Incumbent, assessed, climbed
-from tunesmith.search.exact.problem import Problem
-from tunesmith.search.exact.simplices import (
+from tunesmith.search.exact.bisection.simplices import (
     CONES,
     DEPTH,
     LEAST,
@@ -31,6 +26,11 @@ from tunesmith.search.exact.simplices import (
     dive,
     room,
 )
+from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.cones.search import ConeSearch
+from tunesmith.search.exact.extreme import aimed, owners
+from tunesmith.search.exact.incumbent import Incumbent, assessed, climbed
+from tunesmith.search.exact.problem import Problem
 
 #: With more features cones are too many.
 MOST_FEATURES = 6

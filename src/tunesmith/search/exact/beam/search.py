@@ -23,7 +23,7 @@ from tunesmith.inference.lists.envelope import winners_of
 from tunesmith.parallel.local import map_pieces
 from tunesmith.progress import progress
 from tunesmith.search.exact.active_set import FEASIBLE
-from tunesmith.search.exact.beam_rows import examine_rows, kept, leads
+from tunesmith.search.exact.beam.rows import examine_rows, kept, leads
 from tunesmith.search.exact.certificate import ExactResult, SearchLimits
 from tunesmith.search.exact.extreme import TOLERANCE, new_state, owners
 from tunesmith.search.exact.incumbent import Incumbent, all_scores, climbed, reassessed

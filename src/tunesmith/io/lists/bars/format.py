@@ -19,7 +19,7 @@ from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.memory import own_pages
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.bars_kernels import (
+from tunesmith.io.lists.bars.kernels import (
     BAD_ID,
     COLUMNS,
     DONE,
@@ -43,10 +43,10 @@ from tunesmith.io.lists.bars_kernels import (
     split_pairs,
 )
 from tunesmith.io.lists.base import CandidateFormat
-from tunesmith.io.numbers import float_or_nan, number_error, shortest
 from tunesmith.io.streams import Source
-from tunesmith.io.tokens import Interner
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.numbers import float_or_nan, number_error, shortest
+from tunesmith.io.text.tokens import Interner
+from tunesmith.io.text.utf8 import check_utf8
 from tunesmith.io.values import check_one_line
 
 #: What stands between fields.

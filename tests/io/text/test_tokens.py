@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunesmith.io.tokens import Interner, space_at, tokenize
+from tunesmith.io.text.tokens import Interner, space_at, tokenize
 
 # Text as files hold it: a line's end is \n, and there is no NUL and no half of a pair.
 texts = st.text(st.characters(exclude_characters="\0\n", exclude_categories=("Cs",)))

@@ -11,8 +11,8 @@ from tests.helpers.builders import tuning_set
 from tests.helpers.search.brute_force import choices, is_attainable, random_problem
 from tests.helpers.search.exact_checks import plain_loss
 from tests.helpers.tiers import examples
-from tunesmith.search.exact import dive as dives
-from tunesmith.search.exact.dive import (
+from tunesmith.search.exact.cones import dive as dives
+from tunesmith.search.exact.cones.dive import (
     BEST,
     DONE,
     NODES,

@@ -13,8 +13,8 @@ from tests.helpers.search.brute_force import UnclearError, brute_optimum, random
 from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain_loss
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact import bisection
-from tunesmith.search.exact.bisection import Bisection
+from tunesmith.search.exact.bisection import search as bisection
+from tunesmith.search.exact.bisection.search import Bisection
 from tunesmith.search.exact.certificate import SearchLimits
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tasks.lists import TuningSet

@@ -1,9 +1,9 @@
 """The exact optimum by a search over cones: which subtree next, on all cores, within limits.
 
 Subtrees wait in a queue. Those of least bound are searched next, depth first
-(:func:`tunesmith.search.exact.dive.dive`) and for so many tests; what a dive leaves open goes back
-into the queue, in parts. So the bound of the whole, which is the least bound in the queue, rises
-steadily, and a search that is stopped still says how good its best vector is.
+(``dive``) and for a number of tests; what a dive leaves open goes back into the queue, in parts. So
+the bound of the whole, which is the least bound in the queue, rises steadily, and a search that is
+stopped still says how good its best vector is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from tunesmith.arrays import Bytes, Floats, Ints
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.certificate import ContradictionError, SearchLimits
-from tunesmith.search.exact.dive import (
+from tunesmith.search.exact.cones.dive import (
     BEST,
     FAILED,
     NODES,
@@ -28,7 +28,7 @@ from tunesmith.search.exact.dive import (
     dive,
     new_tree,
 )
-from tunesmith.search.exact.dive import TESTS as SO_FAR
+from tunesmith.search.exact.cones.dive import TESTS as SO_FAR
 from tunesmith.search.exact.extreme import TOLERANCE, lists_of, undecided
 from tunesmith.search.exact.incumbent import Incumbent, assess, climbed
 from tunesmith.search.exact.problem import Problem

@@ -165,7 +165,7 @@ def next_key(key: Number, byte: Number) -> Number:
     """Take one more byte of a token into its key; a key begins as 0.
 
     The key of a token of up to 8 bytes is these bytes, so that equal keys are equal tokens.
-    There is no NUL in text, see :mod:`tunesmith.io.utf8`.
+    There is no NUL in text, see :mod:`tunesmith.io.text.utf8`.
     """
     return (key >> np.uint64(8)) | (np.uint64(byte) << np.uint64(56))
 

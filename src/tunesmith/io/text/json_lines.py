@@ -8,7 +8,7 @@ from typing import Any
 
 from tunesmith.errors import FormatError
 from tunesmith.io.streams import Source
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 
 #: A line's number, from 1, and its object.
 NumberedObject = tuple[int, dict[str, Any]]

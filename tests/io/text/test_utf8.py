@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunesmith.errors import FormatError
-from tunesmith.io.utf8 import check_utf8
+from tunesmith.io.text.utf8 import check_utf8
 
 pieces = st.one_of(
     st.binary(max_size=6),

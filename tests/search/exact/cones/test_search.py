@@ -15,9 +15,10 @@ from tests.helpers.search.brute_force import brute_optimum, random_problem
 from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact import cones, dive
 from tunesmith.search.exact.certificate import SearchLimits
-from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.cones import dive
+from tunesmith.search.exact.cones import search as cones
+from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.incumbent import Incumbent
 from tunesmith.search.exact.lazy.search import lazy_search
 from tunesmith.search.exact.problem import Problem

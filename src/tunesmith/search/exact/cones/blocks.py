@@ -15,7 +15,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ints
 from tunesmith.parallel.local import map_pieces
 from tunesmith.search.exact.certificate import SearchLimits
-from tunesmith.search.exact.cones import ConeSearch
+from tunesmith.search.exact.cones.search import ConeSearch
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.search.exact.incumbent import Incumbent, reassessed
 from tunesmith.search.exact.problem import Problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ids, Ints, Number, Words
-from tunesmith.io.numbers import parse_decimal, parse_plain
-from tunesmith.io.tokens import CLASS, SHORT, intern, next_key, slot_of, space_at
+from tunesmith.io.text.numbers import parse_decimal, parse_plain
+from tunesmith.io.text.tokens import CLASS, SHORT, intern, next_key, slot_of, space_at
 from tunesmith.kernels import kernel
 
 # How the kernel ended.

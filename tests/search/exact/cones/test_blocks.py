@@ -15,10 +15,11 @@ from tests.helpers.search.brute_force import brute_optimum, random_problem
 from tests.helpers.search.exact_checks import circle_optimum, flat_tuning, plain_loss, some_known
 from tests.helpers.tiers import examples
 from tunesmith.parallel.local import threads
-from tunesmith.search.exact import blocks, cones
 from tunesmith.search.exact import certificate as found
-from tunesmith.search.exact.blocks import BlockBound
 from tunesmith.search.exact.certificate import SearchLimits
+from tunesmith.search.exact.cones import blocks
+from tunesmith.search.exact.cones import search as cones
+from tunesmith.search.exact.cones.blocks import BlockBound
 from tunesmith.search.exact.problem import Problem
 
 SEEDS = st.integers(0, 2**32 - 1)

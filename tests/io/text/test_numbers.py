@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tunesmith.io.numbers import float_or_nan, parse_decimal, parse_plain, shortest
+from tunesmith.io.text.numbers import float_or_nan, parse_decimal, parse_plain, shortest
 
 
 def as_bytes(text: str):

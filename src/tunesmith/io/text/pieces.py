@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tunesmith.data.candidates import CandidateSet, References, Texts
-from tunesmith.io.tokens import Interner, tokenize
+from tunesmith.io.text.tokens import Interner, tokenize
 
 #: Groups that are looked at, and how many there must be to tell other sentences from bad ones.
 LOOKED_AT, ENOUGH = 300, 20
