@@ -27,7 +27,7 @@ def check_picture(path: str) -> str:
 
 
 def write_bounds(
-    path: str, curve: Sequence[Mapping[str, Any]], score: float, found: float, metric: str
+    path: str, curve: Sequence[Mapping[str, Any]], score: float, best: float, metric: str
 ) -> None:
     """Draw what weights within each angle reach at most, above what the given ones reach."""
     kind = check_picture(path)
@@ -51,8 +51,8 @@ def write_bounds(
             f"these weights, {score:.2f}", (angles[-1], score), (0, -12),
             textcoords="offset points", ha="right", fontsize=9,
         )  # fmt: skip
-        if abs(found - score) > 0.0:
-            axes.axhline(found, color=SCORE, linewidth=1.0, linestyle=":")
+        if abs(best - score) > 0.0:
+            axes.axhline(best, color=SCORE, linewidth=1.0, linestyle=":")
         axes.set_xlim(0.0, angles[-1] * 1.04)
         axes.margins(y=0.15)
         axes.set_xlabel("angle to the weights in degrees, features scaled by their deviation")

@@ -149,10 +149,10 @@ def summary_of(record: RunRecord) -> Summary:
 
 def _verdict(result: Mapping[str, Any]) -> str:
     """Return what held-out sentences say of the weights, as a sentence."""
-    found = result.get("verdict")
-    if not found:
+    entry = result.get("verdict")
+    if not entry:
         return ""
-    verdict = Verdict(**{f.name: found[f.name] for f in fields(Verdict) if f.name in found})
+    verdict = Verdict(**{f.name: entry[f.name] for f in fields(Verdict) if f.name in entry})
     text = verdict.text(str(result.get("metric", "")), bool(result.get("rounds")))
     return f"{text[0].upper()}{text[1:]}."
 

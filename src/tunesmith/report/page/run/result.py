@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from tunesmith.errors import FormatError
-from tunesmith.io import checked_json
+from tunesmith.io.text import checked_json
 from tunesmith.tuners.fitting.result import SCHEMA
 from tunesmith.tuners.fitting.verdict import HeldOutKind, Recommendation
 
