@@ -187,10 +187,10 @@ class Registry(Generic[T]):
 
 #: Bounds of an option: what must hold, and what to give where it does not. NaN is in no range.
 BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
-    "above": (operator.gt, "a number above {:g}"),
-    "least": (operator.ge, "{:g} or more"),
-    "below": (operator.lt, "a number below {:g}"),
-    "most": (operator.le, "{:g} or less"),
+    "above": (operator.gt, "a number above {}"),
+    "least": (operator.ge, "{} or more"),
+    "below": (operator.lt, "a number below {}"),
+    "most": (operator.le, "{} or less"),
 }
 
 
@@ -259,7 +259,7 @@ class Option:
                 holds, wanted = BOUNDS[name]
                 if one is not None and not holds(one, bound):
                     what = f"{self.flag}{owner} is {_shown(one)}"
-                    raise UsageError(f"{what}; give {wanted.format(bound)}")
+                    raise UsageError(f"{what}; give {wanted.format(_shown(bound))}")
         return value
 
 

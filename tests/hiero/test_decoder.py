@@ -71,8 +71,8 @@ def decoder(files) -> HieroDecoder:
         ({"pop_limit": -1}, UsageError, "pop-limit of decoder 'hiero' is -1; give 0 or more"),
         ({"span_limit": 0}, UsageError, "span-limit of decoder 'hiero' is 0; give 1 or more"),
         ({"option_limit": -2}, UsageError, "option-limit of decoder 'hiero' is -2; give 0"),
-        ({"pop_limit": 10**20}, UsageError, "is 1[0]+; give at most 10+$"),
-        ({"span_limit": 3 * 10**9}, UsageError, "is 3[0]+; give at most 10+$"),
+        ({"pop_limit": 10**20}, UsageError, "is 1[0]+; give 10+ or less$"),
+        ({"span_limit": 3 * 10**9}, UsageError, "is 3[0]+; give 10+ or less$"),
         ({"lexical": -1}, UsageError, "lexical of decoder 'hiero' is -1; give 0 or more"),
     ],
 )

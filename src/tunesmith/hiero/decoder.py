@@ -19,7 +19,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.data.forests import ForestSet
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import DECODERS, Decoder, DecoderError, Sentence
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.hiero.assembly import Input, Parts, WordForest, parts_of, spell_out, together
 from tunesmith.hiero.engine import HieroEngine
 from tunesmith.inference.forests.lists import kbest_lists, outputs
@@ -31,7 +31,6 @@ from tunesmith.registry import option
 
 #: No limit is greater.
 MOST = 1_000_000_000
-CHOICES = {"passes": ("all", "unknown", "none"), "unknown": ("copy", "drop")}
 
 
 @DECODERS.register("hiero")
@@ -52,20 +51,26 @@ class HieroDecoder(Decoder):
         "FILE",
     )
     joshua: str = option("", "a joshua.config, in place of a model", "FILE")
-    nbest_size: int = option(100, "candidates of a sentence")
+    nbest_size: int = option(100, "candidates of a sentence", least=1, most=MOST)
     pop_limit: int | None = option(
         None,
         "hyperedges that are made for each span and category: more take longer and find better "
         "translations; 0 for no limit [default: the model's, or 200]",
+        least=0,
+        most=MOST,
     )
     span_limit: int | None = option(
         None,
         "source words that a rule may cover at most, but for glue [default: the model's, or 15]",
+        least=1,
+        most=MOST,
     )
     option_limit: int | None = option(
         None,
         "rules of each source side that are tried, the best first; 0 for all "
         "[default: a joshua.config's, or 0]",
+        least=0,
+        most=MOST,
     )
     passes: Literal["all", "unknown", "none"] | None = option(
         None,
@@ -80,12 +85,17 @@ class HieroDecoder(Decoder):
         0,
         "add lexical features of this many words of each side, the most frequent ones; all "
         "others count as one word",
+        least=0,
+        most=MOST,
     )
 
     #: It gives whole forests, and workers can have a copy of the model.
     gives_forests = is_portable = shares_out = True
 
+    _owner_is = "decoder"
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         sources = [name for name in ("model", "grammar", "joshua") if getattr(self, name)]
         if not sources and not self.lm:
             raise UsageError(
@@ -99,17 +109,6 @@ class HieroDecoder(Decoder):
                 "without glue is for a grammar alone: a model and a joshua.config have glue rules "
                 "of their own; drop no-glue"
             )
-        for name, known in CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in known:
-                raise UnknownNameError(f"value of {name}", str(value), known)
-        least = {"nbest_size": 1, "pop_limit": 0, "span_limit": 1, "option_limit": 0, "lexical": 0}
-        for name, smallest in least.items():
-            value = getattr(self, name)
-            if value is not None and not smallest <= value <= MOST:
-                flag = name.replace("_", "-")
-                wanted = f"{smallest} or more" if value < smallest else f"at most {MOST}"
-                raise UsageError(f"{flag} of decoder 'hiero' is {value}; give {wanted}")
 
     @cached_property
     def _parts(self) -> Parts:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tunesmith.data.weights import Weights
 from tunesmith.decoders.base import Decoder
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import UsageError
 from tunesmith.interruption import Interruption, returns_so_far, uninterrupted
 from tunesmith.loop.callbacks import RoundNotifier, key_of, settings_of_loop
 from tunesmith.loop.forest_running import ForestRun, LiveRun
@@ -31,24 +31,22 @@ from tunesmith.metrics.base import METRICS, Metric
 from tunesmith.metrics.scored_forests import ForestOptions
 from tunesmith.metrics.spec import spec_of
 from tunesmith.randomness import checked_seed
-from tunesmith.registry import option
+from tunesmith.registry import Options, option
 from tunesmith.tuners.base import Tuner, evaluated_here
 from tunesmith.tuners.fitting.callbacks import Callback, callbacks_of_run
 from tunesmith.tuners.fitting.result import TuneResult, who_works
 from tunesmith.tuners.fitting.rounds import Rounds
 
 NEEDED = ("decoder", "tuner", "tune")
-FINALS = ("auto", "last", "tune", "dev", "average")
-KINDS = ("auto", "lists", "forests", "live")
 #: Classes of runs, by what is tuned on.
 RUNS: dict[str, type[Run]] = {"lists": Run, "forests": ForestRun, "live": LiveRun}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loop:
+class Loop(Options):
     """Tuning with a decoder; its fields are options of ``tunesmith tune --decoder``."""
 
-    rounds: int = option(10, "rounds of decoding and tuning at most")
+    rounds: int = option(10, "rounds of decoding and tuning at most", least=1)
     final: Literal["auto", "last", "tune", "dev", "average"] = option(
         "auto",
         "whose weights are returned: those of the last round, of the round whose output is best on "
@@ -62,23 +60,17 @@ class Loop:
         "the last of these that the tuner and the metric can work on",
     )
     weight_tolerance: float = option(
-        1e-4, "stop when the weights, scaled to a sum of sizes of 1, change by less than this"
+        1e-4,
+        "stop when the weights, scaled to a sum of sizes of 1, change by less than this",
+        least=0,
+        below=np.inf,
     )
     score_tolerance: float = option(
-        0.0, "stop when the output's score changes by less than this from round to round"
+        0.0,
+        "stop when the output's score changes by less than this from round to round",
+        least=0,
+        below=np.inf,
     )
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise UsageError(f"rounds is {self.rounds}; give 1 or more")
-        if self.final not in FINALS:
-            raise UnknownNameError("final", self.final, FINALS)
-        if self.tune_on not in KINDS:
-            raise UnknownNameError("tune-on", self.tune_on, KINDS)
-        for name in ("weight_tolerance", "score_tolerance"):
-            value = getattr(self, name)
-            if not 0.0 <= value < np.inf:
-                raise UsageError(f"{name.replace('_', '-')} is {value:g}; give 0 or more")
 
     def run(
         self,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from tunesmith.arrays import Floats, Ids
-from tunesmith.errors import UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import option
 from tunesmith.tuners.base import TUNERS
@@ -23,15 +23,15 @@ class AROW(MIRA):
     ``rate``, or with what ``feature_rate`` says, and fall with every change.
     """
 
-    rate: float = option(1.0, "the learning rates, or variances, to begin with")
-    confidence: float = option(
-        0.01, "how much a change lowers the learning rates of its features (lambda)"
+    rate: float = option(
+        1.0, "the learning rates, or variances, to begin with", above=0, below=np.inf
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (math.isfinite(self.confidence) and self.confidence >= 0.0):
-            raise UsageError(f"confidence is {self.confidence:g}; give 0 or more")
+    confidence: float = option(
+        0.01,
+        "how much a change lowers the learning rates of its features (lambda)",
+        least=0,
+        below=np.inf,
+    )
 
     def model(self, weights: Floats, rates: Floats) -> GaussianModel:
         """Return a model whose rates fall with every update."""

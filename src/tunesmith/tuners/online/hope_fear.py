@@ -17,7 +17,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats
 from tunesmith.data.features import FeatureSelection
-from tunesmith.errors import UnknownNameError, UsageError
+from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import Texts, option, texts
@@ -28,7 +28,6 @@ from tunesmith.tuners.online.learner import OnlineLearner, SentenceUpdate, Updat
 from tunesmith.tuners.online.model import Model, Update
 from tunesmith.tuners.online.training import OnlineTuner, Training
 
-REFERENCES = ("bold", "max-bleu", "local", "hope")
 #: Learning rates beyond this are of features that are next to constant.
 GREATEST_RATE = 1e300
 
@@ -53,8 +52,8 @@ class HopeFear(OnlineTuner):
     of its deviation within sentences, as if all were of the same size.
     """
 
-    epochs: int = option(10, "how often to go over all sentences")
-    rate: float = option(0.01, "the learning rate")
+    epochs: int = option(10, "how often to go over all sentences", least=1)
+    rate: float = option(0.01, "the learning rate", above=0, below=np.inf)
     feature_rate: Texts = option(
         (),
         "the learning rate of features whose names match, with --scale as if they were of size 1; "
@@ -76,9 +75,11 @@ class HopeFear(OnlineTuner):
         "what weights are moved towards: the reference itself where it is among the candidates, "
         "what is worth most, the same among the best few, or what is worth much and scores well",
     )
-    local_best: int = option(10, "how many of the best local chooses from")
-    mu: float = option(-1.0, "how much worth counts for hope, 0 or less: the lower the more")
-    mu_decay: float = option(1.0, "what mu is multiplied by after each epoch")
+    local_best: int = option(10, "how many of the best local chooses from", least=1)
+    mu: float = option(
+        -1.0, "how much worth counts for hope, 0 or less: the lower the more", above=-np.inf, most=0
+    )
+    mu_decay: float = option(1.0, "what mu is multiplied by after each epoch", above=0, most=1)
 
     usual = ("document", "document")
     is_online: ClassVar[bool] = True
@@ -86,23 +87,11 @@ class HopeFear(OnlineTuner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("epochs", "local_best"):
-            if getattr(self, name) < 1:
-                flag = name.replace("_", "-")
-                raise UsageError(f"{flag} is {getattr(self, name)}; give 1 or more")
-        if not (math.isfinite(self.rate) and self.rate > 0.0):
-            raise UsageError(f"rate is {self.rate:g}; give a number above 0")
-        if self.reference not in REFERENCES:
-            raise UnknownNameError("reference", self.reference, REFERENCES)
         defaults = {f.name: f.default for f in dataclasses.fields(HopeFear)}
         for name, owner in (("mu", "hope"), ("mu_decay", "hope"), ("local_best", "local")):
             if self.reference != owner and getattr(self, name) != defaults[name]:
                 flag = name.replace("_", "-")
                 raise UsageError(f"{flag} goes with reference {owner}; drop it, or change that")
-        if not (math.isfinite(self.mu) and self.mu <= 0.0):
-            raise UsageError(f"mu is {self.mu:g}; give 0 or less")
-        if not 0.0 < self.mu_decay <= 1.0:
-            raise UsageError(f"mu-decay is {self.mu_decay:g}; give more than 0 and at most 1")
         for pattern, rate in _parse_pairs("feature-rate", self.feature_rate):
             if rate < 0.0:
                 raise UsageError(f"the learning rate of '{pattern}' is {rate:g}; give 0 or more")

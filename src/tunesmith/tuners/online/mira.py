@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import numpy as np
+
 from tunesmith.arrays import Floats
-from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.registry import option
 from tunesmith.search.working_set.solver import SharedSet, WorkingSet
@@ -62,19 +62,16 @@ class _SingleDerivation:
 class MIRA(HopeFear):
     """MIRA: the least change that makes margins as wide as losses, by cutting planes."""
 
-    epsilon: float = option(0.01, "how exactly the problem of each sentence is solved")
+    epsilon: float = option(
+        0.01, "how exactly the problem of each sentence is solved", above=0, below=np.inf
+    )
     iterations: int = option(
-        1000, "steps at most, each time that a candidate is added to the problem of a sentence"
+        1000,
+        "steps at most, each time that a candidate is added to the problem of a sentence",
+        least=1,
     )
 
     can_exchange: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not (math.isfinite(self.epsilon) and self.epsilon > 0.0):
-            raise UsageError(f"epsilon is {self.epsilon:g}; give a number above 0")
-        if self.iterations < 1:
-            raise UsageError(f"iterations is {self.iterations}; give 1 or more")
 
     def rule(self, width: int) -> MIRARule:
         """Return the update rule, with a working set over this many features."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
-from tunesmith.errors import TunesmithError, UnknownNameError, UsageError
+from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective
 from tunesmith.parallel.engine import working_on
 from tunesmith.registry import option
@@ -24,8 +24,6 @@ from tunesmith.tuners.online.learner import OnlineLearner, TrainingSetup, Update
 from tunesmith.tuners.online.mixing import mixing_epoch
 from tunesmith.tuners.online.model import Model, average, mean
 
-PARALLEL = ("mixing", "async")
-CLOCKS = ("lockstep", "free")
 #: The options of a single learner, which a signature leaves out.
 DEFAULTS = {"learners": 1, "parallel": "mixing", "clock": "lockstep", "inbox": 64}
 
@@ -38,7 +36,9 @@ class OnlineTuner(Rounds):
     number decides what is learnt; how many workers they live with does not.
     """
 
-    learners: int = option(1, "how many learn side by side, each from a part of the sentences")
+    learners: int = option(
+        1, "how many learn side by side, each from a part of the sentences", least=1
+    )
     parallel: Literal["mixing", "async"] = option(
         "mixing",
         "how learners go together: their weights are averaged after each epoch, or they send each "
@@ -49,7 +49,9 @@ class OnlineTuner(Rounds):
         "async: learners wait for each other after every sentence, and results can be reproduced; "
         "or nobody waits, and they cannot",
     )
-    inbox: int = option(64, "async: how many working sets of others wait for a learner at most")
+    inbox: int = option(
+        64, "async: how many working sets of others wait for a learner at most", least=1
+    )
 
     has_hope: ClassVar[bool] = True
     #: Whether learners can send each other working sets.
@@ -59,13 +61,6 @@ class OnlineTuner(Rounds):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.parallel not in PARALLEL:
-            raise UnknownNameError("parallel", self.parallel, PARALLEL)
-        if self.clock not in CLOCKS:
-            raise UnknownNameError("clock", self.clock, CLOCKS)
-        for name in ("learners", "inbox"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}; give 1 or more")
         if self.parallel == "async" and not self.can_exchange:
             raise UsageError(
                 f"{self.name} has no working sets to send; use mira or arow, or --parallel mixing"
