@@ -259,7 +259,10 @@ class Option:
                 holds, wanted = BOUNDS[name]
                 if one is not None and not holds(one, bound):
                     what = f"{self.flag}{owner} is {_shown(one)}"
-                    raise UsageError(f"{what}; give {wanted.format(_shown(bound))}")
+                    nearest = (
+                        "a finite number" if math.isinf(bound) else wanted.format(_shown(bound))
+                    )
+                    raise UsageError(f"{what}; give {nearest}")
         return value
 
 

@@ -151,7 +151,7 @@ def test_options_in_the_name():
         with pytest.raises(UsageError, match=message):
             METRICS.create(f"bleu:{options}")
     for wrong in (math.nan, math.inf):
-        with pytest.raises(UsageError, match=r"above 0|below inf"):
+        with pytest.raises(UsageError, match=r"above 0|finite number"):
             BLEU(reference_length_scale=wrong)
         with pytest.raises(UsageError, match="0 or more"):
             BLEU(smoothing_value=wrong)

@@ -94,7 +94,7 @@ def test_weights_are_only_changed_by_who_learns():
     ("options", "said"),
     [
         ({"epsilon": 0.0}, "epsilon is 0; give a number above 0"),
-        ({"epsilon": float("inf")}, "epsilon is inf; give a number above 0"),
+        ({"epsilon": float("inf")}, "epsilon is inf; give a finite number"),
         ({"iterations": 0}, "iterations is 0; give 1 or more"),
     ],
 )
