@@ -208,7 +208,7 @@ def test_what_is_wrong_is_said_with_its_line(text, line, problem):
         read_text(KaldiLattice(), GOOD + text)
 
 
-def test_what_is_wrong_with_a_table_or_a_binary_archive(tmp_path):
+def test_what_is_wrong_with_a_table_or_the_encoding(tmp_path):
     table = tmp_path / "words.txt"
     reader = KaldiLattice(words=str(table))
     table.write_text("a 1\nb\n")
@@ -220,18 +220,8 @@ def test_what_is_wrong_with_a_table_or_a_binary_archive(tmp_path):
     table.write_text("a 1\n")
     with pytest.raises(FormatError, match=r"^file:2: the word '5' is not in .*words.txt"):
         read_text(KaldiLattice(words=str(table)), GOOD)
-    with pytest.raises(FormatError, match=r"binary archive; convert it: lattice-copy"):
-        read_text(KaldiLattice(), b"utt \0B\xd6\xfd\xb2\x7e")
     with pytest.raises(FormatError, match=r"^file:2: .*UTF-8"):
         read_text(KaldiLattice(), b"u\n0 1 \xff\xfe 1,2,\n1\n\n")
-
-
-def test_a_binary_archive_is_told_without_its_format(tmp_path):
-    path = tmp_path / "lat.1"
-    for data in [b"utt-1 \0B\xd6\xfd\xb2\x7e", b"\0B\xd6\xfd\xb2\x7e"]:
-        path.write_bytes(data)
-        with pytest.raises(FormatError, match=r"lat.1: this is a binary archive; convert it: latt"):
-            read_forests(path)
 
 
 def test_numbers_without_a_table_are_warned_of_beside_words(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers.io.forest_samples import HTK, JOSHUA, KALDI, PLF
+from tests.helpers.io.forest_samples import HTK, JOSHUA, KALDI, PLF, SPHINX, SPHINX_HTK
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.io.forests.base import FOREST_FORMATS
@@ -16,6 +16,7 @@ SAMPLES = {
     "plf": PLF,
     "kaldi-lattice": KALDI,
     "htk": HTK,
+    "sphinx": SPHINX,
     "joshua-hypergraph": JOSHUA,
     "moses-hypergraph": "# target ||| features ||| source-covered\n1 1\n1\na ||| b=1 ||| 1\n",
 }
@@ -25,6 +26,11 @@ SAMPLES = {
 def test_each_sample_is_recognised_as_one_format(name):
     head = SAMPLES[name].encode()
     assert [n for n in FOREST_FORMATS.names() if FOREST_FORMATS.get(n).recognises(head)] == [name]
+
+
+def test_pocketsphinx_writes_htk_with_comments_before_it():
+    head = SPHINX_HTK.encode()
+    assert [n for n in FOREST_FORMATS.names() if FOREST_FORMATS.get(n).recognises(head)] == ["htk"]
 
 
 def test_an_id_is_a_number_only_if_it_is_written_as_one():

@@ -1,4 +1,4 @@
-"""Lattices of Kaldi in text form: what ``lattice-copy ark:lat.1 ark,t:-`` writes.
+"""Lattices of Kaldi: archives in text form, as of ``lattice-copy ark:lat.1 ark,t:-``, or binary.
 
 An archive is a lattice after the other: the utterance's id on a line of its own, a line for each
 arc and for each final state, and an empty line. Both of Kaldi's types are read:
@@ -18,7 +18,8 @@ are the tokens. 0, ``<eps>``, ``<s>`` and ``</s>`` are no words.
 ``kaldi-lattice:references=text`` takes the transcripts from a file with an utterance a line, its id
 and its words. If ids are numbers, references may also be a file with a line for each, as elsewhere.
 
-Lattices are written as CompactLattice, without transition ids.
+Binary archives (``kaldi_binary``) hold the same. Lattices are written as CompactLattice in text
+form, without transition ids.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -41,6 +42,7 @@ from tunesmith.io.forests.base import (
     warn_of_numbers,
     whole_number,
 )
+from tunesmith.io.forests.kaldi_binary import binary_lattices, is_binary
 from tunesmith.io.forests.lattice import (
     MARKS,
     NOWHERE,
@@ -69,14 +71,12 @@ _HEAD = re.compile(rb"\s*\S+[ \t]*\r?\n" + _SECOND + rb"[ \t]*\r?\n")
 _WEIGHT = re.compile(r"([^,]+),([^,]+)(?:,[0-9_]*)?")
 #: The same with two numbers: no word looks so.
 _NUMBERS = re.compile(r"[-+.0-9eE]+,[-+.0-9eE]+(?:,[0-9_]*)?")
-BINARY = b"\0B"
-_BINARY_HEAD = re.compile(rb"(?:\S+ )?" + BINARY)
 
 
 @FOREST_FORMATS.register("kaldi-lattice")
 @dataclass(frozen=True)
 class KaldiLattice(UtteranceFormat):
-    """Lattices of Kaldi in text form, many in an archive."""
+    """Lattices of Kaldi, many in an archive; binary archives are read too."""
 
     suffixes = (".lats",)
     ends_lines = True
@@ -88,22 +88,17 @@ class KaldiLattice(UtteranceFormat):
     def recognises(head: bytes) -> bool:
         """Tell whether there is an id alone on the first line, and an arc on the second.
 
-        Binary archives are recognised too, so that they are refused as what they are.
+        A binary archive has a key and an FST.
         """
-        return _HEAD.match(head) is not None or _BINARY_HEAD.match(head) is not None
+        return _HEAD.match(head) is not None or is_binary(head)
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
         """Yield the lattice of each utterance."""
-        if BINARY in source.head()[:1000]:
-            problem = "this is a binary archive"
-            raise FormatError(source.name, None, problem, "convert it: lattice-copy ark:F ark,t:-")
         ids = names[FEATURES[0]], names[FEATURES[1]]
         tokens = _Tokens(words, self._table if self.words else None, self.words)
-        is_compact: bool | None = None
-        for entry in _entries(source):
-            is_compact = entry.is_compact(is_compact)
-            lattice = entry.lattice(ids, tokens, is_compact)
-            yield self.with_transcript(lattice, words, entry.id)
+        is_one = is_binary(source.head())
+        for name, lattice in (_of_binary if is_one else _of_text)(source, ids, tokens):
+            yield self.with_transcript(lattice, words, name)
         if self.references and not self.words and tokens.labels:
             said = chain.from_iterable(text.split() for text in self._transcripts.values())
             warn_of_numbers(source.name, tokens.labels, said, self.word_table)
@@ -141,18 +136,23 @@ class KaldiLattice(UtteranceFormat):
 
     @cached_property
     def _table(self) -> dict[str, str]:
-        table: dict[str, str] = {}
-        source = Source(self.words)
-        for line, text in source.lines():
-            fields = fields_of(text)
-            if len(fields) != 2:
-                problem = f"there are {len(fields)} fields, not a word and its number"
-                raise FormatError(source.name, line, problem, "give Kaldi's words.txt")
-            number = str(whole_number(fields[1], source.name, line, "the number of a word"))
-            if table.setdefault(number, fields[0]) != fields[0]:
-                problem = f"the number {number} is there twice"
-                raise FormatError(source.name, line, problem, "give each word its own number")
-        return table
+        return read_word_table(self.words)
+
+
+def read_word_table(path: str) -> dict[str, str]:
+    """Return the words of Kaldi's words.txt by their numbers."""
+    table: dict[str, str] = {}
+    source = Source(path)
+    for line, text in source.lines():
+        fields = fields_of(text)
+        if len(fields) != 2:
+            problem = f"there are {len(fields)} fields, not a word and its number"
+            raise FormatError(source.name, line, problem, "give Kaldi's words.txt")
+        number = str(whole_number(fields[1], source.name, line, "the number of a word"))
+        if table.setdefault(number, fields[0]) != fields[0]:
+            problem = f"the number {number} is there twice"
+            raise FormatError(source.name, line, problem, "give each word its own number")
+    return table
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class _Tokens:
     #: What stood for words, where there is no table.
     labels: set[str] = field(default_factory=set)
 
-    def of(self, label: str, source_name: str, line: int) -> list[int]:
+    def of(self, label: str, source_name: str, line: int | None) -> list[int]:
         """Return the token of a label; none where that is no word."""
         if self.table is not None:
             found = self.table.get(label)
@@ -178,6 +178,37 @@ class _Tokens:
             return []
         self.labels.add(label)
         return self.words.split(label)
+
+
+def _of_text(
+    source: Source, ids: tuple[int, int], tokens: _Tokens
+) -> Iterator[tuple[str, RawForest]]:
+    """Yield utterances and their lattices of an archive in text form."""
+    is_compact: bool | None = None
+    for entry in _entries(source):
+        is_compact = entry.is_compact(is_compact)
+        yield entry.id, entry.lattice(ids, tokens, is_compact)
+
+
+def _of_binary(
+    source: Source, ids: tuple[int, int], tokens: _Tokens
+) -> Iterator[tuple[str, RawForest]]:
+    """Yield utterances and their lattices of a binary archive, or of a file with one."""
+    for binary in binary_lattices(source.buffer(), source.name):
+        builder = LatticeBuilder()
+        builder.add(NOWHERE, binary.start, [], {}, 0)
+        for state, target, word, costs in binary.arcs:
+            words = tokens.of(str(word), source.name, None)
+            builder.add(state, target, words, _features(ids, costs), 0)
+        goal = 1 + max(*builder.sources, *builder.targets, *binary.finals)
+        for state, costs in binary.finals.items():
+            builder.add(state, goal, [], _features(ids, costs), 0)
+        name = binary.id or "0"
+        yield name, replace(builder.forest(id_of(name), goal, 0), lines=None, line=None)
+
+
+def _features(ids: tuple[int, int], costs: tuple[float, float]) -> dict[int, float]:
+    return {k: 0.0 - cost for k, cost in zip(ids, costs, strict=True)}
 
 
 @dataclass

@@ -141,7 +141,7 @@ def shortest(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def number_error(text: bytes, path: str, line: int, what: str) -> FormatError:
+def number_error(text: bytes, path: str, line: int | None, what: str) -> FormatError:
     """Return the error that says why ``text`` is not accepted as a number."""
     shown = text.decode("utf-8", "replace")
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]} ..."
