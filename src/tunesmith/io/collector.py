@@ -249,6 +249,19 @@ class Collector:
                 f"{place}: group '{group}' has other references than before; make them equal"
             )
 
+    def add_reference_texts(self, group: GroupId, texts: Sequence[str], place: Place) -> None:
+        """Set the references of a group, given as texts."""
+        lines = [text.replace("\n", " ") for text in texts]
+        whole = "\n".join([*lines, ""])
+        if "\0" in whole:
+            raise FormatError(*place, "a reference holds a NUL character", "write text alone")
+        try:
+            tokens = tokenize(whole.encode(), self.vocabulary)
+        except UnicodeEncodeError:
+            problem = "a reference holds half of a surrogate pair"
+            raise FormatError(*place, problem, "write valid Unicode") from None
+        self.add_references(group, [tokens[k] for k in range(len(lines))], shown_place(place))
+
     def note_place(self, group: GroupId, place: Place) -> None:
         """Remember where a group first stood, for errors."""
         self._places.setdefault(group, place)

@@ -46,7 +46,7 @@ def read(
     Parameters
     ----------
     candidates
-        One file, or several whose candidates are merged: the same group in two files
+        One file or folder, or several whose candidates are merged: the same group in two files
         becomes one, a candidate with the same text and features is kept once.
     references
         Files with one reference a line; a group's id is its line number, from 0.
@@ -71,15 +71,15 @@ def read(
     """
     collector = Collector(reading, keep_rows)
     first = ""
-    for path in _several(candidates):
-        if os.path.isdir(path):
-            remedy = "name a file, or give a folder of forests with --forests"
-            raise FormatError(os.fspath(path), None, "it is a directory", remedy)
-        source = Source(path)
-        first = first or source.name
-        spec = format or recognise(source, collector.reading.id_column)
-        read_into(collector, FORMATS.create(spec), source)
-        collector.files.append(source.digest(spec.partition(":")[0]))
+    for place in _several(candidates):
+        paths, spec = files_of(place, format)
+        reader = FORMATS.create(spec) if spec else None
+        for path in paths:
+            source = Source(path)
+            first = first or source.name
+            name = spec or recognise(source, collector.reading.id_column)
+            read_into(collector, reader or FORMATS.create(name), source)
+            collector.files.append(source.digest(name.partition(":")[0]))
     if scores:
         sources = {name: Source(path) for name, path in scores.items()}
         rows = len(collector)
@@ -107,6 +107,32 @@ def read(
     for text in suspicions(result):
         warnings.warn(f"{first}: {text}", stacklevel=2)
     return with_columns(result, columns)
+
+
+def files_of(place: Path, spec: str | None = None) -> tuple[list[Path], str | None]:
+    """Return the files to read, those of a folder or the one that is named, and their format.
+
+    Parameters
+    ----------
+    place
+        What the user named.
+    spec
+        The format, where that is known. The one that is returned is None if the file shows it.
+    """
+    if not os.path.isdir(place):
+        return [place], spec
+    folder = os.fspath(place)
+    names = FORMATS.names() if spec is None else [spec]
+    try:
+        for name in names:
+            form = FORMATS.create(name) if spec else FORMATS.get(name)
+            if files := form.files_in(folder):
+                return list(files), name
+    except OSError as error:
+        problem = (error.strerror or "it cannot be read").lower()
+        raise FormatError(folder, None, problem, "name a folder that can be read") from None
+    remedy = "name a file, or give a folder of forests with --forests"
+    raise FormatError(folder, None, "it is a directory", remedy)
 
 
 def read_into(collector: Collector, reader: CandidateFormat, source: Source) -> None:

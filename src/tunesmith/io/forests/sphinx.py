@@ -22,7 +22,7 @@ from tunesmith.errors import FormatError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forests.base import FOREST_FORMATS, Numbering, is_pipe, whole_number
 from tunesmith.io.forests.lattice import NOWHERE, LatticeBuilder, UtteranceFormat, id_of
-from tunesmith.io.numbers import parse_number
+from tunesmith.io.text.numbers import parse_number
 from tunesmith.io.streams import Source
 
 _HEAD = re.compile(rb"# getcwd:[^\n]*\n(#[^\n]*\n)*# -logbase ")

@@ -40,6 +40,14 @@ class CandidateFormat(ABC):
         """Tell from the first bytes whether a file is of this format."""
         return False
 
+    @staticmethod
+    def files_in(folder: str) -> list[str]:
+        """Return the files to read of a folder of this format, in their order.
+
+        It is empty if the format has no folders, or this is not one of them.
+        """
+        return []
+
     @abstractmethod
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates of a file to the collector."""
@@ -61,5 +69,9 @@ class CandidateFormat(ABC):
 
 
 FORMATS: Registry[CandidateFormat] = Registry(
-    "format", "tunesmith.io.lists tunesmith.io.tables", "tunesmith.formats", CandidateFormat
+    "format",
+    "tunesmith.io.lists tunesmith.io.lists.evaluation tunesmith.io.lists.speech "
+    "tunesmith.io.tables",
+    "tunesmith.formats",
+    CandidateFormat,
 )

@@ -22,14 +22,19 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
+from tunesmith.io.text.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
-from tunesmith.io.lists.lm_eval import LmEvalFormat
+from tunesmith.io.lists.evaluation.lm_eval import LmEvalFormat
+from tunesmith.io.lists.evaluation.mbrs import MbrsFormat
+from tunesmith.io.lists.evaluation.openai import OpenAiFormat
+from tunesmith.io.lists.speech.nemo_manifest import NemoManifestFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
-from tunesmith.io.text.json_lines import json_objects
-from tunesmith.io.text.tokens import tokenize, tokenize_kept
+from tunesmith.io.text.tokens import tokenize_kept
 
+#: Formats whose lines are objects of certain keys.
+OTHERS = (LmEvalFormat, MbrsFormat, NemoManifestFormat, OpenAiFormat)
 #: The greatest number; NaN is neither above nor below its negative.
 LARGEST = sys.float_info.max
 
@@ -44,7 +49,8 @@ class JsonLinesFormat(CandidateFormat):
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the text begins with an object, and not with another format's."""
-        return head.lstrip().startswith(b"{") and not LmEvalFormat.recognises(head)
+        is_object = head.lstrip().startswith(b"{")
+        return is_object and not any(other.recognises(head) for other in OTHERS)
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
@@ -131,14 +137,10 @@ class _Group:
         collector.note_place(group_id, (self.path, self.number))
         references = self.group.get("references")
         if references is not None:
-            held = [
-                self._text(r).replace("\n", " ") for r in self._list("references", references, str)
-            ]
+            held = self._list("references", references, str)
             if not held:
                 raise self._error("'references' is empty", "give one at least, or leave it out")
-            tokens = tokenize("\n".join([*held, ""]).encode(), collector.vocabulary)
-            place = f"{self.path}:{self.number}"
-            collector.add_references(group_id, [tokens[r] for r in range(len(held))], place)
+            collector.add_reference_texts(group_id, held, (self.path, self.number))
         if "source" in self.group:
             self._text(self.group["source"])
             collector.add_source(group_id, self.group["source"])

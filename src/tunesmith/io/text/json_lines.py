@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,10 @@ from tunesmith.io.text.utf8 import check_utf8
 
 #: A line's number, from 1, and its object.
 NumberedObject = tuple[int, dict[str, Any]]
+
+
+#: What seems to be a key, in an object that is cut off.
+_KEY = re.compile(rb'"(\w+)"\s*:')
 
 
 class RepeatedKeyError(ValueError):
@@ -49,3 +54,15 @@ def json_objects(source: Source) -> Iterator[NumberedObject]:
                 problem = "this is not a JSON object"
                 raise FormatError(source.name, number, problem, "write one object a line")
             yield number, found
+
+
+def first_keys(head: bytes) -> frozenset[str]:
+    """Return the keys of the first object of a file, given its first bytes."""
+    line = head.lstrip().split(b"\n", 1)[0]
+    if not line.startswith(b"{"):
+        return frozenset()
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return frozenset(key.decode() for key in _KEY.findall(line))
+    return frozenset(found)

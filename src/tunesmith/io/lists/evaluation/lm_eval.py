@@ -12,14 +12,13 @@ from typing import Any
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
+from tunesmith.io.text.json_lines import first_keys, json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.streams import Source
-from tunesmith.io.text.json_lines import json_objects
 from tunesmith.io.text.numbers import float_or_nan
-from tunesmith.io.text.tokens import tokenize
+from tunesmith.io.streams import Source
 
 #: Keys that every sample has.
-KEYS = (b'"doc_id"', b'"resps"', b'"filtered_resps"')
+KEYS = {"doc_id", "resps", "filtered_resps"}
 REMEDY = "give a file samples_TASK_DATE.jsonl, as --log_samples writes it"
 
 
@@ -30,8 +29,7 @@ class LmEvalFormat(CandidateFormat):
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the first object has the keys of a sample."""
-        line = head.lstrip().split(b"\n", 1)[0]
-        return line.startswith(b"{") and all(key in line for key in KEYS)
+        return first_keys(head) >= KEYS
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all answers to the collector; of several filters' samples those of the first."""
@@ -70,9 +68,7 @@ class _Sample:
             collector.add(group, text, {}, None, self.place)
         target = self.sample.get("target")
         if isinstance(target, str) and target.strip():
-            whole = target.replace("\n", " ").encode(errors="replace") + b"\n"
-            tokens = tokenize(whole, collector.vocabulary)
-            collector.add_references(group, [tokens[0]], f"{self.place[0]}:{self.place[1]}")
+            collector.add_reference_texts(group, [target], self.place)
 
     def _add_choices(self, group: int | str, resps: list[Any], collector: Collector) -> None:
         right = float_or_nan(str(self.sample.get("target")).strip().encode())

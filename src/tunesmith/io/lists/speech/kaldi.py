@@ -1,8 +1,9 @@
 """n-best lists as Kaldi's scripts leave them: a file of words and files of scores beside it.
 
-``steps/rnnlmrescore.sh`` and ``nbest-to-linear`` write archives in text form, a line for each
+``steps/rnnlmrescore.sh`` and ``nbest-to-linear`` write archives, in text form a line for each
 candidate: ``utterance-3 word word ...`` (words_text) and ``utterance-3 value`` (acwt, lmwt.nolm,
-lmwt.rnn ...). The values are costs and are kept as they are, so weights come out negative.
+lmwt.rnn ...). Binary archives of words (numbers, whose table is needed) and of scores are read
+too. The values are costs and are kept as they are, so weights come out negative.
 """
 
 from __future__ import annotations
@@ -22,10 +23,18 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import DamagedError, decompress, kind_of, without_suffix
+from tunesmith.io.forests.kaldi import NO_WORDS, read_word_table
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.streams import Source, writing
+from tunesmith.io.lists.speech.kaldi_archives import (
+    begins_nbest,
+    is_binary,
+    read_numbers,
+    read_words,
+)
+from tunesmith.io.lists.speech.transcripts import Transcripts
 from tunesmith.io.text.numbers import float_or_nan, number_error
-from tunesmith.io.text.tokens import tokenize
+from tunesmith.io.rows import Place
+from tunesmith.io.streams import Source, writing
 from tunesmith.io.values import check_one_line, feature_values, write_numbers
 from tunesmith.registry import option
 
@@ -52,15 +61,18 @@ class KaldiFormat(CandidateFormat):
         "", "score files with + between them, beside the words; by default all that are there"
     )
     references: str = option("", "transcripts; by default the file text beside the words")
+    words: str = option("", "a table of words and their numbers: words.txt", "FILE")
 
     @staticmethod
     def recognises(head: bytes) -> bool:
         """Tell whether the first two lines begin with ``key-1`` and the key that comes next."""
+        if begins_nbest(head):
+            return True
         return b"|||" not in head[:GLANCE] and _FIRST_LINES.match(head) is not None
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all candidates to the collector."""
-        words = _Words.of(source)
+        words = _Words.of(source, self.words)
         scores = {}
         for path in self._score_files(words, source):
             name = without_suffix(os.path.basename(path))
@@ -78,9 +90,8 @@ class KaldiFormat(CandidateFormat):
             collector.add(ids[utterance], text, features, place=(source.name, line))
         transcripts = self._transcripts(source)
         if transcripts is not None:
-            other = Source(transcripts)
-            _add_references(other, words, collector)
-            collector.files.append(other.digest("text"))
+            remedy = "name others: kaldi:references=FILE"
+            Transcripts(transcripts).add_to(collector, ids, remedy)
 
     def _score_files(self, words: _Words, source: Source) -> list[str]:
         folder = os.path.dirname(source.path)
@@ -145,16 +156,19 @@ class _Words:
     name: str
     utterances: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
+    lines: list[int | None] = field(default_factory=list)
     #: Which candidate has a key.
     index: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, source: Source) -> _Words:
-        """Read all lines."""
+    def of(cls, source: Source, table: str = "") -> _Words:
+        """Read all entries."""
         found = cls(source.name)
-        for line, text in source.lines():
-            key, *rest = text.split(None, 1)
+        if is_binary(source.head()) and not table:
+            problem = "its words are numbers"
+            raise FormatError(source.name, None, problem, "name their table: kaldi:words=words.txt")
+        words = read_word_table(table) if table else {}
+        for key, text, line in read_words(source):
             matched = _KEY.fullmatch(key)
             if matched is None:
                 problem = f"the key '{key}' does not end in - and a number"
@@ -163,7 +177,8 @@ class _Words:
                 raise FormatError(source.name, line, f"'{key}' is there twice", "rename one")
             found.index[key] = len(found.index)
             found.utterances.append(matched.group(1))
-            found.texts.append(rest[0] if rest else "")
+            place = source.name, line
+            found.texts.append(_named(text, words, table, place) if table else text)
             found.lines.append(line)
         if not found.index:
             raise FormatError(source.name, None, "there is no candidate in it", "give some")
@@ -180,20 +195,19 @@ class _Words:
         """Read a number for each candidate."""
         index = self.index
         found: dict[int, float] = {}
-        for line, text in source.lines():
-            fields = text.split()
-            if len(fields) != 2:
-                problem = f"there are {len(fields)} fields, not a key and a number"
+        for key, numbers, line in read_numbers(source):
+            if len(numbers) != 1:
+                problem = f"there are {1 + len(numbers)} fields, not a key and a number"
                 raise FormatError(source.name, line, problem, "write one value a candidate")
-            k = index.get(fields[0])
+            k = index.get(key)
             if k is None:
-                problem = f"'{fields[0]}' is not in {self.name}"
+                problem = f"'{key}' is not in {self.name}"
                 raise FormatError(source.name, line, problem, "give files of the same candidates")
             if k in found:
-                raise FormatError(source.name, line, f"'{fields[0]}' is there twice", "drop one")
-            found[k] = float_or_nan(fields[1].encode())
+                raise FormatError(source.name, line, f"'{key}' is there twice", "drop one")
+            found[k] = float_or_nan(numbers[0].encode())
             if math.isnan(found[k]):
-                raise number_error(fields[1].encode(), source.name, line, "a score")
+                raise number_error(numbers[0].encode(), source.name, line, "a score")
         values = np.full(len(index), np.nan)
         values[list(found)] = list(found.values())
         missing = np.flatnonzero(np.isnan(values))
@@ -202,6 +216,18 @@ class _Words:
             problem = f"'{key}' is not in {source.name}"
             raise FormatError(self.name, self.lines[missing[0]], problem, "copy that file again")
         return values
+
+
+def _named(text: str, words: dict[str, str], table: str, place: Place) -> str:
+    """Return the words of numbers; those that are no words are left out."""
+    found = []
+    for number in text.split():
+        if number not in words:
+            problem = f"the word '{number}' is not in {table}"
+            raise FormatError(*place, problem, "give the words.txt of the decoder")
+        if number != "0" and words[number] not in NO_WORDS:
+            found.append(words[number])
+    return " ".join(found)
 
 
 def _score_files_in(folder: str, words: str, index: dict[str, int]) -> dict[str, str]:
@@ -231,19 +257,6 @@ def _first_line(path: Path) -> bytes:
         lines = head.removeprefix(codecs.BOM_UTF8).split(b"\n")
         return next((line for line in lines if line.strip()), b"")
     return b""
-
-
-def _add_references(source: Source, words: _Words, collector: Collector) -> None:
-    wanted = words.ids()
-    for line, text in source.lines():
-        utterance, *rest = text.split(None, 1)
-        if utterance in wanted:
-            tokens = tokenize(f"{''.join(rest)}\n".encode(), collector.vocabulary)
-            place = f"{source.name}:{line}"
-            collector.add_references(wanted.pop(utterance), [tokens[0]], place)
-    if wanted:
-        problem = f"there is no transcript of '{next(iter(wanted))}'"
-        raise FormatError(source.name, None, problem, "name others: kaldi:references=FILE")
 
 
 def _check_name(name: str, path: Path, words: Path) -> None:

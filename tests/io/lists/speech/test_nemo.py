@@ -13,7 +13,7 @@ from tests.helpers.builders import as_records
 from tests.helpers.io.list_samples import NEMO
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.nemo import NemoFormat
+from tunesmith.io.lists.speech.nemo import NemoFormat
 from tunesmith.io.streams import Source
 
 

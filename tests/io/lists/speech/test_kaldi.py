@@ -14,7 +14,7 @@ from tests.helpers.builders import as_records
 from tests.helpers.io.list_samples import KALDI
 from tunesmith.errors import FormatError, TunesmithError, UsageError
 from tunesmith.io.collector import Collector
-from tunesmith.io.lists.kaldi import KaldiFormat
+from tunesmith.io.lists.speech.kaldi import KaldiFormat
 from tunesmith.io.read import read
 from tunesmith.io.text.tokens import tokenize
 
