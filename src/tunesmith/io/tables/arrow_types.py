@@ -194,6 +194,25 @@ def _texts_by_number(column: Any, room: SizeLimit) -> list[str | None]:
     return [None if k is None else texts[k] for k in column.indices.to_pylist()]
 
 
+def room_of(column: Any) -> int:
+    """Return about how many bytes the values of a column take, whatever it holds."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        if not is_text(kind.value_type) or not len(column.dictionary):
+            return 8 * len(column)
+        numbers = column.indices.fill_null(0).to_numpy(zero_copy_only=False)
+        return int(_lengths(column.dictionary)[numbers].sum())
+    if is_text(kind):
+        return int(_lengths(column).sum())
+    if pa.types.is_struct(kind):
+        return sum(room_of(inner) for inner in column.flatten())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return 8 * len(column) + room_of(column.flatten())
+    return 8 * len(column)
+
+
 def _lengths(texts: Any) -> Any:
     """Return the bytes of each text of an Arrow array, 0 where there is none."""
     import pyarrow as pa

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from tunesmith.arrays import Floats, Ints
@@ -44,15 +46,14 @@ class ParquetFormat(CandidateFormat):
 
     def read(self, source: Source, collector: Collector) -> None:
         """Add all rows to the collector."""
-        pa, _ = _libraries()
-        data = source.buffer()
-        try:
-            add_batches(
-                _batches(data, source.name, collector.reading.text_column), source.name, collector
-            )
-        except (pa.ArrowException, OSError, ValueError, LookupError) as error:
-            problem = f"the Parquet data are damaged ({first_line(error)})"
-            raise FormatError(source.name, None, problem, "write the file again") from None
+        from tunesmith.io.tables.lighteval import add_details, is_details
+
+        with reading_parquet(source) as file:
+            if is_details(file.schema):
+                add_details(file, collector)
+                return
+            batches = _batches(file, collector.reading.text_column)
+            add_batches(batches, source.name, collector)
 
     def write(
         self, candidates: CandidateSet, order: Ints, scores: Floats, path: str | os.PathLike[str]
@@ -67,20 +68,44 @@ class ParquetFormat(CandidateFormat):
             parquet.write_table(table, file)
 
 
-def _batches(data: memoryview, name: str, text: str) -> Iterator[Batch]:
+@dataclass(frozen=True)
+class OpenFile:
+    """A file that is open: what it would become is known before it is read."""
+
+    name: str
+    file: Any
+    schema: Any
+    pages: dict[str, Pages]
+    room: SizeLimit
+
+
+@contextlib.contextmanager
+def reading_parquet(source: Source) -> Iterator[OpenFile]:
+    """Open a file; what is wrong with it within the block is a FormatError."""
     pa, parquet = _libraries()
-    whole = pa.py_buffer(data)
-    metadata = parquet.read_metadata(pa.BufferReader(whole))
-    room = SizeLimit(name, len(data))
-    room.check_rows(metadata.num_rows, metadata.num_columns)
-    pages = pages_of(data)
-    room.check(sum(column.total for column in pages.values()))
-    # Entries of a dictionary stay what they are until their lengths are known.
-    numbered = [path for path, column in pages.items() if column.has_dictionary and column.is_plain]
-    file = parquet.ParquetFile(pa.BufferReader(whole), read_dictionary=numbered)
-    schema = file.schema_arrow
-    check_schema(schema, name)
-    kinds = {field.name: field.type for field in schema}
+    data = source.buffer()
+    try:
+        whole = pa.py_buffer(data)
+        metadata = parquet.read_metadata(pa.BufferReader(whole))
+        room = SizeLimit(source.name, len(data))
+        room.check_rows(metadata.num_rows, metadata.num_columns)
+        pages = pages_of(data)
+        room.check(sum(column.total for column in pages.values()))
+        # Entries of a dictionary stay what they are until their lengths are known.
+        numbered = [p for p, column in pages.items() if column.has_dictionary and column.is_plain]
+        file = parquet.ParquetFile(pa.BufferReader(whole), read_dictionary=numbered)
+        yield OpenFile(source.name, file, file.schema_arrow, pages, room)
+    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
+        problem = f"the Parquet data are damaged ({first_line(error)})"
+        raise FormatError(source.name, None, problem, "write the file again") from None
+
+
+def _batches(file: OpenFile, text: str) -> Iterator[Batch]:
+    import pyarrow as pa
+
+    pages, room = file.pages, file.room
+    check_schema(file.schema, file.name)
+    kinds = {field.name: field.type for field in file.schema}
     wanted = [column for column, kind in kinds.items() if is_flat(kind)]
     has_lists = text != "text" and is_list(kinds.get(text, pa.null()))
     if has_lists:
@@ -91,7 +116,7 @@ def _batches(data: memoryview, name: str, text: str) -> Iterator[Batch]:
         held = [p.values for path, p in pages.items() if path.startswith(f"{REFERENCES}.")]
         room.check(8 * sum(held))
     row = 1
-    few = file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
+    few = file.file.iter_batches(_rows_at_once(pages, kinds), columns=wanted)
     for read in _joined(few, pa):
         batch = one_a_row(read, text) if has_lists else read
         if has_lists:
