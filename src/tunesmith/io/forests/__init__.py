@@ -1,5 +1,5 @@
 """Formats of forests and lattices: one module per format.
 
 ``read`` and ``write`` work whatever the format; ``base`` has :class:`ForestFormat` and its
-registry. Lattices share ``lattice``; our own columnar format is the package ``arrow``.
+registry. Those of lattices are the package ``lattices``; our own columnar format is ``arrow``.
 """

@@ -86,7 +86,10 @@ class ForestFormat(ABC):
 
 
 FOREST_FORMATS: Registry[ForestFormat] = Registry(
-    "forest format", "tunesmith.io.forests", "tunesmith.forest_formats", ForestFormat
+    "forest format",
+    "tunesmith.io.forests tunesmith.io.forests.lattices",
+    "tunesmith.forest_formats",
+    ForestFormat,
 )
 
 

@@ -32,7 +32,7 @@ from tunesmith.io.forests.base import (
     warn_of_numbers,
 )
 from tunesmith.io.forests.folders import files_in
-from tunesmith.io.forests.lattice import UtteranceFormat
+from tunesmith.io.forests.lattices.base import UtteranceFormat
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read_lines
 from tunesmith.io.rows import Place, shown_place

@@ -22,7 +22,6 @@ from tunesmith.data.assembly import Piece
 from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.text.json_lines import json_objects
 from tunesmith.io.lists.base import EVERYTHING, FORMATS, CandidateFormat
 from tunesmith.io.lists.evaluation.lm_eval import LmEvalFormat
 from tunesmith.io.lists.evaluation.mbrs import MbrsFormat
@@ -31,6 +30,7 @@ from tunesmith.io.lists.speech.nemo_manifest import NemoManifestFormat
 from tunesmith.io.missing import REMEDY, Missing
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.json_rows import add_rows
+from tunesmith.io.text.json_lines import json_objects
 from tunesmith.io.text.tokens import tokenize_kept
 
 #: Formats whose lines are objects of certain keys.

@@ -12,10 +12,10 @@ from typing import Any
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.text.json_lines import first_keys, json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
-from tunesmith.io.text.numbers import float_or_nan
 from tunesmith.io.streams import Source
+from tunesmith.io.text.json_lines import first_keys, json_objects
+from tunesmith.io.text.numbers import float_or_nan
 
 #: Keys that every sample has.
 KEYS = {"doc_id", "resps", "filtered_resps"}

@@ -6,10 +6,10 @@ Ranks count from 0 within an input, so that a rank of 0 begins the next one.
 from __future__ import annotations
 
 from tunesmith.io.collector import Collector
-from tunesmith.io.text.json_lines import first_keys, json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.evaluation.values import Values
 from tunesmith.io.streams import Source
+from tunesmith.io.text.json_lines import first_keys, json_objects
 
 KEYS = {"rank", "sentence", "selected_idx", "expected_score"}
 REMEDY = "give what mbrs-decode --format json writes"

@@ -15,11 +15,11 @@ from typing import Any
 from tunesmith.data.candidates import GroupId
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.text.json_lines import first_keys, json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.evaluation.values import Values
 from tunesmith.io.streams import Source
 from tunesmith.io.tables.base import group_id
+from tunesmith.io.text.json_lines import first_keys, json_objects
 
 REMEDY = "give a line for each request, with its choices"
 #: Keys of which a request has all of one set.

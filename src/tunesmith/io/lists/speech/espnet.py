@@ -15,11 +15,11 @@ from pathlib import Path
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.forests.lattice import id_of
+from tunesmith.io.forests.lattices.base import id_of
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.speech.transcripts import Transcripts, read_transcripts
-from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.streams import Source
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.registry import option
 
 _RANK = re.compile(r"(\d+)best_recog")

@@ -11,7 +11,7 @@ import re
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.forests.lattice import id_of
+from tunesmith.io.forests.lattices.base import id_of
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.streams import Source
 

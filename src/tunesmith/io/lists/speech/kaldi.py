@@ -23,7 +23,7 @@ from tunesmith.data.candidates import CandidateSet, GroupId
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.collector import Collector
 from tunesmith.io.compression import DamagedError, decompress, kind_of, without_suffix
-from tunesmith.io.forests.kaldi import NO_WORDS, read_word_table
+from tunesmith.io.forests.lattices.kaldi import NO_WORDS, read_word_table
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.speech.kaldi_archives import (
     begins_nbest,
@@ -32,9 +32,9 @@ from tunesmith.io.lists.speech.kaldi_archives import (
     read_words,
 )
 from tunesmith.io.lists.speech.transcripts import Transcripts
-from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.rows import Place
 from tunesmith.io.streams import Source, writing
+from tunesmith.io.text.numbers import float_or_nan, number_error
 from tunesmith.io.values import check_one_line, feature_values, write_numbers
 from tunesmith.registry import option
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tunesmith.errors import FormatError
 from tunesmith.io.collector import Collector
-from tunesmith.io.text.json_lines import first_keys, json_objects
 from tunesmith.io.lists.base import FORMATS, CandidateFormat
 from tunesmith.io.lists.evaluation.values import Values
 from tunesmith.io.streams import Source
+from tunesmith.io.text.json_lines import first_keys, json_objects
 
 AUDIO, BEAMS, TEXT, PREDICTED = "audio_filepath", "beams", "text", "pred_text"
 REMEDY = "write it with transcribe_speech.py, decoding.beam.return_best_hypothesis=false"

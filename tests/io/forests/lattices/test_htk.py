@@ -25,7 +25,7 @@ from tests.helpers.io.lattices import (
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.htk import HtkLattice
+from tunesmith.io.forests.lattices.htk import HtkLattice
 
 NAMES = ("acoustic", "language")
 

@@ -21,7 +21,7 @@ from tests.helpers.io.lattices import drawn_lattice, read_text, shown
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, TunesmithError
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.kaldi import KaldiLattice
+from tunesmith.io.forests.lattices.kaldi import KaldiLattice
 from tunesmith.io.forests.read import read_forests
 
 #: States with their arcs (word, costs, transition ids, target) and final costs, or None.

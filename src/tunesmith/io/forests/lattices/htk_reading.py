@@ -14,7 +14,7 @@ from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forests.base import Numbering, is_pipe, whole_number
-from tunesmith.io.forests.lattice import (
+from tunesmith.io.forests.lattices.base import (
     MARKS,
     NOWHERE,
     LatticeBuilder,

@@ -26,7 +26,7 @@ from tests.helpers.io.lattices import (
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.kaldi import KaldiLattice
+from tunesmith.io.forests.lattices.kaldi import KaldiLattice
 from tunesmith.io.forests.read import read_forests
 
 NAMES = ("graph", "acoustic")

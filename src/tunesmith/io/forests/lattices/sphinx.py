@@ -21,9 +21,9 @@ from tunesmith.data.raw_forest import RawForest
 from tunesmith.errors import FormatError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forests.base import FOREST_FORMATS, Numbering, is_pipe, whole_number
-from tunesmith.io.forests.lattice import NOWHERE, LatticeBuilder, UtteranceFormat, id_of
-from tunesmith.io.text.numbers import parse_number
+from tunesmith.io.forests.lattices.base import NOWHERE, LatticeBuilder, UtteranceFormat, id_of
 from tunesmith.io.streams import Source
+from tunesmith.io.text.numbers import parse_number
 
 _HEAD = re.compile(rb"# getcwd:[^\n]*\n(#[^\n]*\n)*# -logbase ")
 _BASE = re.compile(r"# -logbase (\S+)")

@@ -26,7 +26,7 @@ from tests.helpers.io.lattices import (
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.plf import PlfFormat
+from tunesmith.io.forests.lattices.plf import PlfFormat
 
 SCORES = ("PLF_1", "PLF_2")
 

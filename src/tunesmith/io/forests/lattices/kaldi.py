@@ -42,8 +42,7 @@ from tunesmith.io.forests.base import (
     warn_of_numbers,
     whole_number,
 )
-from tunesmith.io.forests.kaldi_binary import binary_lattices, is_binary
-from tunesmith.io.forests.lattice import (
+from tunesmith.io.forests.lattices.base import (
     MARKS,
     NOWHERE,
     Arc,
@@ -54,6 +53,7 @@ from tunesmith.io.forests.lattice import (
     id_of,
     lattices,
 )
+from tunesmith.io.forests.lattices.kaldi_binary import binary_lattices, is_binary
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.text.numbers import parse_number, shortest
 from tunesmith.io.text.utf8 import check_utf8

@@ -9,7 +9,7 @@ from tests.helpers.io.forest_samples import HTK, JOSHUA, KALDI, PLF, SPHINX, SPH
 from tunesmith.errors import FormatError
 from tunesmith.inference.forests.derivations import best_derivations, texts_of
 from tunesmith.io.forests.base import FOREST_FORMATS
-from tunesmith.io.forests.lattice import id_of
+from tunesmith.io.forests.lattices.base import id_of
 from tunesmith.io.forests.read import read_forests
 
 SAMPLES = {

@@ -11,9 +11,9 @@ from tests.helpers.io.forest_samples import SPHINX, SPHINX_HTK
 from tests.helpers.io.lattices import check_damaged, damaged, read_text
 from tests.helpers.tiers import examples
 from tunesmith.errors import FormatError
-from tunesmith.io.forests.htk import HtkLattice
+from tunesmith.io.forests.lattices.htk import HtkLattice
+from tunesmith.io.forests.lattices.sphinx import SphinxLattice
 from tunesmith.io.forests.read import read_forests
-from tunesmith.io.forests.sphinx import SphinxLattice
 
 
 def test_words_are_on_nodes_and_scores_are_natural_logarithms():

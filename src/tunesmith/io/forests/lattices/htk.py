@@ -39,7 +39,8 @@ from tunesmith.errors import FormatError, UsageError
 from tunesmith.io.compression import without_suffix
 from tunesmith.io.forests.base import FOREST_FORMATS, Numbering, number_in
 from tunesmith.io.forests.folders import writing_folder
-from tunesmith.io.forests.htk_reading import (
+from tunesmith.io.forests.lattices.base import Lattice, UtteranceFormat, lattices
+from tunesmith.io.forests.lattices.htk_reading import (
     ENDINGS,
     FEATURES,
     NO_SCORES,
@@ -48,7 +49,6 @@ from tunesmith.io.forests.htk_reading import (
     HtkReading,
     fields_in,
 )
-from tunesmith.io.forests.lattice import Lattice, UtteranceFormat, lattices
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.text.numbers import shortest
 

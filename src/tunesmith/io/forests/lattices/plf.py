@@ -34,7 +34,7 @@ from tunesmith.io.forests.base import (
     check_ids,
     whole_number,
 )
-from tunesmith.io.forests.lattice import NOWHERE, Arc, Lattice, LatticeBuilder, lattices
+from tunesmith.io.forests.lattices.base import NOWHERE, Arc, Lattice, LatticeBuilder, lattices
 from tunesmith.io.streams import Source, writing
 from tunesmith.io.text.numbers import parse_number, shortest
 from tunesmith.registry import option
