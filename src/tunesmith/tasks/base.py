@@ -28,6 +28,8 @@ class Task(Scored):
 
     #: Whether candidates are derivations of forests, of which lists can be made.
     has_forests: ClassVar[bool] = False
+    #: Whether what weights choose is an order of documents, and no single candidate.
+    has_rankings: ClassVar[bool] = False
     #: Whether candidates are made under the weights of the moment, so that nothing is fixed.
     is_live: ClassVar[bool] = False
 

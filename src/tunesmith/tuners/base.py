@@ -54,6 +54,8 @@ class Tuner(Options, ABC):
     settles: ClassVar[bool] = True
     #: Whether it can work on forests: on all their derivations, or on lists made of them.
     takes_forests: ClassVar[bool] = False
+    #: Whether it can work on rankings, where lines and points are all that can be asked for.
+    takes_rankings: ClassVar[bool] = False
     #: Whether it makes lists of forests to learn from.
     uses_lists: ClassVar[bool] = False
     #: Whether it learns from one sentence after the other, so that each may be decoded when it
@@ -379,6 +381,7 @@ class Tuner(Options, ABC):
                 "TuningSet(candidates, metric), or ForestTuning(forests, metric)"
             )
         self.check_forests(tuning.has_forests)
+        self.check_rankings(tuning.has_rankings)
         if tuning.is_live and not self.is_online:
             raise UsageError(
                 f"{self.name} learns from whole sets, not from one sentence after the other; "
@@ -398,6 +401,15 @@ class Tuner(Options, ABC):
             raise UsageError(
                 f"{self.name} works on lists; make lists of the forests with `tunesmith convert "
                 f"--forests F --nbest N`, or use --tuner {', '.join(able)}"
+            )
+
+    def check_rankings(self, has_rankings: bool) -> None:
+        """Raise an error if there are rankings, and the algorithm cannot work on them."""
+        if has_rankings and not self.takes_rankings:
+            able = [name for name in TUNERS.names() if TUNERS.get(name).takes_rankings]
+            raise UsageError(
+                f"{self.name} works on candidates, one of which is chosen, and not on rankings; "
+                f"use --tuner {' or '.join(able)}"
             )
 
     def asks_hope(self, metric: Metric) -> bool | None:

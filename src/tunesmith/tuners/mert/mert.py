@@ -138,6 +138,7 @@ class MERT(Constrained, Regularised, Remembering):
         return 0 if self._directions().is_costly else usual[name]
 
     takes_forests = True
+    takes_rankings = True
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric lacks what an option needs."""
