@@ -36,7 +36,7 @@ def _tables(place: Path) -> Iterator[Seed]:
             "id": [0, 0, 1],
             "text": ["a b", "c", ""],
             "references": [["x"], ["x"], ["y", "z"]],
-            "lm": [-1.5, -2.0, None],
+            "lm": [-1.5, -2.0, -0.5],
             "flag": [True, False, True],
             "metrics.m": [0.5, 1.0, 2.0],
         }

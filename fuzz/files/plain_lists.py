@@ -214,8 +214,9 @@ def _groups(objects: list[dict[str, Any]]) -> Records:
 
 
 def _rows(objects: list[dict[str, Any]]) -> Records:
-    """Read one candidate an object; null is a value that is missing."""
+    """Read one candidate per object."""
     records: Records = {}
+    _refuse_gaps(objects)
     for found in objects:
         given = {name: value for name, value in found.items() if value is not None}
         for name, value in given.items():
@@ -244,6 +245,24 @@ def _rows(objects: list[dict[str, Any]]) -> Records:
         place = _cell_id(group) if isinstance(group, str) else group
         put(records, place, record(text, _numbers(features), scores))
     return records
+
+
+def _refuse_gaps(rows: list[dict[str, Any]]) -> None:
+    """Refuse null among numbers, and features that only some rows leave out.
+
+    A feature that most rows leave out is sparse, and 0 there.
+    """
+    given: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in row.items():
+            given.setdefault(name, []).append(value)
+    for name, values in given.items():
+        if name == "id" or not any(isinstance(value, int | float) for value in values):
+            continue
+        if any(isinstance(value, str) for value in values):
+            raise Unclear  # a column of texts is left out
+        if None in values or len(rows) / 2 <= len(values) < len(rows):
+            raise Forbidden(f"'{name[:40]}' is missing")
 
 
 def _object(line: str) -> dict[str, Any]:

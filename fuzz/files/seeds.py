@@ -128,7 +128,7 @@ JSONL = """\
 JSON_ROWS = """\
 {"id": 0, "text": "good day", "reference": "good morning", "lm": -7.1, "nmt": -1.2, \
 "right": true, "domain": "news", "metrics.comet": 0.81}
-{"id": 1, "text": "yes", "reference": "yes", "lm": -2.5, "nmt": null, "right": false, \
+{"id": 1, "text": "yes", "reference": "yes", "lm": -2.5, "nmt": -0.3, "right": false, \
 "domain": "law", "metrics.comet": 0.97}
 {"id": 0, "text": "good", "lm": -6, "nmt": -1e-3, "right": true, "domain": "x", \
 "metrics.comet": 0.85, "features.id": 2}
@@ -136,7 +136,7 @@ JSON_ROWS = """\
 CSV = """\
 id,text,reference,source,lm,nmt,metrics.comet
 0,good day,good morning,g t,-7.1,-1.2,0.81
-0,"good, ""morning\""",good morning,g t,-6,,0.85
+0,"good, ""morning\""",good morning,g t,-6,-1.5,0.85
 1,yes,yes,j,-2.5,-0.3,0.97
 """
 CDEC_FOREST = """\

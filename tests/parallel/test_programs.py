@@ -320,9 +320,9 @@ def test_runs_are_made_apart(processes):
     assert settings_of(engine) == [3]
 
 
-def test_what_a_race_notes_stays_here():
+def test_what_a_committee_notes_stays_here():
     problem = text_problem(8, groups=25)
-    tuner = ts.Auto(contender=("mert:restarts=1", "batch-mira:passes=2"))
+    tuner = ts.Auto(member=("mert:restarts=1", "batch-mira:passes=2"))
     engine = PicklingEngine()
     same_everywhere(lambda: fitted(tuner, problem, runs=2), engine)
     assert settings_of(engine) == []
