@@ -100,7 +100,7 @@ def test_the_help_has_sections(cli: Run) -> None:
         "Options of the tuner": ("--epochs", "--learners", "--parallel"),
     }
     for title, flags in of_section.items():
-        assert all(f"  {flag} " in sections[title] for flag in flags)
+        assert all(f" {flag} " in sections[title] for flag in flags)
     for flag in ("--engine", "--threads"):
         assert f"  {flag} " in text.partition("\nExecution:\n")[2]
 

@@ -152,6 +152,7 @@ def test_tuners_of_lists_say_so(refused: Any, few: Path, tuner: str) -> None:
 def test_ways_to_search(cli: Run, few: Path, search: str) -> None:
     given = ("--forests", few / "f.jsonl", "--references", few / "ref", "--json", "--quiet")
     own = ("--tuner", "batch-mira", "--passes", "1", "--forest-search", search)
+    own += ("--objective", "document")
     found = cli("tune", *given, *own, "--start", few / "w.json", "--list-size", "7").json()
     assert f"forests:{search}|kbest:7" in found["signature"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tunesmith as ts
 from tests.helpers.cli.commands import Run
 
 Refused = Callable[..., str]
@@ -48,8 +49,11 @@ def test_tune_two_of_many(cli: Run, real: list[object], bundled: Path) -> None:
     shown = cli("surface", *real, *start, "--plane", "LM0,WordPenalty0", "--json").json()
     assert shown["proven"] is True
     assert shown["best"]["score"] == found["score"] > shown["best_row"]["score"]
-    assert shown["best"]["x"] == found["weights"]["LM0"]
-    assert shown["best"]["y"] == found["weights"]["WordPenalty0"]
+    # Tuned weights have the scale of the start, and the map leaves all others as they are.
+    begin = ts.read_weights(bundled / "weights.initial").weights
+    scale = found["weights"]["TranslationModel0_1"] / begin["TranslationModel0_1"]
+    assert scale * shown["best"]["x"] == pytest.approx(found["weights"]["LM0"])
+    assert scale * shown["best"]["y"] == pytest.approx(found["weights"]["WordPenalty0"])
     assert shown["current"]["score"] == found["initial_score"]
 
 

@@ -42,6 +42,7 @@ def test_a_table_stays_on_the_terminal(lists: Path, refs: Path) -> None:
     shown = on_terminal(*tune)
     assert "tuning" in shown
     left = [line for line in screen(shown) if line]
-    assert left[0] == "bleu"
+    assert left[0].startswith("nothing was held out")
+    assert "bleu" in left
     assert left[-1].startswith("mert: ")
     assert not any("tuning" in line for line in left)

@@ -76,6 +76,7 @@ def test_the_gold_weights_reach_what_is_said(cli: Run, tmp_path: Path, noise: in
 def test_tuning_for_the_score_finds_the_gold_weights(cli: Run, tmp_path: Path) -> None:
     cli("synth", "--sentences", 200, "--candidates", 30, "--features", 4, "--out", tmp_path)
     tune = ["tune", "--candidates", tmp_path / "candidates.arrow", "--metric", "column:score"]
+    tune += ["--tuner", "mert"]
     found = cli(*tune, "--json").json()
     assert found["score"] > 0.999
     gold = json.loads((tmp_path / "gold.json").read_text())["weights"]

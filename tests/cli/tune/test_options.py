@@ -97,7 +97,8 @@ def test_restrictions_that_are_wrong(wrong: Refused, options: list[str], said: s
 @pytest.mark.long
 def test_smoothing(tune: Tune) -> None:
     plain, mean, worst = (
-        tune("--smoothing", kind, "--window", 4) for kind in ("none", "mean", "min")
+        tune("--smoothing", kind, *(() if kind == "none" else ("--window", 4)))
+        for kind in ("none", "mean", "min")
     )
     assert plain["weights"] != mean["weights"] != worst["weights"]
     assert "smoothed_score" not in plain["history"][1]
@@ -161,9 +162,9 @@ def test_dropped_features(cli: Run, base: list[object], tmp_path: Path, bundled:
     dev = ["--dev-candidates", bundled / "test.nbest.gz", "--dev-references", bundled / "test.ref"]
     result = cli(*base, "--json", "--drop", "Lex*", "--drop", "Distortion0", "--out", out, *dev)
     found = result.json()
-    assert result.err.count("\n") == 1
-    assert "weights of dropped features are 0" in result.err
-    assert found["warnings"] == [result.err.removeprefix("tunesmith: warning: ").rstrip("\n")]
+    told = [line.removeprefix("tunesmith: warning: ") for line in result.err.splitlines()]
+    assert [line for line in told if "weights of dropped features are 0" in line] == told[:1]
+    assert found["warnings"] == told
     assert {found["weights"][name] for name in (*LEX, "Distortion0")} == {0.0}
     assert found["weights"] == parse_weights(out.read_text())
     kept = cli(*base, "--json", "--keep", "LM0", "--keep", "*Penalty0", "--keep", "T*", *dev).json()
@@ -271,9 +272,9 @@ def test_a_column_that_is_missing(wrong: Refused) -> None:
 def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled: Path) -> None:
     files = ["--candidates", bundled / "tune.nbest.gz", "--references", bundled / "tune.ref"]
     for tuner, option, owner in (
-        ("pro", "--bound", "the tuners auto, mert"),
+        ("pro", "--bound", "the tuners auto, lp-mert, mert"),
         ("mert", "--epsilon", "the tuners arow, mira"),
-        ("batch-mira", "--no-scale", "the tuners arow, mira, perceptron, sgd"),
+        ("batch-mira", "--no-scale", "the tuners arow, min-risk, mira, perceptron, sgd"),
     ):
         found = refused("tune", "--tuner", tuner, *files, option, "1")
         assert f"{option} is an option of {owner};" in found

@@ -182,8 +182,11 @@ def test_a_core_run_gives_the_prior(tune: Tune) -> None:
     found = tune("--penalty", "l2-prior", *core, "--strength", "1e6", "--restarts", 0)
     alone = tune("--keep", "TM0_*", "--keep", "WP0", "--restarts", 0)
     assert found["score"] == alone["score"]
+    # With a penalty the scale of weights means something, so it is not that of the start.
+    scale = found["weights"]["WP0"] / alone["weights"]["WP0"]
+    assert scale > 0
     for name, value in found["weights"].items():
-        assert value == pytest.approx(alone["weights"].get(name, 0), abs=1e-4)
+        assert value == pytest.approx(scale * alone["weights"].get(name, 0), abs=1e-4)
 
 
 def test_other_metrics_on_the_test_set(tune: Tune) -> None:
