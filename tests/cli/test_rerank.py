@@ -444,6 +444,15 @@ def test_gaps_ids_and_rows(
     assert told in found.err
 
 
+def test_gaps_are_lines_where_most_are_lacking_and_their_number_is_given(
+    cli: Run, make: Make
+) -> None:
+    given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
+    count = ("--sentences", "9")
+    assert cli("rerank", *given, *count).lines() == ["b", "", "c", "d", *[""] * 5]
+    assert cli("rerank", *given, *count, "--json").json()["gaps"] == [1, 4, 5, 6, 7, 8]
+
+
 def test_gaps_may_be_an_error(cli: Run, refused: Callable[..., str], make: Make) -> None:
     given = ("--candidates", make("lists", GAPS), "--weights", make("w.json", '{"f": 1}'))
     said = refused("rerank", *given, "--gaps", "error")

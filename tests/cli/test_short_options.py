@@ -89,3 +89,23 @@ def test_a_terminal_is_told_what_next(
     best = tmp_path / "best.txt"
     assert main([*command[1:-1], str(best)]) == 0
     assert len(best.read_text().splitlines()) == 2
+
+
+def test_the_next_command_reads_as_this_one_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [(q, f"t {k}", k * q, (k - q) % 3, k == q) for q in range(3) for k in range(3)]
+    text = "prompt,answer,a b,c,metrics.ok\n"
+    text += "".join(f"{q},{t},{'' if a == 4 else a},{c},{int(ok)}\n" for q, t, a, c, ok in rows)
+    Path("t.csv").write_text(text)
+    Path("lm").write_text("".join(f"{k}\n" for k in range(9)))
+    given = "tune -c t.csv --id-column prompt --text-column answer -m column:ok -t mert -o w.json"
+    given += " --restarts 0 --missing mean --features a* --scores lm=lm --format csv -q"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(given.split()) == 0
+    command = shlex.split(capsys.readouterr().out.splitlines()[-1].removeprefix("next:"))
+    Path("NEW.candidates").write_text(text)
+    Path("NEW.lm").write_text(Path("lm").read_text())
+    assert main([*command[1:], "--strict"]) == 0
+    assert len(Path("best.txt").read_text().splitlines()) == 3

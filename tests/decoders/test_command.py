@@ -23,7 +23,7 @@ from tests.helpers.decoders.command_programs import (
 )
 from tests.helpers.tiers import examples
 from tunesmith.data.weights import Weights
-from tunesmith.decoders.base import DECODERS, Sentence, check_decoded
+from tunesmith.decoders.base import DECODERS, DecoderError, Sentence, check_decoded
 from tunesmith.decoders.command import CommandDecoder
 from tunesmith.decoders.outputs import join_parts, natural
 from tunesmith.errors import FormatError, TunesmithError, UsageError
@@ -108,9 +108,12 @@ def jsonl(rows) -> str:
 
 
 def csv(rows) -> str:
-    """Return a table that has the columns that its own rows need, and no others."""
+    """Return a table that has the columns that its own rows need, and no others.
+
+    An empty cell would be an error, so a feature that does not fire is 0.
+    """
     names = list(dict.fromkeys(name for _, _, features in rows for name in features))
-    cells = [[str(k), t, *(str(f.get(name, "")) for name in names)] for k, t, f in rows]
+    cells = [[str(k), t, *(str(f.get(name, 0)) for name in names)] for k, t, f in rows]
     return "".join(",".join(row) + "\n" for row in [["id", "text", *names], *cells])
 
 
@@ -142,6 +145,15 @@ def test_outputs_in_any_parts_are_one_set(found, written, data):
                 wanted.append(row)
         rows = range(whole.start[k], whole.start[k + 1])
         assert [(whole.text(i), values[i].tolist()) for i in rows] == wanted
+
+
+def test_a_table_with_an_empty_cell_is_refused():
+    table = "id,text,lm,s_a\\n0,u,-1,2\\n0,v,-2,\\n"
+    command = shlex.join(["sh", "-c", f"printf '{table}'", "{weights}"])
+    with pytest.raises(DecoderError) as caught:
+        CommandDecoder(command=command, retries=0).decode(WEIGHTS, SENTENCES[:1])
+    assert "'s_a' is missing; have it write a number for every candidate" in str(caught.value)
+    assert "--missing" not in str(caught.value)
 
 
 def test_names_are_in_their_natural_order():

@@ -26,11 +26,19 @@ ts.Reading(missing="mean", features=["a*"])
 ts.from_frame({"q": [1]}, group="q", reading=ts.Reading(missing={"lm": 0.0}))
 """
 
+#: What has to be refused: otherwise the package's types were not seen.
+WRONG = """
+import tunesmith as ts
+
+found: int = ts.MERT(restarts=3)
+"""
+
 
 @pytest.mark.long
 def test_python_of_pages_passes_mypy(tmp_path: Path) -> None:
-    files = [tmp_path / "calls.py"]
+    files = [tmp_path / "calls.py", tmp_path / "wrong.py"]
     files[0].write_text(CALLS)
+    files[1].write_text(WRONG)
     for page in PAGES:
         blocks = [b for b in blocks_of(page.read_text(encoding="utf-8")) if b.kind == "python"]
         files.append(tmp_path / f"{page.stem.replace('-', '_').lower()}.py")
@@ -46,4 +54,5 @@ def test_python_of_pages_passes_mypy(tmp_path: Path) -> None:
     # Libraries without types of their own are not ours.
     told = [line for line in found.stdout.splitlines() if "import-untyped" not in line]
     told = [line for line in told if "error:" in line]
-    assert not told, "\n".join(told)
+    assert len(told) == 1, found.stdout + found.stderr
+    assert told[0].startswith("wrong.py:4: error: Incompatible types")

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tests.helpers.io.list_samples import SAMPLES, Sample, whole
+from tests.helpers.io.list_samples import READ_ONLY, SAMPLES, Sample, whole
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.io.collector import Collector
@@ -22,18 +22,36 @@ from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
 from tunesmith.io.streams import Source
 from tunesmith.io.text.tokens import tokenize
+from tunesmith.io.write import write
 
-#: These have tests of their own; the last can be read only.
-TABLES = {"arrow", "csv", "parquet", "tsv", "lm-eval"}
+#: These are no text, or have tests of their own.
+TABLES = {"arrow", "csv", "lighteval", "parquet", "tsv"}
+#: Ids, or other files, are found by the name of the file.
+FOLDERS = {"espnet", "srilm"}
 
-by_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s.name}-{s.first}")
+
+def of_each(samples):
+    return pytest.mark.parametrize("sample", samples, ids=lambda s: f"{s.name}-{s.first}")
+
+
+by_written, by_sample = of_each(SAMPLES), of_each([*SAMPLES, *READ_ONLY])
 
 
 def test_there_is_a_sample_of_each_text_format():
-    assert {sample.name for sample in SAMPLES} == set(FORMATS.names()) - TABLES
+    assert {sample.name for sample in (*SAMPLES, *READ_ONLY)} == set(FORMATS.names()) - TABLES
 
 
-@by_sample
+@of_each(READ_ONLY)
+def test_what_can_be_read_only_is_the_same_as_json_lines(sample, tmp_path):
+    sample.put(tmp_path)
+    found = sample.read(tmp_path)
+    with pytest.raises(UsageError, match="can be read only; name another one"):
+        sample.write(found, tmp_path / "out")
+    write(found, tmp_path / "list.jsonl", format="jsonl")
+    assert whole(read(tmp_path / "list.jsonl")) == whole(found)
+
+
+@by_written
 def test_a_sample_comes_back_value_for_value(sample, tmp_path):
     sample.put(tmp_path / "in")
     found = sample.read(tmp_path / "in")
@@ -70,7 +88,7 @@ def test_compressed_files_are_the_same(sample, suffix, compress, tmp_path):
     assert whole(sample.read(tmp_path / "plain", sample.first + suffix)) == found
 
 
-@by_sample
+@by_written
 def test_what_is_written_compressed_is_read(sample, tmp_path):
     sample.put(tmp_path)
     found = sample.read(tmp_path)
@@ -85,7 +103,7 @@ def test_what_is_written_compressed_is_read(sample, tmp_path):
     assert whole(again) == whole(found, reverse=True)
 
 
-@by_sample
+@of_each([s for s in (*SAMPLES, *READ_ONLY) if s.name not in FOLDERS])
 def test_standard_input(sample, tmp_path, monkeypatch):
     sample.put(tmp_path)
     found = whole(sample.read(tmp_path))
@@ -136,7 +154,7 @@ edits = st.lists(
 )
 
 
-@given(st.sampled_from(SAMPLES), edits)
+@given(st.sampled_from([*SAMPLES, *READ_ONLY]), edits)
 def test_nothing_but_an_error_of_ours_comes_of_wrong_input(tmp_path_factory, sample, changes):
     folder = tmp_path_factory.mktemp("changed")
     path = sample.put(folder)

@@ -80,7 +80,7 @@ def run(
         str,
         typer.Option(
             help="Sentences without candidates, where ids are numbers: an empty line, no line, or "
-            "an error; by default an empty line if at most half of them are so.",
+            "an error; by default an empty line if at most half are so, or with --sentences.",
             metavar="|".join(GAPS),
         ),
     ] = "auto",
@@ -220,8 +220,9 @@ class _Layout:
         lacking = count - len(numbers)
         if not lacking:
             return []
-        few = lacking <= count // 2
-        way = ("empty" if few else "skip") if self.gaps == "auto" else self.gaps
+        # Ids far apart are numbers of another kind than lines.
+        are_lines = self.sentences is not None or lacking <= count // 2
+        way = ("empty" if are_lines else "skip") if self.gaps == "auto" else self.gaps
         there = set(numbers)
         some = [str(i) for i in range(min(count, len(numbers) + SHOWN)) if i not in there][:SHOWN]
         more = f" and {lacking - len(some)} more" if lacking > len(some) else ""
@@ -232,7 +233,7 @@ class _Layout:
         became = "their lines are empty" if is_line else "they have no line"
         remedy = "" if self.nbest or self.as_json else "; --gaps says otherwise"
         warnings.warn(f"{told}: {became}{remedy}", stacklevel=2)
-        keep = is_line or (self.as_json and few)
+        keep = is_line or (self.as_json and are_lines)
         return [i for i in range(count) if i not in there] if keep else []
 
     def _lines(self, found: CandidateSet, chosen: Ints, gaps: list[int]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from tunesmith.decoders.program import check_program
 from tunesmith.errors import TunesmithError, UsageError, one_line, shortened
 from tunesmith.io.collector import Collector
 from tunesmith.io.lists.base import FORMATS
+from tunesmith.io.missing import REMEDY, REMEDY_FOR_SCORES
 from tunesmith.io.read import read_into, recognise
 from tunesmith.io.streams import Source
 from tunesmith.progress import progress
@@ -36,6 +37,8 @@ from tunesmith.registry import option
 KEPT = 1 << 20
 #: With fewer bytes left a disk is full.
 SPACE = 1 << 16
+#: What to do about a missing value: a loop has no option for it.
+NUMBERS = "have it write a number for every candidate, 0 where a sparse feature does not fire"
 #: Characters of a command that an error shows.
 SHOWN = 160
 
@@ -277,6 +280,8 @@ class _Decoding:
             check_ids(collector, len(shard.sentences))
         except TunesmithError as error:
             reason = str(error).replace("--format", "--decoder-format")
+            for remedy in (REMEDY, REMEDY_FOR_SCORES):
+                reason = reason.replace(remedy, NUMBERS)
             raise _FaultError(f"gave no n-best list that can be used: {reason}") from None
         except OSError as error:
             reason = f"{shard.output}: {(error.strerror or str(error)).lower()}"

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.helpers.builders import as_records
+from tests.helpers.io import program_samples as programs
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.io.lists.base import FORMATS
 from tunesmith.io.read import read
@@ -175,6 +176,7 @@ FEATURES_DAT, SCORES_DAT = (
     for text in (FEATURES_DAT, SCORES_DAT)
 )
 
+#: Formats that can be written too.
 SAMPLES = [
     Sample("moses", {"a.nbest": MOSES}),
     Sample("jsonl", {"a.jsonl": JSONL}),
@@ -194,4 +196,15 @@ SAMPLES = [
     ),
     Sample("moses-data", {"run1.features.dat": FEATURES_DAT, "run1.scores.dat": SCORES_DAT}),
     Sample("moses-data", {"both": FEATURES_DAT + SCORES_DAT}),
+]
+
+#: Formats that can be read only.
+READ_ONLY = [
+    Sample("espnet", programs.ESPNET, "espnet"),
+    Sample("icefall", {"recogs-test-clean.txt": programs.ICEFALL}),
+    Sample("lm-eval", {"samples_arc_easy.jsonl": programs.LM_EVAL}),
+    Sample("mbrs", {"out.json": programs.MBRS}),
+    Sample("nemo-manifest", {"transcribed.json": programs.NEMO_MANIFEST}),
+    Sample("openai", {"batch_output.jsonl": programs.OPENAI}),
+    Sample("srilm", {"utt-1.nbest": programs.SRILM}),
 ]

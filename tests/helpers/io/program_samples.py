@@ -115,3 +115,12 @@ SRILM = """\
 -1240.25 -20.5 2 <s> good -pau- day </s>
 -1250 -30 0 <s> </s>
 """
+
+#: The first candidates of a job's utterances: a folder output.JOB/1best_recog.
+ESPNET = {
+    "text": "1089-134686-0000 good day\n1089-134686-0001 yes\n1089-134691-0000 \n",
+    "token": "1089-134686-0000 ▁good ▁da y\n1089-134686-0001 ▁yes\n1089-134691-0000 \n",
+    "token_int": "1089-134686-0000 7 8 9\n1089-134686-0001 5\n1089-134691-0000 \n",
+    "score": "1089-134686-0000 -3.25\n1089-134686-0001 tensor(-0.5)\n"
+    "1089-134691-0000 tensor(-9.125, device='cuda:0')\n",
+}

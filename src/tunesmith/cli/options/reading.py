@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,6 +125,21 @@ def reading() -> Reading:
     from tunesmith.io.reading import Reading
 
     return _reading.get() or Reading()
+
+
+def as_options(record: Mapping[str, Any]) -> list[str]:
+    """Return the options that say what a record of :class:`Reading` says."""
+    found = []
+    for name, value in record.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            found += [flag] if value else []
+        elif name == "features":
+            found += ["--feature-columns", ",".join(value)]
+        else:
+            for one in [value] if isinstance(value, str) else value:
+                found += [flag, one]
+    return found
 
 
 @contextmanager

@@ -43,6 +43,7 @@ from tunesmith.cli.tune.options import (
     Drop,
     FoldColumn,
     FoldCount,
+    History,
     HoldOut,
     Keep,
     Log,
@@ -160,6 +161,7 @@ def run(
             "-o",
         ),
     ] = None,
+    history: History = False,
     log: Log = [],  # noqa: B006
     format_name: Format = None,
     strict: Strict = False,
@@ -208,7 +210,7 @@ def run(
     if combine != "best" and runs == 1:
         raise UsageError(f"--combine {combine} has one run to combine; give --runs 2 or more")
     for path in (out, *beside):
-        check_output(path, as_json)
+        check_output(path, as_json, history)
     callbacks = trackers(log)
     start_weights = None if start is None else read_weights(start)
 
@@ -275,11 +277,11 @@ def run(
             results = [fit(seed)] if replicates == 1 else replicate(fit, seed, replicates)
         with uninterrupted():
             if replicates == 1:
-                result = finish(session, results[0], out, as_json, rewritten)
+                result = finish(session, results[0], out, as_json, rewritten, history)
             else:
                 better = measure.higher_is_better
                 result = finish_replicates(
-                    session, results, replicates, better, out, beside, as_json, rewritten
+                    session, results, replicates, better, out, beside, as_json, rewritten, history
                 )
         tell_of_interruption(result, out)
 

@@ -25,6 +25,7 @@ from tunesmith.cli.tune.interrupted import returning_best_so_far, tell_of_interr
 from tunesmith.cli.tune.options import (
     DEFAULT,
     Drop,
+    History,
     Keep,
     Log,
     Metrics,
@@ -229,6 +230,7 @@ def run(
             "--start, or the decoder's own configuration with the new weights."
         ),
     ] = None,
+    history: History = False,
     log: Log = [],  # noqa: B006
     strict: Strict = False,
     as_json: Json = False,
@@ -261,7 +263,7 @@ def run(
     algorithm = construct(TUNERS.get(tuner), tuner_options, f"tuner '{tuner}'")
     algorithm.check_choice(dev_source is not None, "give --dev-source")
     measure, *others = (METRICS.create(name) for name in metric)
-    check_output(out, as_json)
+    check_output(out, as_json, history)
     callbacks = trackers(log)
     start_weights = None if start is None else read_weights(start)
     metrics = [measure, *others]
@@ -324,6 +326,7 @@ def run(
                     out,
                     as_json,
                     lambda tuned: _rewritten(start_weights, the_decoder, tuned.weights),
+                    history,
                 )
             more = "" if work_dir is None else f"; the same command goes on from {work_dir}"
             tell_of_interruption(result, out, more)

@@ -15,6 +15,7 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import print_json
+from tunesmith.cli.options.reading import as_options
 from tunesmith.cli.options.sections import TITLES
 from tunesmith.errors import UsageError
 from tunesmith.registry import Option, Registry, options_of, parse_options
@@ -109,6 +110,15 @@ Log = Annotated[
         "mlflow:URI_OR_FOLDER or wandb:PROJECT; repeat it for several.",
         show_default=False,
         metavar="TRACKER:WHERE",
+    ),
+]
+
+History = Annotated[
+    bool,
+    typer.Option(
+        "--history",
+        help="Keep every step of a long history in --out FILE.json; without it, the first and the "
+        "last of each climb.",
     ),
 ]
 
@@ -285,12 +295,14 @@ def trackers(log: Sequence[str]) -> list[Callback]:
     return [tracker_of(text) for text in log]
 
 
-def check_output(out: str | None, as_json: bool) -> None:
+def check_output(out: str | None, as_json: bool, history: bool = False) -> None:
     """Raise an error if the result cannot be written."""
     from tunesmith.io.streams import check_writable
 
     if as_json and out == "-":
         raise UsageError("--json and --out - both write to standard output; drop one of them")
+    if history and not (out or "").endswith(".json"):
+        raise UsageError("--history is of a result that is written; give --out FILE.json")
     if out is not None:
         check_writable(out)
 
@@ -301,15 +313,18 @@ def finish(
     out: str | None,
     as_json: bool,
     rewritten: Callable[[TuneResult], bytes | None],
+    history: bool,
 ) -> TuneResult:
-    """Write and print a result; return it as it was written.
+    """Write and print a result; return it with all warnings.
 
     Parameters
     ----------
     rewritten
         Gives the weights in the format that they came in; None where they came in none.
+    history
+        Whether the file keeps every step of a long history.
     """
-    result = write_result(session, result, out, rewritten)
+    result = write_result(session, result, out, rewritten, history)
     if as_json:
         print_json(result.to_dict())
     elif out != "-":
@@ -317,22 +332,39 @@ def finish(
 
         Console().print(result, crop=False)
         if out is not None and sys.stdout.isatty():
-            typer.echo(_what_next(result, out))
+            typer.echo(_what_next(result, out, history))
     return result
 
 
-def _what_next(result: TuneResult, out: str) -> str:
+def _what_next(result: TuneResult, out: str, history: bool) -> str:
     """Return what was written, and the command that uses it, for whoever sits before it."""
+    from tunesmith.tuners.fitting.history import without_middles
+
+    written = "weights"
+    if out.endswith(".json"):
+        steps = len(result.history)
+        kept = steps if history else len(without_middles(result.history))
+        written = (
+            "the whole result" if kept == steps else f"{kept} of {steps} steps; --history keeps all"
+        )
     inputs = result.inputs or {}
+    tuned_on = inputs.get("tune") or {}
+    if "source" in tuned_on:
+        return f"written: {out} ({written})\nnext:    decode new text with these weights"
     named = inputs.get("test") or inputs.get("dev") or {}
-    kind = "forests" if named.get("forests") else "candidates"
-    lists = named.get(kind) or [f"NEW.{kind}"]
-    files = " ".join(f"--{kind} {shlex.quote(path)}" for path in lists)
-    written = "the whole result" if out.endswith(".json") else "weights"
-    return (
-        f"written: {out} ({written})\n"
-        f"next:    tunesmith rerank {files} --weights {shlex.quote(out)} --out best.txt"
-    )
+    kind = "forests" if tuned_on.get("forests") else "candidates"
+    command = ["tunesmith", "rerank"]
+    for path in named.get(kind) or [f"NEW.{kind}"]:
+        command += [f"--{kind}", path]
+    for scores in named.get("scores") or tuned_on.get("scores") or ():
+        name = scores.partition("=")[0]
+        if name not in result.weights:
+            continue  # what was tuned for, and is no feature
+        command += ["--scores", scores if named.get("scores") else f"{name}=NEW.{name}"]
+    command += [] if tuned_on.get("format") is None else ["--format", tuned_on["format"]]
+    command += as_options(tuned_on.get("reading") or {})
+    command += ["--weights", out, "--out", "best.txt"]
+    return f"written: {out} ({written})\nnext:    {shlex.join(command)}"
 
 
 def write_result(
@@ -340,10 +372,12 @@ def write_result(
     result: TuneResult,
     out: str | None,
     rewritten: Callable[[TuneResult], bytes | None],
+    history: bool,
 ) -> TuneResult:
     """Write a result, with all warnings so far; return it."""
     from tunesmith.cli.tune.inputs import counted
     from tunesmith.io.streams import write_atomically
+    from tunesmith.tuners.fitting.history import without_middles
 
     result = counted(session, result, out)
     if not any(result.weights.values()):
@@ -356,6 +390,8 @@ def write_result(
     result = dataclasses.replace(result, warnings=list(every))
     if out is not None:
         data = None if out.endswith(".json") else rewritten(result)
-        whole = json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        kept = result.history if history else without_middles(result.history)
+        shown = dataclasses.replace(result, history=kept).to_dict()
+        whole = json.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         write_atomically(out, whole if data is None else data)
     return result

@@ -49,6 +49,7 @@ def finish_replicates(
     beside: Sequence[str],
     as_json: bool,
     rewritten: Callable[[TuneResult], bytes | None],
+    history: bool,
 ) -> TuneResult:
     """Write all runs, and the one in the middle as the result; print how they spread.
 
@@ -59,13 +60,13 @@ def finish_replicates(
     beside = beside[: len(results)]
     for result, path in zip(results, beside, strict=False):
         if not result.interrupted:
-            write_result(session, result, path, rewritten)
+            write_result(session, result, path, rewritten, history)
     stopped = f"interrupted after {len(results)} of {count} runs"
     if len(results) == 1:
         (only,) = results
         if not only.interrupted:
             only = replace(only, interrupted=True, stopped=stopped)
-        return finish(session, only, out, as_json, rewritten)
+        return finish(session, only, out, as_json, rewritten, history)
     found = Replicates.of(results, higher_is_better)
     if found.are_same:
         session.say(
@@ -81,7 +82,7 @@ def finish_replicates(
     middle = found.result(files)
     if len(results) < count:
         middle = replace(middle, interrupted=True, stopped=stopped)
-    result = write_result(session, middle, out, rewritten)
+    result = write_result(session, middle, out, rewritten, history)
     if as_json:
         print_json(result.to_dict())
         return result

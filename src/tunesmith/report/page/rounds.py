@@ -207,7 +207,10 @@ def _climbs(entries: list[dict[str, Any]], begins: list[int], higher: bool) -> l
         score = number(last.get("score"))
         known = [value for value in (best, score) if value is not None]
         best = (max if higher else min)(known, default=None)
-        columns = {"began": number(entries[first].get("score")), "steps": after - 1 - first}
+        # A file may lack the steps between, but not their numbers.
+        since, until = (number(entries[k].get("step")) for k in (first, after - 1))
+        steps = after - 1 - first if since is None or until is None else int(until - since)
+        columns = {"began": number(entries[first].get("score")), "steps": steps}
         name = f"{restart}.{walk}" if walk else str(restart)
         rows.append(RoundRow(name, {"tune": score, "best so far": best}, table=columns))
     return rows

@@ -11,6 +11,9 @@ from tunesmith.tuners.fitting.stages import Outcome, Stage
 #: Keys of a history that are gains, and what they are called as scores.
 GAINS = {"gain": "score", "smoothed": "smoothed_score", "gain_bound": "bound"}
 
+#: Up to so many steps are kept in any file.
+FEW = 100
+
 
 def score_of(metric: Metric, gain: float) -> float:
     """Return a gain, in natural units, on the metric's customary scale."""
@@ -43,3 +46,19 @@ def shown(
     rest = {key: value for key, value in entry.items() if key not in GAINS}
     scores = {GAINS[key]: score_of(metric, entry[key]) for key in GAINS if key in entry}
     return {**scores, **(which or {}), **rest}
+
+
+def without_middles(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a long history without the steps between the first and the last of each climb.
+
+    Where there are no climbs, or one alone, it is returned as it is.
+    """
+    begins = [k for k, entry in enumerate(history) if entry.get("direction", 0) is None]
+    if len(history) <= FEW or len(begins) < 2:
+        return list(history)
+    first = set(begins)
+    return [
+        entry
+        for k, entry in enumerate(history)
+        if "direction" not in entry or k in first or k + 1 in first or k + 1 == len(history)
+    ]

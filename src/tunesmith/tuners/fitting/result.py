@@ -99,7 +99,8 @@ class TuneResult:
         ``dev_score``, ``test_score``, the number of weights that are not 0, and whether it was
         ``chosen``.
     history
-        One entry a step; ``run`` counts several runs from 0.
+        One entry a step; ``run`` counts several runs from 0. Files that the command line writes
+        may lack the steps within climbs.
     certificate
         What is proven about the weights; None where nothing is.
     line_searches, seconds, seed, threads

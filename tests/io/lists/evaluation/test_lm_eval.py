@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tunesmith as ts
+from tests.helpers.builders import as_records
 from tunesmith.errors import FormatError
 
 
@@ -95,12 +96,51 @@ def test_answers_are_candidates_and_the_target_a_reference(tmp_path):
     assert found.features.dense.tolist() == [[0.5, 0.25, 1.0]]
 
 
+def test_choices_asked_for_without_their_question_have_that_too(tmp_path):
+    texts = [["?", " a"], ["?", " b"], ["", " a"], ["", " b"]]
+    path = written(tmp_path / "s.jsonl", choices(0, [-4.5, -1.25, -9.0, -2.0], "0", texts))
+    found = ts.read(path)
+    assert as_records(found) == {
+        0: [
+            ("a", {"logprob": -4.5, "unconditional": -9.0, "characters": 1.0}),
+            ("b", {"logprob": -1.25, "unconditional": -2.0, "characters": 1.0}),
+        ]
+    }
+    assert found.columns["correct"].tolist() == [1, 0]
+
+
+def test_questions_may_differ_instead_of_answers(tmp_path):
+    # As Winogrande does, whose target is the text that follows.
+    texts = [["Ann", " is tall"], ["Bea", " is tall"]]
+    path = written(tmp_path / "s.jsonl", choices(0, [-4.5, -1.25], "is tall", texts))
+    with pytest.warns(UserWarning, match="'target' of 1 samples names no choice"):
+        found = ts.read(path)
+    assert [found.text(k) for k in range(2)] == ["Ann is tall", "Bea is tall"]
+    assert found.columns == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "right"),
+    [("[0, 2]", [1, 0, 1]), ([1], [0, 1, 0]), ("choice 2", [0, 0, 1]), ("['choice 1']", [0, 1, 0])],
+)
+def test_targets_are_numbers_or_texts_of_choices(tmp_path, target, right):
+    path = written(tmp_path / "s.jsonl", choices(0, [-1, -2, -3], target))
+    assert ts.read(path).columns["correct"].tolist() == right
+
+
+def test_several_targets_are_references(tmp_path):
+    # Written as str() of a list, as of TriviaQA's aliases.
+    samples = [answers(k, ["x"], str(t)) for k, t in enumerate([["a", "it's b"], ["c"], "[d]"])]
+    found = ts.read(written(tmp_path / "s.jsonl", *samples))
+    assert [found.reference_texts(g) for g in range(3)] == [["a", "it's b"], ["c"], ["[d]"]]
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         ({"doc_id": None}, "no 'doc_id'"),
         ({"resps": "x"}, "'resps' is no list"),
-        ({"target": "7"}, "'target' is"),
+        ({"resps": [[["-1", "False"]]]}, "nothing to choose from"),
         ({"arguments": {}}, "has 0 choices and 'resps' 2"),
         ({"resps": [[["x", "False"]], [["-1", "True"]]]}, "choice 0 has no log-probability"),
     ],

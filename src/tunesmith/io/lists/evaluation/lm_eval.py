@@ -6,8 +6,10 @@ whether it was the greedy one for each choice, whose text is in ``arguments``.
 
 from __future__ import annotations
 
-import json
+import ast
 import math
+import re
+import warnings
 from typing import Any
 
 from tunesmith.errors import FormatError
@@ -19,6 +21,8 @@ from tunesmith.io.text.numbers import float_or_nan
 
 #: Keys that every sample has.
 KEYS = {"doc_id", "resps", "filtered_resps"}
+_ONE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+"""
+_LIST = re.compile(rf"\[(?:{_ONE})(?:, (?:{_ONE}))*\]")
 REMEDY = "give a file samples_TASK_DATE.jsonl, as --log_samples writes it"
 
 
@@ -34,10 +38,16 @@ class LmEvalFormat(CandidateFormat):
     def read(self, source: Source, collector: Collector) -> None:
         """Add all answers to the collector; of several filters' samples those of the first."""
         chosen: Any = None
-        for number, sample in json_objects(source):
-            chosen = sample.get("filter") if chosen is None else chosen
-            if sample.get("filter") == chosen:
-                _Sample(sample, source.name, number).add_to(collector)
+        unknown = 0
+        for number, found in json_objects(source):
+            chosen = found.get("filter") if chosen is None else chosen
+            if found.get("filter") == chosen:
+                sample = _Sample(found, source.name, number)
+                sample.add_to(collector)
+                unknown += sample.is_unknown
+        if unknown:
+            text = f"{source.name}: 'target' of {unknown} samples names no choice"
+            warnings.warn(f"{text}, so none of these is marked as correct", stacklevel=2)
 
 
 class _Sample:
@@ -46,6 +56,8 @@ class _Sample:
     def __init__(self, sample: dict[str, Any], path: str, number: int) -> None:
         self.sample = sample
         self.place = path, number
+        #: Whether there are choices of which none is known to be right.
+        self.is_unknown = False
 
     def _error(self, problem: str) -> FormatError:
         return FormatError(*self.place, problem, REMEDY)
@@ -67,34 +79,84 @@ class _Sample:
         for text in texts:
             collector.add(group, text, {}, None, self.place)
         target = self.sample.get("target")
-        if isinstance(target, str) and target.strip():
-            collector.add_reference_texts(group, [target], self.place)
+        several = _listed(target)
+        targets = [target] if several is None else several
+        if found := [one for one in targets if isinstance(one, str) and one.strip()]:
+            collector.add_reference_texts(group, found, self.place)
 
     def _add_choices(self, group: int | str, resps: list[Any], collector: Collector) -> None:
-        right = float_or_nan(str(self.sample.get("target")).strip().encode())
-        if not 0 <= right < len(resps):
-            raise self._error(f"'target' is {json.dumps(self.sample.get('target'))}, no choice")
-        choices = self._choices(len(resps))
-        for k, one in enumerate(resps):
-            pair = one[0] if one else None
-            value = math.nan
-            if isinstance(pair, list) and pair:
-                value = float_or_nan(str(pair[0]).strip().encode())
-            if not math.isfinite(value):
-                raise self._error(f"choice {k} has no log-probability")
-            features = {"logprob": value, "characters": float(len(choices[k]))}
-            collector.add(group, choices[k], features, {"correct": float(k == right)}, self.place)
+        values = [self._logprob(k, one) for k, one in enumerate(resps)]
+        if len(values) == 1:
+            raise self._error("there is one continuation alone, and nothing to choose from")
+        requests = self._requests(len(values))
+        features = [{"logprob": value} for value in values]
+        half, is_odd = divmod(len(values), 2)
+        if not is_odd and all(before == "" for before, _ in requests[half:]):
+            # With acc_mutual_info each choice has been asked for without its question too.
+            features = [
+                {**found, "unconditional": values[half + k]}
+                for k, found in enumerate(features[:half])
+            ]
+            requests = requests[:half]
+        texts = [after.strip() for _, after in requests]
+        lengths = [float(len(text)) for text in texts]
+        if len(set(texts)) == 1:  # what comes before differs
+            texts = [f"{before}{after}" for before, after in requests]
+        right = self._right(texts)
+        self.is_unknown = right is None
+        for k, text in enumerate(texts):
+            found = {**features[k], "characters": lengths[k]}
+            correct = None if right is None else {"correct": float(k in right)}
+            collector.add(group, text, found, correct, self.place)
 
-    def _choices(self, count: int) -> list[str]:
-        """Return the texts of the choices: what each request was to continue with."""
+    def _logprob(self, choice: int, answers: list[Any]) -> float:
+        pair = answers[0] if answers else None
+        value = math.nan
+        if isinstance(pair, list) and pair:
+            value = float_or_nan(str(pair[0]).strip().encode())
+        if not math.isfinite(value):
+            raise self._error(f"choice {choice} has no log-probability")
+        return value
+
+    def _requests(self, count: int) -> list[tuple[str, str]]:
+        """Return what each request was to continue, and with what."""
         given = self.sample.get("arguments")
         if isinstance(given, dict):
             given = [given.get(f"gen_args_{k}") for k in range(count)]
         found = []
         for one in given if isinstance(given, list) else ():
-            text = one.get("arg_1") if isinstance(one, dict) else one[1] if one else None
-            if isinstance(text, str):
-                found.append(text.strip())
-        if len(found) < count:
+            pair = [one.get("arg_0"), one.get("arg_1")] if isinstance(one, dict) else one
+            if isinstance(pair, list) and len(pair) > 1 and all(isinstance(t, str) for t in pair):
+                found.append((pair[0], pair[1]))
+        if len(found) != count:
             raise self._error(f"'arguments' has {len(found)} choices and 'resps' {count}")
         return found
+
+    def _right(self, choices: list[str]) -> set[int] | None:
+        """Return which choices are right; None where their numbers or texts are not given."""
+        target = self.sample.get("target")
+        several = _listed(target)
+        found = set()
+        for one in [target] if several is None else several:
+            text = str(one).strip()
+            number = float_or_nan(text.encode())
+            if 0 <= number < len(choices) and number == int(number):
+                found.add(int(number))
+            elif text in choices:
+                found.add(choices.index(text))
+            else:
+                return None
+        return found or None
+
+
+def _listed(target: Any) -> list[Any] | None:
+    """Return several targets, which are a list as Python prints it; None where there is one."""
+    if isinstance(target, list):
+        return target
+    if not isinstance(target, str) or not _LIST.fullmatch(target):
+        return None
+    try:
+        found: list[Any] = ast.literal_eval(target)  # texts and numbers alone, as has been seen
+    except (ValueError, SyntaxError):
+        return None
+    return found
