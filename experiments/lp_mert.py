@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import lp_mert_exact as exact
+import lp_mert_incumbents as incumbents
 import lp_mert_large as large
+import lp_mert_near as near
 import lp_mert_pictures as pictures
 import lp_mert_sets as sets
 import lp_mert_sweeps as sweeps
@@ -32,6 +34,8 @@ import tunesmith as ts
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 NUMBERS, PAGE = RESULTS / "lp-mert.json", RESULTS / "lp-mert.md"
 Rows = list[dict[str, Any]]
+#: Seconds for each search over few features.
+LIMIT = 60.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,12 @@ class Protocol:
         Sets of 24 and 32 sentences; ``gap_limits`` are the seconds.
     lazy
         Sets for Algorithm 2.
+    within
+        Seconds for each angle, of one thread.
+    few
+        Numbers of features.
+    incumbents
+        Seconds for each way to look for good weights, of one thread.
     hull_limit, sweep_limit
         Seconds for QuickHull, and for a search of Figures 6 and 7.
     """
@@ -64,6 +74,9 @@ class Protocol:
     sizes2: tuple[int, ...]
     beam_limit: float
     certify: tuple[float, ...]
+    within: tuple[float, ...]
+    few: tuple[int, ...]
+    incumbents: float
 
 
 COSINES = (0.99, 0.98, 0.96, 0.92, 0.84, 0.68, 0.36, -1.0)
@@ -83,6 +96,9 @@ PROTOCOLS = {
         sizes2=(32, 128),
         beam_limit=600.0,
         certify=(60.0,),
+        within=(10.0,),
+        few=(4, 5, 6),
+        incumbents=10.0,
     ),
     "full": Protocol(
         figure5={1: 1000, 2: 1000, 4: 1000, 8: 1000, 16: 100},
@@ -99,6 +115,9 @@ PROTOCOLS = {
         sizes2=(32, 64, 128, 256, 512, 1024),
         beam_limit=600.0,
         certify=(60.0, 600.0),
+        within=(10.0, 60.0),
+        few=(3, 4, 5, 6),
+        incumbents=60.0,
     ),
 }
 #: What tells one row from another.
@@ -108,6 +127,9 @@ KEYS = {
     "table1": ("data", "size", "number"),
     "table2": ("data", "size"),
     "certify": ("data", "limit"),
+    "within": ("data", "limit", "degrees"),
+    "few": ("data", "features"),
+    "incumbents": ("data", "way", "seed"),
     "figure2": ("features",),
     "figure6": ("data", "features", "size"),
     "figure7": ("data", "cosine", "size"),
@@ -118,6 +140,9 @@ TABLES: dict[str, Callable[[Rows], str]] = {
     "table1": exact.table_table1,
     "table2": large.table_table2,
     "certify": large.table_certify,
+    "within": near.table_within,
+    "few": near.table_few,
+    "incumbents": incumbents.table_incumbents,
     "figure2": sweeps.table_figure2,
     "figure6": partial(sweeps.table_sweep, which="features", label="D"),
     "figure7": partial(sweeps.table_sweep, which="cosine", label="cosine"),
@@ -137,6 +162,8 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(KEYS), help="of " + ",".join(KEYS))
     parser.add_argument("--data", default=",".join(sets.USUAL), help="of " + ",".join(sets.USUAL))
     parser.add_argument("--count", type=int, help="sets of each kind in gaps and table1")
+    parser.add_argument("--limits", help="seconds, as 10,60; of within")
+    parser.add_argument("--features", help="numbers of features, as 4,5; of few")
     parser.add_argument("--sizes", help="numbers of sentences, as 512,1024; of some parts")
     options = parser.parse_args()
     if "TUNESMITH_SHARED_DATA" not in os.environ:
@@ -149,6 +176,11 @@ def main() -> None:
         sizes = tuple(int(size) for size in options.sizes.split(","))
         figure5 = {size: n for size, n in protocol.figure5.items() if size in sizes}
         protocol = replace(protocol, figure5=figure5, sizes2=sizes, sizes7=sizes)
+    if options.limits:
+        limits = tuple(float(limit) for limit in options.limits.split(","))
+        protocol = replace(protocol, within=limits)
+    if options.features:
+        protocol = replace(protocol, few=tuple(int(n) for n in options.features.split(",")))
     store = Store(name)
     for part in options.parts.split(",") if options.parts else []:
         begun = time.perf_counter()
@@ -181,6 +213,12 @@ def run(part: str, protocol: Protocol, names: list[str], keep: exact.Keep) -> No
         large.table2(wholes, protocol.sizes2, protocol.beam_limit, keep)
     elif part == "certify":
         large.certify(wholes, protocol.certify, keep)
+    elif part == "within":
+        near.within(wholes, protocol.within, keep)
+    elif part == "few":
+        near.few(wholes, protocol.few, LIMIT, keep)
+    elif part == "incumbents":
+        incumbents.incumbents(wholes, protocol.incumbents, (1, 2, 3), keep)
     elif part == "figure2":
         sweeps.figure2(lists("m30k-big"), protocol.widths2, protocol.hull_limit, keep)
     elif part == "figure6":

@@ -17,28 +17,10 @@ from tunesmith.search.exact.lazy.search import lazy_search
 from tunesmith.search.exact.problem import Problem
 
 Keep = Callable[[dict[str, Any]], None]
-#: Features in the order in which they are added: what matters most first.
-FEATURES = (
-    "LM0",
-    "WordPenalty0",
-    "TranslationModel0_1",
-    "TranslationModel0_3",
-    "PhrasePenalty0",
-    "Distortion0",
-    "TranslationModel0_2",
-    "TranslationModel0_4",
-    *(f"LexicalReordering0_{k}" for k in range(1, 7)),
-)
 #: Bytes that QuickHull may take.
 MEMORY = 4 * 2**30
 #: Seconds of a first call: importing, in a new process.
 STARTING = 60.0
-
-
-def with_features(tuning: ts.TuningSet, count: int) -> ts.TuningSet:
-    """Return the same candidates with the first few features."""
-    candidates = tuning.candidates.with_features(FEATURES[:count])
-    return ts.TuningSet(candidates, tuning.metric, tuning.stats)
 
 
 def figure2(big: ts.TuningSet, widths: Sequence[int], limit: float, keep: Keep) -> None:
@@ -48,7 +30,7 @@ def figure2(big: ts.TuningSet, widths: Sequence[int], limit: float, keep: Keep) 
     hull: dict[str, Any] = {"hull_seconds": None, "hull_vertices": None}
     too_long = False
     for width in widths:
-        problem = Problem.of(with_features(group, width))
+        problem = Problem.of(sets.with_features(group, width))
         points = np.ascontiguousarray(problem.block(0).T)
         tester = Tester(problem)
         tester.test(np.array([0]))
@@ -127,7 +109,7 @@ def figure6(
         for width in widths:
             for size in sizes:
                 (tuning,) = sets.drawn(whole, size, 1)
-                row = timed(with_features(tuning, width), None, None, limit)
+                row = timed(sets.with_features(tuning, width), None, None, limit)
                 keep({"data": name, "features": width, "size": size, **row})
                 if not row["optimal"]:
                     break

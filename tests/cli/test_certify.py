@@ -245,6 +245,8 @@ def test_a_picture_of_bounds(cli: Run, data: list[object], bad: Path, tmp_path: 
     assert cli(*options, "--curve", "--plot", picture).code == 0
     text = picture.read_text(encoding="utf-8")
     assert text.count("<svg") == 1
+    found = cli(*options, "--curve", "--json").json()
+    assert found["weights"] == json.loads(bad.read_text(encoding="utf-8"))
 
 
 def test_refuses_regions(refused: Refused, data: list[object], bad: Path, tmp_path: Path) -> None:

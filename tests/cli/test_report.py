@@ -174,3 +174,32 @@ def test_evaluating_on_the_tuning_set_is_noted(cli, made, tmp_path):
     refs.write_text(REFERENCES)
     plain = ["--weights", made / "start.json"]
     assert cli("evaluate", "--candidates", lists, "--references", refs, *plain).err == ""
+
+
+def test_what_was_proven_near_to_the_weights(cli, refused, made, tmp_path):
+    weights = ["--weights", made / "w.json", "--metric", "wer"]
+    curve = cli("certify", *files(made), *weights, "--within", "1,5deg", "--json").json()
+    proof, view = tmp_path / "proof.json", tmp_path / "view.json"
+    proof.write_text(json.dumps(curve))
+    made_of = ["report", made / "w.json", "--out", view, "--certificate"]
+    assert cli(*made_of, proof).code == 0
+    shown = json.loads(view.read_text())["certified"]
+    assert shown["metric"] == "wer"
+    assert [point["degrees"] for point in shown["curve"]] == [1.0, 5.0]
+    assert shown["certificate"]["bound"] == curve["certificate"]["bound"]
+    # Weights of another scale choose the same.
+    proof.write_text(
+        json.dumps(curve | {"weights": {n: 3 * w for n, w in curve["weights"].items()}})
+    )
+    assert cli(*made_of, proof).code == 0
+    proof.write_text(json.dumps(curve | {"weights": {"f": 0.1, "g": -1.0}}))
+    assert "it is about other weights; certify those of the run" in refused(*made_of, proof)
+    for part in ({"curve": [1]}, {"certificate": {}}, {"curve": [{"degrees": 1, "bound": "x"}]}):
+        proof.write_text(json.dumps(curve | part))
+        assert "this is no whole certificate" in refused(*made_of, proof)
+    proof.write_text("[]")
+    assert "this is no certificate" in refused(*made_of, proof)
+    assert "no such file" in refused(*made_of, tmp_path / "none.json")
+    assert "is read too" in refused(
+        *made_of[:3], proof.with_suffix(".json"), "--certificate", proof
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 from tests.helpers.builders import Loss, Mean, tuning_set
 from tests.helpers.search.exact_checks import winner_of
 from tests.helpers.tiers import examples
+from tests.helpers.tuners.scores import sign_of
+from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import best
+from tunesmith.search.exact import search as exact
 from tunesmith.search.exact.extreme import BAND, TOLERANCE
 from tunesmith.search.exact.problem import Problem
 from tunesmith.tuners.certify import certify
@@ -22,6 +26,11 @@ PROBLEMS, SHARE = 2000, 5
 #: Weights that are drawn for each problem.
 DRAWN = 200
 LIMITS = [1, 2, 3, 5, 8, 13, 21, 10**6]
+#: Seconds for a certificate: none at all, or most often enough. The bound holds in any case.
+SECONDS = [1e-9, 0.05, 2.0]
+#: Ways to search, and groups and features up to which each is taken, so that few groups take the
+#: ways of many: a tree, blocks, blocks and then a tree, bisection.
+WAYS = {"tree": (), "blocks": (0, 0, 0), "both": (0, 96, 0), "bisection": (0, 96, 6)}
 
 
 def hard_features(rng):
@@ -100,19 +109,29 @@ def beats(tuning, problem, weights, bound, size):
     return min(leads) > TOLERANCE * (1 - BAND)
 
 
+def take_way(patch, way):
+    """Have few groups searched in one of the ways."""
+    names = "ONE_TREE", "NO_TREE", "MOST_FEATURES"
+    for name, most in zip(names, WAYS[way], strict=False):
+        patch.setattr(exact, name, most)
+
+
 @pytest.mark.parametrize("share", range(examples(PROBLEMS // SHARE)))
-def test_no_weights_beat_a_bound(share):
+def test_no_weights_beat_a_bound(monkeypatch, share):
     for number in range(share * SHARE, (share + 1) * SHARE):
         rng = np.random.default_rng([number, 25])
         tuning, size = hard_problem(rng)
         problem = Problem.of(tuning)
         search, limit = ("cones", "lazy")[rng.random() < 0.2], int(rng.choice(LIMITS))
-        result = LPMERT(search=search, test_limit=limit).fit(tuning, rng=1)
+        take_way(monkeypatch, [*WAYS][number % len(WAYS)])
+        # With one vector that lies on many ties the bisection of four features has no end.
+        seconds = 5.0 if limit == 10**6 else None
+        result = LPMERT(search=search, test_limit=limit, time_limit=seconds).fit(tuning, rng=1)
         climbed = MERT(restarts=3, walks=1).fit(tuning, rng=number).weights
         drawn = weights_all_around(tuning, rng)
         every = [*drawn, np.array([climbed[name] for name in tuning.names])]
         given = dict(zip(tuning.names, drawn[0].tolist(), strict=True))
-        certified = certify(tuning, given, time_limit=float(rng.choice([1e-9, 10.0])))
+        certified = certify(tuning, given, time_limit=float(rng.choice(SECONDS)))
         for proof in (result.certificate, certified.certificate):
             bound = proof.get("clear_bound", proof["bound"])
             assert not any(beats(tuning, problem, one, bound, size) for one in every), number
@@ -120,3 +139,42 @@ def test_no_weights_beat_a_bound(share):
         if result.certificate["optimal"]:
             best_score = result.score
             assert not any(beats(tuning, problem, one, best_score, size) for one in every), number
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", range(examples(PROBLEMS // SHARE)))
+def test_no_weights_of_a_region_beat_its_bound(monkeypatch, share):
+    boxes = 0
+    for number in range(share * SHARE, (share + 1) * SHARE):
+        rng = np.random.default_rng([number, 26])
+        tuning, size = hard_problem(rng)
+        problem = Problem.of(tuning)
+        take_way(monkeypatch, [*WAYS][number % len(WAYS)])
+        drawn = weights_all_around(tuning, rng)
+        given, seconds = drawn[0], float(rng.choice(SECONDS))
+        named = dict(zip(tuning.names, given.tolist(), strict=True))
+        degrees = float(rng.choice([0.1, 5.0, 30.0, 89.0]))
+        proof = certify(tuning, named, within=degrees, time_limit=seconds).certificate
+        bound = proof.get("clear_bound", proof["bound"])
+        for one in within_angle(given, drawn, problem.spread, degrees, rng):
+            assert not beats(tuning, problem, one, bound, size), number
+        share_of = float(rng.choice([0.01, 0.3, 0.9]))
+        proof = {"bound": sign_of(tuning) * np.inf}
+        with contextlib.suppress(TunesmithError):  # less room than the tolerance
+            proof = certify(tuning, named, box=share_of, time_limit=seconds).certificate
+            boxes += 1
+        bound = proof.get("clear_bound", proof["bound"])
+        for one in given * (1.0 + share_of * rng.uniform(-0.999, 0.999, drawn.shape)):
+            assert not beats(tuning, problem, one, bound, size), number
+    assert boxes > 0
+
+
+def within_angle(given, drawn, spread, degrees, rng):
+    """Return weights in the directions of others, brought within an angle of given ones."""
+    middle = given * spread / np.linalg.norm(given * spread)
+    away = drawn * spread
+    away -= np.outer(away @ middle, middle)
+    lengths = np.linalg.norm(away, axis=1, keepdims=True)
+    radians = np.radians(degrees) * rng.uniform(0.0, 0.999, lengths.shape)
+    away = np.where(lengths > 1e-9, away / np.maximum(lengths, 1e-300), 0.0)
+    return (np.cos(radians) * middle + np.sin(radians) * away) / spread

@@ -74,6 +74,10 @@ def run(
     test_references: Annotated[list[str], _instead("its references")] = [],  # noqa: B006
     test_scores: Annotated[list[str], _instead("its --scores", "NAME=FILE")] = [],  # noqa: B006
     test_source: Annotated[str | None, _instead("its sentences")] = None,
+    certificate: Annotated[
+        str | None,
+        files("What was proven about the weights: what `tunesmith certify --json` printed."),
+    ] = None,
     metric: Annotated[
         str | None,
         files(
@@ -88,6 +92,7 @@ def run(
     from tunesmith.io.streams import check_writable, write_atomically
     from tunesmith.report.page.assemble import PageOptions, check_maps, view_of
     from tunesmith.report.page.files import check_ending, content_of
+    from tunesmith.report.page.run.certified import read_certified
     from tunesmith.report.page.run.reading import UserFiles, read_run
 
     if out is None and figures is None:
@@ -100,7 +105,8 @@ def run(
         _files_of(test_candidates, test_forests, test_references, test_scores, test_source),
         metric,
     )
-    check_not_read("--out", out, [path, *_paths(given)])
+    proofs = [] if certificate is None else [certificate]
+    check_not_read("--out", out, [path, *proofs, *_paths(given)])
     if out is not None:
         check_writable(out)
     if figures is not None and os.path.exists(figures) and not os.path.isdir(figures):
@@ -109,7 +115,8 @@ def run(
     options = PageOptions(sentences, pairs, map_features)
     record = read_run(path, given)
     check_maps(record, options)
-    view = view_of(record, options)
+    certified = None if certificate is None else read_certified(certificate, record.weights)
+    view = view_of(record, options, certified)
     written: list[str] = []
     if out is not None:
         write_atomically(out, content_of(view, out))

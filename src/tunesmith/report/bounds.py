@@ -13,6 +13,9 @@ from tunesmith.report.drawing import DPI, METADATA, drawing, require_matplotlib
 ENDINGS = ("png", "svg", "pdf")
 #: Inches.
 SIZE = (6.4, 4.0)
+#: Share of the angles that a step must have for its number.
+ROOM = 0.06
+MINUS = "\u2212"
 BOUND, SCORE, GAP = "#0072b2", "#333333", "#0072b2"
 
 
@@ -42,17 +45,21 @@ def write_bounds(
         axes.fill_between(angles, score, bounds, step="pre", color=GAP, alpha=0.12, linewidth=0)
         axes.plot(angles, bounds, color=BOUND, drawstyle="steps-pre")
         axes.plot(angles[1:], bounds[1:], color=BOUND, marker="o", markersize=4, linestyle="none")
-        axes.axhline(score, color=SCORE, linewidth=1.0)
-        for point in curve:
-            text = f"{point['gap']:.2f}"
+        up = bounds[-1] >= score
+        for before, point in zip(angles, curve, strict=False):
             place = (float(point["degrees"]), float(point["bound"]))
-            axes.annotate(text, place, (5, -10), textcoords="offset points", fontsize=8)
-        axes.annotate(
-            f"these weights, {score:.2f}", (angles[-1], score), (0, -12),
-            textcoords="offset points", ha="right", fontsize=9,
-        )  # fmt: skip
-        if abs(best - score) > 0.0:
-            axes.axhline(best, color=SCORE, linewidth=1.0, linestyle=":")
+            if place[0] - before < ROOM * angles[-1]:
+                continue
+            text = f"{'+' if up else MINUS}{point['gap']:.2f}"
+            away: dict[str, Any] = {
+                "xytext": (-3, 4 if up else -11),
+                "textcoords": "offset points",
+                "ha": "right",
+            }
+            axes.annotate(text, place, fontsize=8, **away)
+        _level(axes, score, f"these weights, {score:.2f}", angles[-1], "-", not up)
+        if best != score:
+            _level(axes, best, f"best found, {best:.2f}", angles[-1], ":", up)
         axes.set_xlim(0.0, angles[-1] * 1.04)
         axes.margins(y=0.15)
         axes.set_xlabel("angle to the weights in degrees, features scaled by their deviation")
@@ -60,3 +67,14 @@ def write_bounds(
         axes.set_title("No weights within the angle do better than the line", fontsize=10)
         with writing(path) as file:
             figure.savefig(file, format=kind, dpi=DPI, metadata=METADATA[kind])
+
+
+def _level(axes: Any, level: float, words: str, right: float, style: str, above: bool) -> None:
+    """Draw a level line, with words at its end."""
+    axes.axhline(level, color=SCORE, linewidth=1.0, linestyle=style)
+    away: dict[str, Any] = {
+        "xytext": (0, 4 if above else -12),
+        "textcoords": "offset points",
+        "ha": "right",
+    }
+    axes.annotate(words, (right, level), fontsize=9, **away)

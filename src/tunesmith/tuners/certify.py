@@ -63,6 +63,8 @@ class Certified:
     found_score, found_weights
         The best weights met on the way: the truth is between them and the bound. They may be
         the given ones.
+    given
+        The weights that this is about.
     curve
         A certificate for each of several angles, with ``degrees``; None if they are not several.
     """
@@ -73,6 +75,7 @@ class Certified:
     certificate: dict[str, Any]
     found_score: float
     found_weights: Weights
+    given: Weights
     signature: str
     seed: int | None
     data: tuple[FileDigest, ...]
@@ -86,6 +89,7 @@ class Certified:
             "metric": self.metric,
             "score": self.score,
             "oracle_score": self.oracle_score,
+            "weights": dict(self.given),
             "certificate": self.certificate,
             "found": {"score": self.found_score, "weights": dict(self.found_weights)},
             "seed": self.seed,
@@ -178,6 +182,7 @@ def certify(
         proof,
         reached,
         given.updated(Weights(tuning.names, best)),
+        given,
         f"certify|time_limit:{time_limit}|tolerance:{tolerance:g}|"
         + (f"within:{where}|" if where else "")
         + tuning.signature(),
@@ -240,7 +245,10 @@ class _Certification:
         compile_kernels(problem, self.tolerance)
         tuning, found, met = self.tuning, None, [self.values]
         if problem.size > 0:
-            begins = [vector, *(self._near(vector, about) if problem.size > ONE_TREE else ())]
+            # What was met within a smaller angle is within this one too.
+            earlier = [problem.vector(weights) for weights in self.met]
+            near = self._near(vector, about) if problem.size > ONE_TREE else []
+            begins = [vector, *earlier, *near]
             known = first_incumbents(problem, self.tolerance, self.rng, begins, limits, **about)
             found = exact_search(
                 problem,

@@ -105,6 +105,22 @@ def test_the_verdict_is_the_first_line(page):
     assert not page(view=old).run("return !!document.querySelector('#verdict')")
 
 
+def test_bounds_by_angle(page):
+    bounds = [(1.0, 30.5), (5.0, 33.25)]
+    curve = [{"degrees": d, "best": 30.0, "bound": b, "gap": b - 30.0} for d, b in bounds]
+    proof = {"best": 30.0, "bound": 33.25, "gap": 3.25, "within": "5 degrees of these weights"}
+    shown = {"metric": "wer", "score": 30.0, "certificate": proof, "curve": curve}
+    window = page(view=dataclasses.replace(sample(), certified=shown))
+    words = text_of(window, "#certificate")
+    assert "within 5 degrees of these weights do better than 33.25" in words
+    assert "the gap is 3.25" in words
+    draw_all(window)
+    line = window.run(
+        "const c = document.querySelector('#certificate .chart').data[0]; return [c.x, c.y]"
+    )
+    assert line == [[0, 1, 5], [30, 30.5, 33.25]]
+
+
 def test_plots_are_drawn_when_they_come_into_view(page):
     window = page()
     window.wait("document.querySelector('#rounds .chart').drawn === true")

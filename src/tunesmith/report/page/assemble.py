@@ -58,8 +58,12 @@ class PageOptions:
                 raise UsageError(f"{flag} is {getattr(self, name)}; give {least} or more")
 
 
-def view_of(record: RunRecord, options: PageOptions | None = None) -> View:
-    """Return all that a page shows."""
+def view_of(
+    record: RunRecord,
+    options: PageOptions | None = None,
+    certified: dict[str, Any] | None = None,
+) -> View:
+    """Return all that a page shows; ``certified`` is what was proven about the weights."""
     options = options or PageOptions()
     check_maps(record, options)
     progress("report", 0, PARTS, "surfaces")
@@ -86,6 +90,7 @@ def view_of(record: RunRecord, options: PageOptions | None = None) -> View:
         missing=record.missing,
         replicates=replicates_of(record),
         verdict=result.get("verdict"),
+        certified=certified,
     )
     progress("report", 4, PARTS, "size")
     view = replace(view, sentences=fitting(sentences, MOST_BYTES - _bytes(view.to_dict())))

@@ -424,6 +424,8 @@ class View:
         Independent runs, of which this is one: a row for each.
     verdict
         As in the result of ``tune``; None where a run does not tell.
+    certified
+        The metric, the score, the certificate and the curve of ``certify``.
     """
 
     version: str
@@ -440,6 +442,7 @@ class View:
     missing: tuple[str, ...]
     replicates: RoundsView | None = None
     verdict: dict[str, Any] | None = None
+    certified: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object."""

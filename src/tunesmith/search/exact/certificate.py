@@ -13,6 +13,10 @@ from tunesmith.progress import progress
 from tunesmith.search.exact.problem import Problem
 
 
+def _now() -> float:
+    return working_seconds()
+
+
 @dataclass(frozen=True)
 class SearchLimits:
     """When a search stops with what it has.
@@ -29,7 +33,7 @@ class SearchLimits:
     seconds: float | None = None
     tests: int | None = None
     megabytes: float | None = None
-    begun: float = field(default_factory=working_seconds)
+    begun: float = field(default_factory=_now)
 
     @property
     def passed(self) -> float:

@@ -61,8 +61,8 @@ def first_incumbents(
         inside = Tester(alone, tolerance).test(np.zeros(1, np.int64)).vector
         if inside is None:
             raise TunesmithError(
-                "the restrictions on weights leave less room than the tolerance; widen a bound, "
-                "or fix the weight"
+                "the box or the restrictions on weights leave less room than the tolerance; widen "
+                "them, or fix the weight"
             )
         near = [v + NUDGE * np.sqrt((v**2).sum()) * inside for v in begins]
         begins = [*begins, *near, inside]

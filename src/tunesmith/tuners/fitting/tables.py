@@ -350,7 +350,8 @@ def certified_table(result: Certified) -> Group:
             numbers = (shown_score(point["bound"]), shown_score(point["gap"]), f"{share:.2f}")
             angles.add_row(f"{point['degrees']:g}", *numbers)
         curve = [angles]
-    text = f"{_proof(proof)}, in {proof['seconds']:.2f} s"
+    seconds = sum(one["seconds"] for one in result.curve or [proof])
+    text = f"{_proof(proof)}, in {seconds:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
     return Group(table, *curve, _line(text))

@@ -102,6 +102,17 @@ def test_little_memory_ends_it():
     assert search.megabytes < 5.0
 
 
+@pytest.mark.parametrize("corners", [[[0.6, 0.8], [0.6, 0.8]], [[1.0, 0.0], [1.0, 1e-320]]])
+def test_a_cone_without_inside_is_searched_everywhere(corners):
+    rng = np.random.default_rng(3)
+    problem = Problem.of(flat_tuning(rng, 4, 5))
+    search, corners = Bisection(problem, TOLERANCE), np.array(corners)
+    every = np.arange(len(problem.loss), dtype=np.int32)
+    entry = 0, 0, corners, every, 0
+    bound, _, vector, _ = search._searched(entry, search.to_beat, SearchLimits())
+    assert bound == circle_optimum(problem) == plain_loss(problem, vector, 0.0)
+
+
 def test_the_same_for_any_number_of_threads():
     problem, results = normal_problem(np.random.default_rng(2), 20, 10, 4), []
     for count in (1, 2, 3):

@@ -15,7 +15,7 @@ const SECTIONS = [
   ["sentences", "Sentences", sentences, (v) => v.sentences],
   ["pairs", "PRO pairs", pairs, (v) => v.pairs],
   ["path", "Settings tried", path, (v) => v.path],
-  ["certificate", "Certificate", certificate, (v) => v.certificate],
+  ["certificate", "Certificate", certificate, (v) => [v.certificate, v.certified]],
   ["settings", "Settings", settings, (v) => [v.summary.settings, v.summary.signature, v.summary.data]],
   ["missing", "Missing", missing, (v) => v.missing],
 ];

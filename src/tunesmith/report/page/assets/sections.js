@@ -138,18 +138,40 @@ function path(view) {
     table("Settings", columns, view.path, { short: view.path.length > 14, chosen: (row) => row.chosen === true }));
 }
 
-// No weights at all can do better than the bound.
+// No weights at all can do better than the bound; or none within an angle.
 function certificate(view) {
-  const c = view.certificate;
-  if (!c) return null;
+  const parts = [view.certificate && proof(view.certificate, view), view.certified && nearby(view.certified)].filter(Boolean);
+  if (!parts.length) return null;
+  return section("certificate", "Certificate", "What was proven about these weights.", parts);
+}
+
+function proof(c, view) {
   const most = view.summary.higher_is_better ? "more" : "less";
   const words = c.optimal
     ? `No weights do better on these candidates: ${number(c.best, 8)} is the optimum, and that is proven.`
     : `No weights reach ${most} than ${number(c.bound, 8)}; these reach ${number(c.best, 8)}; the gap is ${number(c.gap, 4)}.`;
   const rows = Object.entries(c).filter(([, value]) => value === null || typeof value !== "object");
-  return section("certificate", "Certificate", "What was proven about these weights.", el("p", { class: "said" }, words),
+  return [el("p", { class: "said" }, words),
     el("details", {}, el("summary", {}, "All numbers"),
-      table("Certificate", [["", ([name]) => name.replaceAll("_", " ")], ["value", ([, value]) => (typeof value === "boolean" ? String(value) : number(value, 10)), true]], rows)));
+      table("Certificate", [["", ([name]) => name.replaceAll("_", " ")], ["value", ([, value]) => (typeof value === "boolean" ? String(value) : number(value, 10)), true]], rows))];
+}
+
+// What `tunesmith certify` found: a bound, or one for each of several angles.
+function nearby(found) {
+  const c = found.certificate;
+  const where = c.within ? ` within ${visible(String(c.within))}` : "";
+  const words = `${visible(found.metric)}: no weights${where} do better than ${number(c.bound, 6)}; these reach ${number(c.best, 6)}; the gap is ${number(c.gap, 4)}.`;
+  if (!found.curve) return el("p", { class: "said" }, words);
+  const points = [{ degrees: 0, bound: c.best }, ...found.curve];
+  // Between two angles the bound of the greater one holds.
+  const build = () => ({
+    data: [{ type: "scatter", mode: "lines+markers", x: points.map((p) => p.degrees), y: points.map((p) => p.bound),
+      line: { shape: "vh", color: colour("tune"), width: 2.5 }, marker: { size: 7 }, hovertemplate: "%{x} degrees: %{y:.5~g}<extra></extra>" }],
+    layout: { showlegend: false, xaxis: { title: { text: "degrees" }, rangemode: "tozero" }, yaxis: { title: { text: label(found.metric) } },
+      shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: c.best, y1: c.best, line: { color: colour("quiet"), width: 1.5, dash: "dash" } }] },
+  });
+  return [el("p", { class: "said" }, words), el("div", { class: "charts" }, chart("The bound on what weights within an angle of these reach", build)),
+    table("Bounds by angle", [["degrees", (p) => number(p.degrees, 4), true], ["bound", (p) => number(p.bound, 6), true], ["gap", (p) => number(p.gap, 4), true]], found.curve)];
 }
 
 function settings(view) {

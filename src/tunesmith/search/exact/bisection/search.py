@@ -49,6 +49,8 @@ TRIED = 8
 RESOLVED, TESTS = 64, 3000
 #: How long the rows of a cone's facets are: the longer, the less of it is outside by the tolerance.
 FACETS = 1e4
+#: So far a corner of a cone may be from a facet that it lies on.
+OFF = 1e-12
 #: Bytes that a waiting cone takes beside its arrays.
 OVERHEAD = 400
 
@@ -219,9 +221,9 @@ class Bisection:
         alive[living] = 1
         inside = [alive[problem.start[g] : problem.start[g + 1]] for g in groups]
         part = problem.part(groups).among(np.concatenate(inside))
-        rows: Floats = np.asarray(np.linalg.inv(corners.T))
-        rows *= FACETS / np.sqrt((rows**2).sum(axis=1, keepdims=True))
-        part = part.bounded(rows)
+        rows = _facets(corners)
+        if rows is not None:
+            part = part.bounded(FACETS * rows)
         beaten = Incumbent(corners.sum(axis=0), least - bound)
         aim = self._aim if self._cosine > 0.0 else None
         search = ConeSearch(part, self.tolerance, aim, self._cosine, [beaten])
@@ -243,6 +245,20 @@ class Bisection:
             ends = climbed(self.problem, self.tolerance, self._rng, self.best.vector, limits)
             for one in ends:
                 self._offer(one)
+
+
+def _facets(corners: Floats) -> Floats | None:
+    """Return what is 0 or more inside of a cone, in rows of length 1; None of one that is flat."""
+    try:
+        rows: Floats = np.asarray(np.linalg.inv(corners.T))
+    except np.linalg.LinAlgError:
+        return None
+    rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    heights = rows @ corners.T
+    above = heights.diagonal().copy()
+    np.fill_diagonal(heights, 0.0)
+    holds = (np.abs(heights) <= OFF).all() and (above > OFF).all()  # no number is neither
+    return rows if holds else None
 
 
 class _Buffers:
