@@ -19,6 +19,7 @@ OTHERS = {
     "accept": "random:pairs=7",
     "absolute": True,
     "average": False,
+    "axes": False,
     "background": "model",
     "beam": 1,
     "begin": "anywhere",
@@ -86,19 +87,20 @@ WITH = {
     "beam": {"search": "beam"},
     "window": {"smoothing": "mean"},
     "local_best": {"reference": "local"},
-    "prior": {"penalty": "l2-prior", "strength": 0.1},
-    "core": {"penalty": "l2-prior", "strength": 0.1},
-    "fixed_feature": {"penalty": "l2-fixed", "strength": 0.1},
+    "prior": {"penalty": "l2-prior", "strength": 0.1, "prior": {"f0": -1.0}},
+    "core": {"penalty": "l2-prior", "strength": 0.1, "core": "f1"},
+    "fixed_feature": {"penalty": "l2-fixed", "strength": 0.1, "fixed_feature": "f1"},
     "inbox": {"parallel": "async", "learners": 3},
     "clock": {"parallel": "async", "learners": 3},
     "parallel": {"learners": 3},
-    ("mert", "penalty"): {"strength": 0.05},
-    ("mert", "strength"): {"penalty": "l2-normalized"},
+    ("mert", "penalty"): {"penalty": "l2-normalized", "strength": 0.05},
+    ("mert", "strength"): {"penalty": "l2-normalized", "strength": 0.05},
     ("min-risk", "rate"): {"method": "online"},
     ("min-risk", "average"): {"method": "online"},
     ("min-risk", "scale"): {"method": "online"},
     ("min-risk", "learners"): {"method": "online"},
     ("min-risk", "objective"): {"method": "online"},
+    ("min-risk", "parallel"): {"method": "online", "learners": 3},
     "choose_by": {"objective": ("bleu+1", "brevity-smoothed")},
 }
 #: Options that make no difference here, and why.
@@ -166,6 +168,8 @@ def test_every_option_is_tried():
     assert {field for _, field in CASES} <= set(OTHERS)
 
 
+#: Those that ask for hope and fear.
+LEARN = {"arow", "mira", "perceptron", "sgd", "ramp", "batch-mira"}
 FORESTS = [name for name in TUNERS.names() if TUNERS.get(name).takes_forests]
 
 
@@ -175,7 +179,11 @@ def test_searches_of_forests_are_taken_where_they_make_a_difference(name, metric
     """Whole forests are searched for BLEU of a document alone, and samples are for lists."""
     cls = TUNERS.get(name)
     measure = BLEU() if metric == "bleu" else text_problem(0, "wer").metric
-    learns = {"arow", "mira", "perceptron", "sgd", "ramp", "batch-mira"}
+    asked = tuple(cls().members(0).values()) if name == "auto" else (cls(),)
+
+    def takes_documents(tuner):
+        usual = getattr(tuner, "usual", ("",))
+        return tuner.name in LEARN and usual[0].startswith("document") and not tuner.objective
 
     def is_taken(**options):
         try:
@@ -184,15 +192,11 @@ def test_searches_of_forests_are_taken_where_they_make_a_difference(name, metric
             return False
         return True
 
-    named = cls().objective if hasattr(cls(), "objective") else ()
-    documents = (
-        name in learns and cls().usual[metric != "bleu"].startswith("document") and not named
-    )
-    whole = documents and metric == "bleu"
+    whole = any(map(takes_documents, asked)) and metric == "bleu"
     assert is_taken()
     assert is_taken(search="linear") == is_taken(search="rerank") == whole
-    assert is_taken(search="kbest") == (name in learns)
-    assert is_taken(lists="samples") == (name == "pro")
+    assert is_taken(search="kbest") == any(tuner.name in LEARN for tuner in asked)
+    assert is_taken(lists="samples") == (name in {"auto", "pro"})
 
 
 @pytest.mark.parametrize("name", ["mira", "arow", "perceptron", "sgd", "batch-mira", "ramp"])

@@ -371,7 +371,7 @@ def test_lengths_that_are_not_known():
         ({"strength": (0.0,)}, "strength is 0; give a number above 0"),
         ({"strength": ()}, "there is no strength"),
         ({"strength": (1.0, 1.0)}, "strength 1 is given twice"),
-        ({"strength": np.inf}, "give a number below inf"),
+        ({"strength": np.inf}, "strength is inf; give a finite number"),
         ({"iterations": 0}, "iterations is 0; give 1 or more"),
         ({"interpolation": 0.0}, "interpolation is 0"),
         ({"interpolation": 1.5}, "1 or less"),
