@@ -114,6 +114,7 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/extreme.py
 	$(BIN)/python benchmarks/plane.py
 	$(BIN)/python benchmarks/batch_mira.py
+	$(BIN)/python benchmarks/committee.py
 	$(BIN)/python benchmarks/loop.py
 	$(BIN)/python benchmarks/forest.py
 	$(BIN)/python benchmarks/decode.py

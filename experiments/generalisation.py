@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,13 @@ ROWS = Path(__file__).parent.parent / "docs" / "results" / "generalisation.jsonl
 TUNERS_TRIED = ("auto", "mert", "batch-mira", "mira", "ramp", "pro", "min-risk")
 #: MERT without a penalty is not for thousands of features, and takes long on forests.
 LEFT_OUT = {"m30k-de-en-sparse": {"mert"}, "m30k-forests": {"mert"}}
-#: Sentences that are tuned on; 0 stands for all.
-SIZES = (50, 100, 200, 500, 0)
+#: Sentences that are tuned on, beside all of them, for which 0 stands.
+SIZES = (50, 100, 200, 500)
+#: Sets for all sizes; the others take long, and have all sentences and one size more.
+DENSE = ("catalogs-nbest", "catalogs-neural", "m30k-de-en")
+ONE_SIZE = {"m30k-de-en-sparse": 200, "m30k-forests": 50}
+#: Seeds on all sentences, of auto and of every other tuner.
+SEEDS, OTHER_SEEDS = 3, 2
 #: Splits of the verdicts' coverage, sentences of each, and sets with shuffled labels.
 SPLITS, SPLIT_SIZE, SHUFFLED = 100, 200, 50
 
@@ -57,26 +62,43 @@ class Run:
         return dataclasses.astuple(self)
 
 
-def runs(draws: int) -> Iterator[Run]:
-    """Yield all runs, in an order in which the first say something of everything."""
-    for draw in range(draws):
-        for size in SIZES:
-            for name in SETS:
-                if name == "m30k-forests" and size not in (0, 50):
-                    continue
-                if name == "m30k-de-en-sparse" and size not in (0, 200):
-                    continue
-                for tuner in TUNERS_TRIED:
-                    if tuner not in LEFT_OUT.get(name, ()):
-                        yield Run("gain", name, size, draw, tuner)
+def whole_runs(names: Iterable[str]) -> Iterator[Run]:
+    """Yield the runs on all sentences; a draw is a seed."""
+    for seed in range(SEEDS):
+        for name, tuner in itertools.product(names, TUNERS_TRIED):
+            if tuner == "auto" or (seed < OTHER_SEEDS and tuner not in LEFT_OUT.get(name, ())):
+                yield Run("gain", name, 0, seed, tuner)
 
 
-def coverage_runs() -> Iterator[Run]:
+def size_runs(draws: int) -> Iterator[Run]:
+    """Yield the runs on some of the sentences."""
+    for draw, size, name, tuner in itertools.product(range(draws), SIZES, DENSE, TUNERS_TRIED):
+        yield Run("gain", name, size, draw, tuner)
+
+
+def verdict_runs() -> Iterator[Run]:
     """Yield splits for the coverage of verdicts, and sets whose labels say nothing."""
     for draw in range(SPLITS):
         yield Run("coverage", "catalogs-neural", SPLIT_SIZE, draw, "auto")
         if draw < SHUFFLED:
             yield Run("shuffled", "catalogs-neural", SPLIT_SIZE, draw, "auto")
+
+
+def slow_runs(draws: int) -> Iterator[Run]:
+    """Yield the runs on sets that take long."""
+    yield from whole_runs(ONE_SIZE)
+    for draw, (name, size) in itertools.product(range(draws), ONE_SIZE.items()):
+        for tuner in TUNERS_TRIED:
+            if tuner not in LEFT_OUT.get(name, ()):
+                yield Run("gain", name, size, draw, tuner)
+
+
+PARTS: dict[str, Callable[[int], Iterator[Run]]] = {
+    "whole": lambda draws: whole_runs((*DENSE, "bundled")),
+    "verdicts": lambda draws: verdict_runs(),
+    "sizes": size_runs,
+    "slow": slow_runs,
+}
 
 
 def subset(count: int, size: int, draw: int) -> np.ndarray:
@@ -141,16 +163,18 @@ def shuffled(task: Any, seed: int) -> TuningSet:
 def main() -> None:
     """Make what is missing, then render."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="2 draws in place of 5")
-    parser.add_argument("--coverage", action="store_true", help="the coverage of verdicts alone")
+    parser.add_argument("--part", choices=PARTS, action="append", help="some of the runs")
+    parser.add_argument("--draws", type=int, default=5, help="random subsets of each size")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this time")
+    parser.add_argument("--threads", type=int, default=1, help="results do not depend on it")
     parser.add_argument("--render", action="store_true", help="render what is there")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if not options.render:
         if "TUNESMITH_SHARED_DATA" not in os.environ:
             sys.exit("set TUNESMITH_SHARED_DATA to the folder of the data sets")
-        go_on(options)
+        with ts.threads(options.threads):
+            go_on(options)
     render(ROWS)
 
 
@@ -163,7 +187,7 @@ def go_on(options: argparse.Namespace) -> None:
         names = [field.name for field in dataclasses.fields(Run)]
         rows = map(json.loads, ROWS.read_text("utf-8").splitlines())
         done = {tuple(row[name] for name in names) for row in rows}
-    wanted = list(coverage_runs() if options.coverage else runs(2 if options.quick else 5))
+    wanted = [run for part in options.part or PARTS for run in PARTS[part](options.draws)]
     end = time.monotonic() + 60 * options.minutes
     for k, run in enumerate(wanted):
         if time.monotonic() > end:

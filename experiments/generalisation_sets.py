@@ -71,6 +71,15 @@ def m30k(shared: Path) -> Sets:
     return Sets(tune, test, start, (whole.part(np.arange(HALF)),))
 
 
+def bundled(shared: Path) -> Sets:
+    """Read the Moses lists of the package, 200 sentences; the start is Moses' default weights."""
+    here = shared / "catalogs-nbest" / "bundle"
+    tune, test = (
+        ts.TuningSet(ts.read(here / f"{n}.nbest.gz", here / f"{n}.ref")) for n in ("tune", "test")
+    )
+    return Sets(tune, test, ts.read_weights(here / "weights.initial").weights)
+
+
 def sparse(shared: Path) -> Sets:
     """Read lists of the same captions by a system with 4,000 sparse features."""
     here, lists = shared / "m30k-de-en", shared / "m30k-de-en-sparse"
@@ -94,6 +103,7 @@ SETS: dict[str, Callable[[Path], Sets]] = {
     "catalogs-nbest": moses,
     "catalogs-neural": neural,
     "m30k-de-en": m30k,
+    "bundled": bundled,
     "m30k-de-en-sparse": sparse,
     "m30k-forests": forests,
 }

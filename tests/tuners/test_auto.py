@@ -274,35 +274,32 @@ def test_warnings_say_whom_they_are_about_and_once():
 
 
 def by_hand(tuning, start, names, parts, dev=None):
-    """Return the direction and the step of the definition, with plain numpy."""
+    """Return the weights and the step of the definition, with plain numpy."""
     folds = Folds.of(tuning.groups, parts)
     metric, n = tuning.metric, tuning.groups
     begin = at_scale(tuning, aligned(start, tuning))
+    trained = [tuning.part(folds.rest(k)) for k in range(parts)] + [tuning]
     found = {
         name: [
             at_scale(
                 tuning,
                 TUNERS.create(name)
-                .tune(
-                    tuning.part(folds.rest(k)),
-                    aligned(start, tuning),
-                    np.random.default_rng(99),
-                )
+                .tune(part, aligned(start, tuning), np.random.default_rng(99))
                 .weights,
             )
-            for k in range(parts)
+            for part in trained
         ]
         for name in names
     }
 
     def output(every):
         rows = np.empty((n, tuning.stats.shape[1]))
-        for k, weights in enumerate(every):
+        for k, weights in enumerate(every[:parts]):
             held = folds.held_out(k)
             rows[held] = chosen_stats(tuning.part(held), weights)
         if dev is None:
             return rows
-        return np.concatenate([rows, chosen_stats(dev, np.mean(every, axis=0))])
+        return np.concatenate([rows, chosen_stats(dev, np.mean(every[:parts], axis=0))])
 
     def resampled(rows):
         count = len(rows)
@@ -318,21 +315,36 @@ def by_hand(tuning, start, names, parts, dev=None):
         for name in names
         if scores[best] - scores[name] <= 2.0 * (drawn[best] - drawn[name]).std()
     ]
-    averages = [
-        at_scale(tuning, np.mean([found[name][k] for name in chosen], axis=0)) for k in range(parts)
+
+    def mixed(some):
+        return [
+            at_scale(tuning, np.mean([found[name][k] for name in some], axis=0))
+            for k in range(parts + 1)
+        ]
+
+    subsets = [tuple(chosen), *itertools.combinations(chosen, 2), *((name,) for name in chosen)]
+    of_subsets = np.array([resampled(output(mixed(some))) for some in subsets])
+    shares = dict.fromkeys(names, 0.0)
+    for best in of_subsets.argmax(axis=0):
+        for name in subsets[best]:
+            shares[name] += 1.0 / len(subsets[best]) / of_subsets.shape[1]
+    *averages, whole = [
+        at_scale(tuning, sum(shares[name] * found[name][k] for name in names))
+        for k in range(parts + 1)
     ]
     outputs = [output([(1 - s) * begin + s * own for own in averages]) for s in STEPS]
     best_steps = np.array([resampled(rows) for rows in outputs]).argmax(axis=0)
     count = len(outputs[0])
     step = min(np.mean(np.array(STEPS)[best_steps]), 1.0) * count / (count + 40)
-    average = at_scale(tuning, np.mean(averages, axis=0))
+    bagged = at_scale(tuning, np.mean(averages, axis=0))
+    average = at_scale(tuning, bagged + whole)
     after = output([(1 - step) * begin + step * own for own in averages])[:n]
     statistics = PairedStatistics(chosen_stats(tuning, begin), after, folds.fold)
     return {
         "weights": (1 - step) * begin + step * average,
         "step": step,
         "scores": scores,
-        "chosen": chosen,
+        "shares": shares,
         "verdict": judge(metric, statistics, "folds"),
         "steps": [float(metric.score(rows.sum(axis=0))) for rows in outputs],
     }
@@ -351,7 +363,9 @@ def test_weights_are_those_of_the_definition(real, start, parts, with_dev):
     assert [e["score"] for e in about["members"]] == pytest.approx(
         [expected["scores"][name] for name in CERTAIN], abs=1e-9
     )
-    assert [e["member"] for e in about["members"] if e["takes_part"]] == expected["chosen"]
+    shares = [expected["shares"][name] for name in CERTAIN]
+    assert [e["share"] for e in about["members"]] == pytest.approx(shares, abs=1e-9)
+    assert [e["takes_part"] for e in about["members"]] == [share > 0.0 for share in shares]
     assert [e["score"] for e in about["steps"]] == pytest.approx(expected["steps"], abs=1e-9)
     assert [e["step"] for e in about["steps"]] == list(STEPS)
     assert sum(e["share"] for e in about["steps"]) == pytest.approx(1.0)
@@ -374,6 +388,32 @@ def test_one_that_is_clearly_worse_stays_out(line, committee):
     scores = {entry["member"]: entry["score"] for entry in result.committee["members"]}
     worst = line.metric.score(chosen_stats(line, [-1.0, 0.0, 0.0]).sum(axis=0))
     assert scores["worse"] == pytest.approx(worst)
+
+
+def test_members_that_choose_the_same_count_the_same(line, committee):
+    one, other = Fixed((1.0, 0.0, 0.0)), Fixed((5.0, 0.0, 0.0))
+    result = committee(one=one, other=other, third=one).fit(line, BEGIN)
+    shares = [entry["share"] for entry in result.committee["members"]]
+    assert shares == pytest.approx([1 / 3] * 3)
+
+
+def test_who_is_better_counts_more(committee):
+    line = line_problem(("good", "bad", "Other"), groups=60)
+    values = line.candidates.features.dense.T
+    rng = np.random.default_rng(4)
+    better, less = np.array([1.0, 0.0, 0.3]), np.array([1.0, 0.0, -0.3])
+    noisy = (
+        line.stats[:, 0]
+        + 0.4 * (values @ np.array([0.0, 0.0, 1.0]))
+        + rng.normal(scale=0.3, size=len(values))
+    )
+    stats = line.stats.copy()
+    stats[:, 0] = noisy
+    tuning = TuningSet(line.candidates, line.metric, stats)
+    result = committee(less=Fixed(tuple(less)), better=Fixed(tuple(better))).fit(tuning, BEGIN)
+    low, high = result.committee["members"]
+    assert low["score"] < high["score"]
+    assert low["share"] < high["share"]
 
 
 def test_of_an_error_rate_the_worse_one_is_that_with_more(committee):
@@ -440,7 +480,8 @@ def test_more_parts_than_sentences_hold_out_each(line, committee):
     tuner = replace(committee(one=fixed), parts=50)
     result = tuner.fit(few, BEGIN)
     assert result.committee["parts"] == FEW_SENTENCES
-    assert [part.groups for part in vars(fixed)["runs"]] == [FEW_SENTENCES - 1] * FEW_SENTENCES
+    tuned_on = [part.groups for part in vars(fixed)["runs"]]
+    assert tuned_on == [FEW_SENTENCES - 1] * FEW_SENTENCES + [FEW_SENTENCES]
     assert result.verdict.sentences == FEW_SENTENCES
     assert result.verdict.recommendation == "not-enough-data"
 
@@ -526,6 +567,7 @@ def test_the_result_says_who_took_part(some, start):
     assert shown_members(result) == list(CHEAP)
     assert result.committee["parts"] == 5
     assert 0.0 <= result.committee["step"] <= 60 / 100
+    assert sum(e["share"] for e in result.committee["members"]) == pytest.approx(1.0)
     assert result.path is None
     found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert found["committee"] == result.committee
@@ -637,12 +679,12 @@ def test_an_interruption_gives_the_average_so_far(line, committee):
     with interruptible():
         result = tuner.fit(line, BEGIN)
     assert result.interrupted
-    assert result.stopped == "interrupted after 1 of 10 runs of members"
+    assert result.stopped == "interrupted after 1 of 12 runs of members"
     same_direction(aligned(result.weights, line), at_scale(line, one))
     tuner = committee(one=Fixed(one), other=Fixed(other, pressed=2))
     with interruptible():
         result = tuner.fit(line, BEGIN)
-    assert result.stopped == "interrupted after 3 of 10 runs of members"
+    assert result.stopped == "interrupted after 3 of 12 runs of members"
     # The mean of what there is: twice the one, once the other.
     same_direction(aligned(result.weights, line), 2.0 * at_scale(line, one) + at_scale(line, other))
     assert result.verdict.on is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,12 +54,14 @@ class Auto(Constrained, Remembering):
 
     One held-out set of a thousand sentences cannot tell good tuners apart, and which of them is
     best on new text is mostly chance. So none is chosen: each tunes on all parts of the tuning set
-    but one, in turn, and the weights of all are brought to one scale and averaged. Sentences that
-    were held out say which members stay out, being clearly worse than the best, and how far to go
-    from the start towards the average: the mean of the best steps over samples of them (Breiman
-    1996), at most all the way, times n / (n + 40), as if 40 of n + 40 sentences spoke for the
-    start. The same sentences give an estimate of the gain on other text, without a held-out set.
-    Of fewer than 10 sentences none is held out, and it goes all the way.
+    but one, in turn, and on all of it, and the weights of all are brought to one scale and
+    averaged. Members that are clearly worse than the best on sentences that were held out stay out.
+    The same sentences decide twice more, each time by the mean of what is best over samples of
+    them (Breiman 1996): how much each member counts, where the average of all, of two or one alone
+    may be best; and how far to go from the start towards the average, at most all the way, times
+    n / (n + 40), as if 40 of n + 40 sentences spoke for the start. They give an estimate of the
+    gain on other text too, without a held-out set. Of fewer than 10 sentences none is held out,
+    all members count the same, and it goes all the way.
 
     A development set, where one is given, takes part in these decisions. Members that cannot hold
     restrictions on weights, tune for a metric or work on forests stay out.
@@ -176,12 +179,13 @@ class Auto(Constrained, Remembering):
             committee.run([tuning], start, rng)
             return committee.whole()
         folds = Folds.of(tuning.groups, min(self.parts, tuning.groups))
-        committee.run([tuning.part(folds.rest(k)) for k in range(folds.count)], start, rng)
+        parts = [tuning.part(folds.rest(k)) for k in range(folds.count)]
+        committee.run([*parts, tuning], start, rng)
         return committee.decided(folds, self._dev)
 
 
 class _Committee:
-    """The members, what each has found on each part of the tuning set, and their average.
+    """The members, what each has found on parts of the tuning set and on all of it, their average.
 
     Weights are compared at one scale: the deviation of their model scores within groups is 1.
     Unlike the norm of the weights, it does not depend on how features are expressed. Where
@@ -195,7 +199,7 @@ class _Committee:
         self._hypotheses = tuning.hypotheses()
         self._is_scaled = not space.pins_scale
         self.begin = self.scaled(begin)
-        #: Weights by member, one for each part.
+        #: Weights by member: without each part in turn, then of the whole set.
         self.weights: dict[str, list[Floats]] = {name: [] for name in members}
         self.seconds = dict.fromkeys(members, 0.0)
         self.line_searches = 0
@@ -260,10 +264,15 @@ class _Committee:
     def _towards(self, average: Floats, step: float) -> Floats:
         return self.space.exact((1.0 - step) * self.begin + step * average)
 
+    def _mixed(self, shares: Mapping[str, float], k: int) -> Floats:
+        """Return the average of the weights of a part, of which members have shares."""
+        mixed = np.sum([share * self.weights[name][k] for name, share in shares.items()], axis=0)
+        return self.scaled(self.space.exact(mixed))
+
     def whole(self) -> Outcome:
         """Return the average of all members, where nothing can be held out."""
         weights = self._average([every[0] for every in self.weights.values()])
-        entries = [self._entry(name, None, True) for name in self.members]
+        entries = [self._entry(name, None, 1.0 / len(self.weights)) for name in self.members]
         about: dict[str, Any] = {"members": entries, "parts": 0, "step": 1.0, "steps": []}
         return Outcome(weights, line_searches=self.line_searches, committee=about)
 
@@ -273,14 +282,15 @@ class _Committee:
         sign = 1.0 if metric.higher_is_better else -1.0
         held_out = _HeldOutSentences(self.tuning, folds, dev)
 
-        alone = {name: held_out.output(every) for name, every in self.weights.items()}
-        chosen = _not_worse(metric, alone)
-        averages = [
-            self._average([self.weights[name][k] for name in chosen]) for k in range(folds.count)
-        ]
+        alone = {
+            name: held_out.output(every[: folds.count]) for name, every in self.weights.items()
+        }
+        shares = self._shares(held_out, alone)
+        averages = [self._mixed(shares, k) for k in range(folds.count)]
+        average = self._average([self._average(averages), self._mixed(shares, folds.count)])
 
         def output_at(step: float) -> Stats:
-            return held_out.output([self._towards(average, step) for average in averages])
+            return held_out.output([self._towards(part, step) for part in averages])
 
         outputs = [output_at(step) for step in STEPS]
         best_steps = (sign * resampled_scores(metric, outputs)).argmax(axis=1)
@@ -289,7 +299,7 @@ class _Committee:
         step *= len(outputs[0]) / (len(outputs[0]) + PRIOR_SENTENCES)
         score_of = {name: held_out.score(output) for name, output in alone.items()}
         return Outcome(
-            self._towards(self._average(averages), step),
+            self._towards(average, step),
             history=[
                 {"member": name, "gain": float(metric.gain(output.sum(axis=0)))}
                 for name, output in alone.items()
@@ -300,7 +310,8 @@ class _Committee:
             ),
             committee={
                 "members": [
-                    self._entry(name, score_of.get(name), name in chosen) for name in self.members
+                    self._entry(name, score_of.get(name), shares.get(name, 0.0))
+                    for name in self.members
                 ],
                 "parts": folds.count,
                 "step": step,
@@ -316,13 +327,31 @@ class _Committee:
             },
         )
 
-    def _entry(self, name: str, score: float | None, takes_part: bool) -> dict[str, Any]:
+    def _shares(self, held_out: _HeldOutSentences, alone: Mapping[str, Stats]) -> dict[str, float]:
+        """Return how much each member counts, of those that are not clearly worse than the best."""
+        metric = self.tuning.metric
+        sign = 1.0 if metric.higher_is_better else -1.0
+        names = _not_worse(metric, alone)
+        mixtures = _mixtures(names)
+        outputs = [
+            alone[next(iter(mixture))]
+            if len(mixture) == 1
+            else held_out.output([self._mixed(mixture, k) for k in range(held_out.folds.count)])
+            for mixture in mixtures
+        ]
+        best = (sign * resampled_scores(metric, outputs)).argmax(axis=1)
+        table = np.array([[mixture.get(name, 0.0) for name in names] for mixture in mixtures])
+        return dict(zip(names, table[best].mean(axis=0).tolist(), strict=True))
+
+    def _entry(self, name: str, score: float | None, share: float) -> dict[str, Any]:
         """Return what a result says of a member; its score is that on held-out sentences."""
         has_failed = name in self.failed
+        share = 0.0 if has_failed else float(share)
         return {
             "member": name,
             "score": score,
-            "takes_part": takes_part and not has_failed,
+            "takes_part": share > 0.0,
+            "share": share,
             "seconds": self.seconds[name],
             **({"failed": True} if has_failed else {}),
         }
@@ -371,6 +400,19 @@ def _not_worse(metric: Metric, outputs: Mapping[str, Stats]) -> list[str]:
     best = int(np.argmax(scores))
     errors = np.std(drawn[:, [best]] - drawn, axis=0)
     return [names[k] for k in np.flatnonzero(scores[best] - scores <= WORSE * errors)]
+
+
+def _mixtures(names: Sequence[str]) -> list[dict[str, float]]:
+    """Return the shares of members in averages of all, of each two, and of each alone.
+
+    Of equals the first counts, that of more members.
+    """
+    sizes = sorted({len(names), min(len(names), 2), 1}, reverse=True)
+    return [
+        dict.fromkeys(some, 1.0 / size)
+        for size in sizes
+        for some in itertools.combinations(names, size)
+    ]
 
 
 def _check_member(name: str) -> None:

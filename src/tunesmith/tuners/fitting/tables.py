@@ -62,9 +62,11 @@ def committee_table(result: TuneResult) -> Table:
     table.add_column("member")
     table.add_column("held-out", justify="right")
     table.add_column("seconds", justify="right")
-    table.add_column("", no_wrap=True)
+    table.add_column("share", justify="right", no_wrap=True)
     for entry in about["members"]:
-        note = "" if entry["takes_part"] else "failed" if entry.get("failed") else "stays out"
+        note = f"{entry['share']:.0%}" if entry["takes_part"] else "stays out"
+        if entry.get("failed"):
+            note = "failed"
         score = "" if entry["score"] is None else shown_score(entry["score"])
         table.add_row(Text(entry["member"]), score, f"{entry['seconds']:.1f}", note)
     if about["steps"]:
