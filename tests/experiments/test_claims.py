@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "experiments"))
+sys.path.append(str(Path(__file__).parents[2] / "experiments"))
 
 import claims
 from claims_verdicts import Finding, mean, paired, share
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -41,8 +42,9 @@ def test_wilsons_interval():
 
 
 def test_students_interval():
-    # Two degrees of freedom: the quantile of 0.975 is 4.30265.
-    assert mean([1.0, 2.0, 3.0]) == pytest.approx((2.0, 2 - 4.30265 / 3**0.5, 2 + 4.30265 / 3**0.5))
+    # Two degrees of freedom: the quantile of 0.975 is 4.3026527.
+    half = 4.3026527297 / 3**0.5
+    assert mean([1.0, 2.0, 3.0]) == pytest.approx((2.0, 2 - half, 2 + half))
     assert paired([3.0, 5.0, 7.0], [2.0, 3.0, 4.0]) == pytest.approx(mean([1.0, 2.0, 3.0]))
     assert mean([1.5])[0] == 1.5
     assert math.isnan(mean([1.5])[1])
