@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .PHONY: example-thot compare-thot example-hiero demo test test-all checks lint types docs \
-	warm unit unit-all coverage bench fuzz kenlm kernels clean
+	warm unit unit-all coverage bench experiments fuzz kenlm kernels clean
 .DELETE_ON_ERROR:
 
 # Tests start many processes, each of which would compile all sources anew.
@@ -120,6 +120,13 @@ bench: $(VENV)/.dev  ## speed, as ratios against named alternatives (needs TUNES
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/parallel.py
 	$(BIN)/python benchmarks/report.py
+
+# make experiments                                  what is done and missing; renders all pages
+# make experiments DO='--run --minutes 60'          runs what is missing (needs TUNESMITH_SHARED_DATA)
+# make experiments DO='--run --protocol full --pages lp-mert'
+DO ?= --render
+experiments: $(VENV)/.dev  ## the papers' experiments: what is done, what is missing, how long it takes
+	$(BIN)/python experiments/everything.py $(DO)
 
 SECONDS ?= 600
 SEED    ?= 0

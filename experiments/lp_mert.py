@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--features", help="numbers of features, as 4,5; of few")
     parser.add_argument("--sizes", help="numbers of sentences, as 512,1024; of some parts")
     options = parser.parse_args()
-    if "TUNESMITH_SHARED_DATA" not in os.environ:
+    if options.parts and "TUNESMITH_SHARED_DATA" not in os.environ:
         parser.error("set TUNESMITH_SHARED_DATA to the folder of the lists")
     name = "quick" if options.quick else "full"
     protocol = PROTOCOLS[name]

@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--data", default=",".join(ways.DATA), help="of " + ",".join(ways.DATA))
     parser.add_argument("--tables", default="1,2,3,4", help="of the paper; empty for none")
     parser.add_argument("--seeds", help="as 1,2")
+    parser.add_argument("--again", action="store_true", help="run what has been run, too")
     options = parser.parse_args()
     name = "quick" if options.quick else "full"
     protocol = PROTOCOLS[name]
@@ -61,7 +62,7 @@ def main() -> None:
             parser.error("set TUNESMITH_SHARED_DATA to the folder of the lists")
         begun = time.perf_counter()
         for data in options.data.split(","):
-            run(name, data, numbers, seeds)
+            run(name, data, numbers, seeds, options.again)
         print(f"{time.perf_counter() - begun:.0f} s")
     write(read())
 
@@ -70,13 +71,15 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number]
 
 
-def run(name: str, data: str, numbers: list[int], seeds: list[int]) -> None:
+def run(name: str, data: str, numbers: list[int], seeds: list[int], again: bool) -> None:
     """Run all rows of some tables on one set; keep each as it comes."""
     sets = ways.DATA[data](Path(os.environ["TUNESMITH_SHARED_DATA"]))
     rounds = PROTOCOLS[name].rounds
+    found = [] if again else read().get(name, {}).get("rows", [])
+    known = {(row["data"], row["label"], row["seed"]) for row in found}
     for seed in seeds:
         for way in ways.WAYS:
-            if set(way.tables) & set(numbers):
+            if set(way.tables) & set(numbers) and (data, way.label, seed) not in known:
                 keep(name, "rows", {"data": data} | ways.run(way, sets, rounds, seed))
     if rounds is None and {2, 3} <= set(numbers):
         label = ways.by_length(sets, seeds[0])

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import pro_live_loop as loops
 import pro_live_tables as tables
-from result_pages import Rows, keep_row, read_rows, with_tables
+from result_pages import Rows, keep_row, known_keys, read_rows, with_tables
 
 ROOT = Path(__file__).parents[1]
 RESULTS, IMAGES = ROOT / "docs" / "results", ROOT / "docs" / "images"
@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, default=MODEL, help="made by examples/thot/train.py")
     parser.add_argument("--out", type=Path, help="keeps all loops, so that they can be resumed")
     parser.add_argument("--jobs", type=int, default=2, help="loops side by side")
+    parser.add_argument("--again", action="store_true", help="run what has been run, too")
     options = parser.parse_args()
     name = "quick" if options.quick else "full"
     parts = options.parts.split(",") if options.parts else []
@@ -55,20 +56,24 @@ def main() -> None:
         begun = time.perf_counter()
         with tempfile.TemporaryDirectory() as temporary:
             out = (options.out or Path(temporary)) / name
-            run(name, parts, options.model, out, options.jobs)
+            run(name, parts, options.model, out, options.jobs, options.again)
         print(f"{time.perf_counter() - begun:.0f} s")
     write(read_rows(NUMBERS))
 
 
-def run(name: str, parts: list[str], model: Path, out: Path, workers: int) -> None:
-    """Go through the loops, and keep what each comes to."""
+def run(name: str, parts: list[str], model: Path, out: Path, workers: int, again: bool) -> None:
+    """Go through the loops that are missing, and keep what each comes to."""
     protocol = PROTOCOLS[name]
+    known = set() if again else known_keys(NUMBERS, name, KEYS)
+    missing = [
+        job
+        for job in loops.jobs(protocol, parts)
+        if tuple(job.key()[key] for key in KEYS) not in known
+    ]
     # Thot and numba have threads: no process is forked.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        found = [
-            pool.submit(loops.run, job, protocol, model, out) for job in loops.jobs(protocol, parts)
-        ]
+        found = [pool.submit(loops.run, job, protocol, model, out) for job in missing]
         for one in as_completed(found):
             row = one.result()
             last = {key: value for key, value in row["rounds"][-1].items() if key != "weights"}

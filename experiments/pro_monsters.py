@@ -23,7 +23,7 @@ import pro_monsters_loop as loops
 import pro_monsters_pool as pools
 import pro_monsters_tables as tables
 import tunesmith as ts
-from result_pages import Rows, keep_row, read_rows, with_tables
+from result_pages import Rows, keep_row, known_keys, read_rows, with_tables
 from tunesmith.arrays import Floats
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
@@ -117,6 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--parts", default=",".join(PARTS), help="of " + ",".join(PARTS))
+    parser.add_argument("--again", action="store_true", help="run what has been run, too")
     options = parser.parse_args()
     name = "quick" if options.quick else "full"
     parts = options.parts.split(",") if options.parts else []
@@ -124,15 +125,18 @@ def main() -> None:
         if "TUNESMITH_SHARED_DATA" not in os.environ:
             parser.error("set TUNESMITH_SHARED_DATA to the folder of the lists")
         begun = time.perf_counter()
-        run(name, parts, Data(Path(os.environ["TUNESMITH_SHARED_DATA"])))
+        run(name, parts, Data(Path(os.environ["TUNESMITH_SHARED_DATA"])), options.again)
         print(f"{time.perf_counter() - begun:.0f} s")
     write(read_rows(NUMBERS))
 
 
-def run(name: str, parts: list[str], data: Data) -> None:
-    """Go through the loops, and keep what each comes to."""
+def run(name: str, parts: list[str], data: Data, again: bool) -> None:
+    """Go through the loops that are missing, and keep what each comes to."""
     protocol = PROTOCOLS[name]
+    known = set() if again else known_keys(NUMBERS, name, KEYS)
     for pool, tuned, way, seed in runs(protocol, parts):
+        if (pool, tuned, way.label, seed) in known:
+            continue
         begun = time.perf_counter()
         tune, test = data.pool(pool, tuned), data.pool(pool, "test")
         found = loops.loop(way, tune, test, data.start, protocol.rounds, seed)

@@ -4,7 +4,9 @@ python experiments/regularized_mert.py --quick    # 15 minutes on 2 cores
 python experiments/regularized_mert.py            # hours; up to 6 GB
 python experiments/regularized_mert.py --parts synthetic --finders gradient,coordinate
 
-The real part needs TUNESMITH_SHARED_DATA. Results go into docs/results/: the tables of
+python experiments/regularized_mert.py --quick --parts priors --seeds 1,2,3
+
+The other parts need TUNESMITH_SHARED_DATA. Results go into docs/results/: the tables of
 regularized-mert.md are replaced, pictures drawn, and all numbers kept in regularized-mert.json.
 """
 
@@ -16,16 +18,18 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import regularized_mert_pictures as pictures
+import regularized_mert_priors as priors
 import regularized_mert_real as real
 import regularized_mert_synthetic as synthetic
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 NUMBERS, PAGE = RESULTS / "regularized-mert.json", RESULTS / "regularized-mert.md"
-PARTS = ("figure1", "synthetic", "real")
+PARTS = ("figure1", "synthetic", "real", "priors")
 SIZES = {
     "quick": synthetic.Sizes(200, 100, (10, 50, 100), 20.0),
     "full": synthetic.Sizes(1000, 500, (10, 50, 100, 500, 1000), 300.0),
@@ -63,6 +67,7 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(PARTS), help="of " + ",".join(PARTS))
     parser.add_argument("--finders", default=",".join(synthetic.FINDERS))
     parser.add_argument("--seeds", help="of the real part, as 1,2")
+    parser.add_argument("--work", type=Path, default=Path("regularized-mert"), help="of priors")
     options = parser.parse_args()
     name = "quick" if options.quick else "full"
     parts = options.parts.split(",") if options.parts else []
@@ -71,7 +76,7 @@ def main() -> None:
     if "synthetic" in parts:
         finders = options.finders.split(",")
         synthetic.run(SIZES[name], finders, 1, lambda row: store.keep("synthetic", row))
-    if "real" in parts or "figure1" in parts:
+    if {"real", "figure1", "priors"} & set(parts):
         if "TUNESMITH_SHARED_DATA" not in os.environ:
             parser.error("set TUNESMITH_SHARED_DATA to the folder of the lists")
         sets = real.read(Path(os.environ["TUNESMITH_SHARED_DATA"]))
@@ -81,14 +86,25 @@ def main() -> None:
             protocol = PROTOCOLS[name]
             if options.seeds:
                 seeds = tuple(int(seed) for seed in options.seeds.split(","))
-                protocol = real.replace(protocol, seeds=seeds)
+                protocol = replace(protocol, seeds=seeds)
             real.run(sets, protocol, lambda row: store.keep("real", row))
+        if "priors" in parts:
+            asked = priors.Protocol()
+            if options.seeds:
+                seeds = tuple(int(seed) for seed in options.seeds.split(","))
+                asked = replace(asked, seeds=seeds)
+            priors.run(sets, asked, options.work, lambda row: store.keep("priors", row))
+            store.put("differences", priors.differences(sets.test, store.rows("priors")))
     print(f"{time.perf_counter() - begun:.0f} s")
     write(store.read())
 
 
 #: What tells one row from another.
-KEYS = {"synthetic": ("noise", "features", "finder"), "real": ("label", "start", "seed")}
+KEYS = {
+    "synthetic": ("noise", "features", "finder"),
+    "real": ("label", "start", "seed"),
+    "priors": ("label", "seed"),
+}
 
 
 class Store:
@@ -101,9 +117,19 @@ class Store:
         """Return all rows by protocol and part; parts may run side by side."""
         return json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
 
+    def rows(self, kind: str) -> list[dict[str, Any]]:
+        """Return all rows of a part."""
+        return self.read().get(self.name, {}).get(kind, [])
+
+    def put(self, kind: str, rows: list[dict[str, Any]]) -> None:
+        """Put rows in the place of all of their kind."""
+        numbers = self.read()
+        numbers.setdefault(self.name, {})[kind] = rows
+        NUMBERS.write_text(json.dumps(numbers, ensure_ascii=False, separators=(",", ":")) + "\n")
+
     def keep(self, kind: str, row: dict[str, Any]) -> None:
         """Put a row in the place of one with the same keys, or at the end."""
-        told = {k: v for k, v in row.items() if not isinstance(v, list)}
+        told = {k: v for k, v in row.items() if not isinstance(v, list | dict)}
         print(json.dumps(told, ensure_ascii=False), flush=True)
         numbers = self.read()
         rows = numbers.setdefault(self.name, {}).setdefault(kind, [])
@@ -120,8 +146,16 @@ def write(numbers: dict[str, dict[str, list[dict[str, Any]]]]) -> None:
     page = PAGE.read_text() if PAGE.exists() else ""
     drawn: dict[str, Sequence[dict[str, Any]]] = {}
     for name in ("quick", "full"):
-        for kind, rows in numbers.get(name, {}).items():
-            shown = synthetic.table(rows, SIZES[name]) if kind == "synthetic" else real.table(rows)
+        found = numbers.get(name, {})
+        against = found.get("differences", [])
+        for kind, rows in found.items():
+            if kind == "differences":
+                continue
+            if kind == "priors":
+                shown = priors.table(rows, against)
+            else:
+                small = kind == "synthetic"
+                shown = synthetic.table(rows, SIZES[name]) if small else real.table(rows)
             begin, end = f"<!-- {kind} {name} -->\n", f"<!-- end {kind} {name} -->"
             block = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.S)
             page = (begin + shown.rstrip() + "\n" + end).join(block.split(page))

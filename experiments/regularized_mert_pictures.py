@@ -19,10 +19,9 @@ from tunesmith.search.line.search import totals_along
 
 #: Okabe and Ito's colours, which the colour-blind can tell apart; marks differ as well.
 BLUE, VERMILION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
-GREY = "#555555"
-STYLES = dict(
-    zip(FINDERS, zip((BLUE, GREEN, VERMILION, PURPLE, ORANGE), "os^Dv", strict=True), strict=True)
-)
+GREY, SKY = "#555555", "#56B4E9"
+COLOURS = (BLUE, GREEN, SKY, VERMILION, PURPLE, ORANGE)
+STYLES = dict(zip(FINDERS, zip(COLOURS, "osP^Dv", strict=True), strict=True))
 #: The feature whose weight figure 1 varies, and the penalties' strengths there.
 FEATURE, L2, L0 = "LexicalReordering0_1", 0.5, 0.01
 

@@ -20,6 +20,7 @@ from tunesmith.search.line.search import LineStep
 FINDERS = {
     "gradient": "gradient",
     "gradient:steps=0": "plain gradient (steps=0)",
+    "gradient:paper": "the paper's gradient (paper)",
     "coordinate": "coordinate ascent",
     "powell": "Powell",
     "random": "random",

@@ -16,6 +16,11 @@ def read_rows(numbers: Path) -> dict[str, Rows]:
     return json.loads(numbers.read_text()) if numbers.exists() else {}
 
 
+def known_keys(numbers: Path, name: str, keys: Sequence[str]) -> set[tuple[Any, ...]]:
+    """Return what tells the rows so far from each other: they need not be made again."""
+    return {tuple(row[key] for key in keys) for row in read_rows(numbers).get(name, [])}
+
+
 def keep_row(numbers: Path, name: str, row: dict[str, Any], keys: Sequence[str]) -> None:
     """Put a row in the place of one with the same keys, or at the end of its protocol's rows."""
     found = read_rows(numbers)

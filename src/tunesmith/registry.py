@@ -117,8 +117,8 @@ class Registry(Generic[T]):
     def create(self, spec: str) -> T:
         """Make an object of ``name`` or ``name:option=value,option=value``.
 
-        A class whose ``takes_text`` names a field gets all that follows the colon as that
-        field's value.
+        An option that is true or false is true where it has no value. A class whose
+        ``takes_text`` names a field gets all that follows the colon as that field's value.
         """
         in_file = IN_FILE.match(spec)
         split = in_file.end() if in_file else (spec + ":").index(":")
@@ -131,7 +131,9 @@ class Registry(Generic[T]):
         given: dict[str, str] = {}
         for part in filter(None, options.split(",")):
             option, equals, value = part.partition("=")
-            if not equals:
+            if not equals and any(o.flag == part and o.type is bool for o in options_of(cls)):
+                value = "true"
+            elif not equals:
                 raise UsageError(
                     f"'{part}' in {self.kind} '{spec}' has no value; write option=value"
                 )

@@ -169,6 +169,11 @@ class Task:
             if self.kind == "l0":  # a step that cannot be elsewhere may come nearer
                 one, other = (self._margin(x, 1e-12, edges, 1e-9) for x in (low, high))
                 steps.append(turns[(low + one <= turns) & (turns <= high - other)])
+        # Far out on the unbounded intervals too; whole numbers far out are no longer exact.
+        if not self.whole:
+            far = self.reach * np.geomspace(1.0, 1e7, 100)
+            steps += [first - far] if least == -np.inf else []
+            steps += [last + far] if greatest == np.inf else []
         return self.rounded(np.concatenate(steps))
 
     def _beyond(self, end, sign):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 
 import tunesmith as ts
 from tests.helpers.builders import Mean, candidate_set, tuning_set
+from tests.helpers.search.penalties import make_penalty, plain_penalty
 from tests.helpers.search.restrictions import broken, random_restrictions
 from tests.helpers.tiers import examples
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.parallel.local import threads
 from tunesmith.search.directions.base import DIRECTIONS, Climb
-from tunesmith.search.directions.gradient import WORTH_A_STEP, Gradient
+from tunesmith.search.directions.gradient import STEPS, WORTH_A_STEP, Gradient
 from tunesmith.search.directions.standard import Coordinate
 from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
 from tunesmith.search.line.smooth import Smoothing
@@ -351,7 +353,7 @@ def test_a_climb_takes_few_passes(monkeypatch):
     # One for the first scores and one for the unit of gains; then the gradient, two for each
     # conjugate gradient step, and the slopes of the only line.
     assert climb.searches == 1
-    assert len(passes) <= 2 + 1 + 2 * Gradient().steps + 1
+    assert len(passes) <= 2 + 1 + 2 * STEPS + 1
 
 
 def test_a_metric_without_slope_is_refused():
@@ -372,6 +374,10 @@ def test_a_metric_without_slope_is_refused():
         ("gradient:first=2,last=1", "the smaller one first"),
         ("gradient:last=inf", "give a finite number"),
         ("gradient:stops=3", "did you mean steps"),
+        ("gradient:paper,steps=3", "steps of gradient are none of the paper's; leave out"),
+        ("gradient:paper=yes", "write true or false"),
+        ("gradient:paper,paper=true", "'paper' stands twice"),
+        ("gradient:steps", "'steps' in direction finder 'gradient:steps' has no value"),
     ],
 )
 def test_options_that_cannot_be(spec, said):
@@ -387,3 +393,121 @@ def test_a_sharpest_distribution_is_needed(last):
 
 def test_options_are_part_of_the_name():
     assert DIRECTIONS.create("gradient:steps=0,last=10") == Gradient(0, last=10.0)
+
+
+@pytest.mark.parametrize("spec", ["gradient:paper", "gradient:paper=true"])
+def test_an_option_that_is_true_or_false_needs_no_value(spec):
+    assert DIRECTIONS.create(spec) == Gradient(paper=True)
+    assert DIRECTIONS.create(spec + ",last=10") == Gradient(last=10.0, paper=True)
+    assert DIRECTIONS.create("gradient:paper=false") == Gradient()
+
+
+# ---------------------------------------------------------------- the paper's formula, plainly
+
+
+def ngram_counts(text, order):
+    words = text.split()
+    return Counter(tuple(words[i : i + order]) for i in range(len(words) - order + 1))
+
+
+def plain_stats(text, references):
+    """Return C, R, then m_n and c_n for n from 1 to 4, by the definitions."""
+    length = len(text.split())
+    closest = min((len(r.split()) for r in references), key=lambda n: (abs(n - length), n))
+    stats = [length, closest]
+    for order in range(1, 5):
+        most = Counter()
+        for reference in references:
+            most |= ngram_counts(reference, order)
+        counts = ngram_counts(text, order)
+        stats += [sum((counts & most).values()), sum(counts.values())]
+    return stats
+
+
+def plain_expected_bleu(weights, groups, mu):
+    """Return the first-order approximation of section 4.1 of the paper, as it is printed."""
+    total = np.zeros(10)
+    for rows, stats in groups:
+        scores = mu * (rows @ weights)
+        chances = np.exp(scores - scores.max())
+        total += chances / chances.sum() @ stats
+    length, reference, counts = total[0], total[1], total[2:]
+    logs = np.log(counts[0::2]) - np.log(counts[1::2])
+    return np.exp(min(1.0 - reference / length, 0.0) + logs.mean())
+
+
+def differences(value, at):
+    """Return the gradient of a function by central differences of the fourth order."""
+    found = np.empty(len(at))
+    for d in range(len(at)):
+        step = 1e-3 * max(abs(at[d]), 1e-3)
+        moved = at + np.outer([-2, -1, 1, 2], np.eye(len(at))[d] * step)
+        values = [value(w) for w in moved]
+        found[d] = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
+    return found
+
+
+SIZES, CENTRE = np.array([0.1, 1.0, 10.0, 100.0]), np.full(4, 0.5)
+
+
+def texts_of_unlike_features(seed):
+    """Draw lists of texts with two references, with features of sizes from 0.1 to 100."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"w{k}" for k in range(6)])
+    texts, references, groups, plain = [], [], [], []
+    for _ in range(8):
+        wanted = [" ".join(rng.choice(words, rng.integers(8, 14))) for _ in range(2)]
+        parts = [wanted[rng.integers(2)].split() for _ in range(6)]
+        some = [
+            " ".join(np.where(rng.random(len(p)) < 0.3, rng.choice(words, len(p)), p)[: 6 + k])
+            for k, p in enumerate(parts)
+        ]
+        rows = rng.normal(size=(6, 4)) * SIZES
+        texts += some
+        references.append(wanted)
+        groups.append(rows.tolist())
+        plain.append((rows, np.array([plain_stats(text, wanted) for text in some])))
+    candidates = candidate_set(groups, texts=texts, references=references)
+    return TuningSet(candidates, "bleu"), plain, rng.uniform(0.3, 1.0, 4) / SIZES
+
+
+@pytest.mark.parametrize("kind", [None, "l2-prior", "l2-fixed", "l2-normalized", "l0"])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 4.0])
+def test_the_papers_direction_is_that_of_finite_differences(kind, mu, monkeypatch):
+    """Of BLEU of the expected counts, on features as they are, minus the penalty's."""
+    for seed in range(3):
+        tuning, groups, weights = texts_of_unlike_features(seed)
+        penalty = None if kind is None else make_penalty(kind, 0.01, CENTRE)
+        finder = Gradient(first=mu, last=mu, paper=True)
+        _, _, found = directions_of(tuning, weights, finder, monkeypatch, penalty=penalty)
+
+        def objective(at, groups=groups):
+            smooth = kind is not None and kind != "l0"  # ℓ0 has no derivative
+            taken = 0.01 * plain_penalty(kind, at[None], CENTRE)[0] if smooth else 0.0
+            return plain_expected_bleu(at, groups, mu) - taken
+
+        first = next(d for d in found if d.label == "gradient")
+        wanted = differences(objective, weights)
+        assert cosine(first.vector(4), wanted) == pytest.approx(1.0, abs=1e-9)
+        if kind is None:  # in units of the spread it is another direction
+            _, _, found = directions_of(tuning, weights, Gradient(0), monkeypatch)
+            scaled = next(d for d in found if d.label == "gradient").vector(4)
+            assert cosine(scaled, wanted) < 0.9
+
+
+@compiled
+def test_the_paper_leaves_the_features_units_alone():
+    """Another unit of a feature changes the paper's way, and not that in units of the spread."""
+    candidates = synthetic(3).candidates
+    units = np.logspace(-1, 2, 10)
+    features = replace(candidates.features, dense=candidates.features.dense * units[:, None])
+    tunings = [
+        TuningSet(c, "column:score") for c in (candidates, replace(candidates, features=features))
+    ]
+    plain, scaled = (
+        [climbed(tuning, finder=Gradient(paper=paper))[2].gain for tuning in tunings]
+        for paper in (True, False)
+    )
+    assert plain[0] != pytest.approx(plain[1], abs=1e-4)
+    assert scaled[0] == pytest.approx(scaled[1], abs=1e-2)
+    assert min(plain) > climbed(tunings[0])[1].gain

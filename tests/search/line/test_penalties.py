@@ -11,8 +11,13 @@ from tests.helpers.search.penalties import KINDS, make_penalty, plain_penalty
 from tests.helpers.tiers import examples
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.parallel.local import threads
-from tunesmith.search.line.penalised import BEYOND, intervals_of, zeros_at
-from tunesmith.search.line.penalties import NonZero, NormalisedSquare, SquaredDistance
+from tunesmith.search.line.penalised import intervals_of, zeros_at
+from tunesmith.search.line.penalties import (
+    LEFT_TO_FALL,
+    NonZero,
+    NormalisedSquare,
+    SquaredDistance,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = st.sampled_from(KINDS)
@@ -126,15 +131,18 @@ def test_no_point_of_an_interval_has_less(seed, kind, size, breakpoints, spread)
             there[zeros_at(weights, line, found.at[k])] = 0.0
         value = plain_penalty(kind, there[None], centre)[0]
         assert found.penalty[k] == pytest.approx(value, rel=1e-7, abs=1e-9)
-        low = max(low, min(high, 0.0) - BEYOND * reach)
-        high = min(high, max(low, 0.0) + BEYOND * reach)
+        near = max(low, min(high, 0.0) - 10 * reach), min(high, max(low, 0.0) + 10 * reach)
+        far = reach * np.geomspace(1e-6, 1e12, 400)
         steps = np.concatenate(
-            [np.linspace(low, high, 300), np.geomspace(1e-9, 1, 30) * (high - low) + low]
+            [np.linspace(*near, 300), np.geomspace(1e-9, 1, 30) * (near[1] - near[0]) + near[0]]
             + [turns + s * reach for s in (-1e-6, 0.0, 1e-6)]
+            + [end + s * far for end in {*near} for s in (-1, 1)]
         )
         steps = steps[(low <= steps) & (steps <= high)]
         others = plain_penalty(kind, weights + np.multiply.outer(steps, vector), centre)
-        assert found.penalty[k] <= others.min() * (1 + 1e-9) + 1e-12
+        # Where v3 falls for ever there is no least point, only one from which little is left.
+        left = 2 * LEFT_TO_FALL if np.isinf(low) or np.isinf(high) else 0.0
+        assert found.penalty[k] <= others.min() * (1 + 1e-9) + 1e-12 + left
 
 
 def one_interval(low, high, reach=1.0):
@@ -196,15 +204,29 @@ def test_a_line_through_the_origin(weights):
     assert found.penalty[0] == pytest.approx(0.0, abs=1e-24)
 
 
-def test_where_it_falls_for_ever_the_step_is_capped():
+def test_where_it_falls_for_ever_nearly_all_of_it_is_had():
     # From one large weight into the direction of all: R falls towards 1/3 without reaching it.
     weights = np.array([1.0, 0.0, 0.0])
     line = Direction(np.arange(3), np.array([-1.0, -1.0, -1.0]), "any")
+    for interval in (one_interval(2.0, np.inf), one_interval(-np.inf, -2.0)):
+        found = NormalisedSquare(1.0).choices(weights, line, interval)
+        assert 1 / 3 - 1e-15 < found.penalty[0] <= 1 / 3 + LEFT_TO_FALL
+        there = weights + found.at[0] * line.vector(3)
+        assert plain_penalty("l2-normalized", there[None], None)[0] <= 1 / 3 + LEFT_TO_FALL
+        assert abs(found.at[0]) < 1e6  # and no farther than it takes
+    found = NormalisedSquare(1.0).choices(weights, line, one_interval(2.0, 1e3))
+    assert found.at[0] == pytest.approx(1e3, rel=1e-5)
+
+
+def test_a_least_point_far_out_on_an_unbounded_interval_is_reached():
+    # Beyond 1 (2 + 1e-6 + 2γ²) / (1e-3 + 2γ)²: its derivative is 0 where 1e-3 γ = 2 + 1e-6.
+    weights = np.array([1e-3, 1.0, -1.0])
+    line = Direction(np.array([1, 2]), np.array([1.0, 1.0]), "any")
     found = NormalisedSquare(1.0).choices(weights, line, one_interval(2.0, np.inf))
-    assert found.at[0] == pytest.approx(2.0 + 10.0 * 2.0, rel=1e-6)
-    assert 1 / 3 < found.penalty[0] < 0.36
-    found = NormalisedSquare(1.0).choices(weights, line, one_interval(2.0, 1e9))
-    assert found.at[0] == pytest.approx(1e9, rel=1e-5)
+    assert found.at[0] == pytest.approx((2 + 1e-6) / 1e-3, rel=1e-9)
+    steps = np.geomspace(2.1, 1e12, 100_000)
+    others = plain_penalty("l2-normalized", weights + np.outer(steps, line.vector(3)), None)
+    assert found.penalty[0] <= others.min()
 
 
 @example(0)

@@ -32,6 +32,8 @@ WORTH_A_STEP = 6e-5
 SOLVED = 0.02
 #: Gradients whose cosine is higher lead along the same line.
 SAME = 0.9999
+#: Conjugate gradient steps where no others are asked for.
+STEPS = 8
 
 
 @DIRECTIONS.register("gradient")
@@ -47,17 +49,27 @@ class Gradient(Directions):
     Where features are correlated, or of unlike sizes, the gradient leads far off the way to the
     optimum. So the direction is that of a Newton step: the gradient is divided by the features'
     covariance under the same distribution, with a few steps of the method of conjugate
-    gradients, two passes over the features each.
+    gradients, two passes over the features each. Without steps it is the gradient by weights in
+    units of the features' spread: that by the weights themselves, over the square of the spread.
+
+    With ``paper`` the direction is the formula of section 4.1 and nothing else: the gradient by
+    the weights themselves, of P ∝ exp(μ w·h) with μ as it is. Only the factor μ of P's derivative,
+    which the printed formula drops, is kept: it tells how much a penalty weighs beside the metric.
     """
 
     is_costly = True
 
-    steps: int = option(8, "conjugate gradient steps at most; 0 takes the gradient as it is")
+    steps: int | None = option(
+        None, f"conjugate gradient steps at most, {STEPS} by default; 0 takes a gradient as it is"
+    )
     first: float = option(0.01, "μ of the flattest distribution")
     last: float = option(1000.0, "μ of the sharpest distribution")
+    paper: bool = option(False, "the paper's formula: features and μ as they are, and no steps")
 
     def __post_init__(self) -> None:
-        if self.steps < 0:
+        if self.steps is not None and self.paper:
+            raise UsageError("steps of gradient are none of the paper's; leave out steps or paper")
+        if self.steps is not None and self.steps < 0:
             raise UsageError(f"steps of gradient is {self.steps}; give 0 or more")
         if not 0.0 < self.first <= self.last < np.inf:
             raise UsageError(
@@ -99,7 +111,7 @@ class Gradient(Directions):
                 continue
             fruitless.add(mu)
             # Where all scores are equal any scale will do.
-            spread = climb.hypotheses.deviation(point) or 1.0
+            spread = 1.0 if self.paper else climb.hypotheses.deviation(point) or 1.0
             (expected,) = climb.hypotheses.expected([point], [mu / spread])
             gradient = self._scaled_gradient(climb, point, expected)
             if gradient is None or (tried is not None and inner(gradient, tried) > SAME):
@@ -128,17 +140,23 @@ class Gradient(Directions):
         gradient = expected.gradient
         if climb.penalty is not None:
             gradient = gradient - climb.penalty.gradient(point.weights)
-            if climb.penalty.counts_weights and point.weights.any():
+            if climb.penalty.counts_weights and point.weights.any() and not self.paper:
                 # All zeros would be lost at once; coordinate ascent takes up new features.
                 gradient = np.where(point.weights != 0.0, gradient, 0.0)
-        sizes = climb.space.sizes(climb.spread)
+        sizes = self._sizes(climb)
         variables = climb.space.gathered(gradient) / sizes
         return _unit(climb.space.feasible(variables, point.weights, sizes))
+
+    def _sizes(self, climb: Climb) -> Floats:
+        """Return what variables are measured in."""
+        if self.paper:
+            return np.ones(climb.space.variables)
+        return climb.space.sizes(climb.spread)
 
     def _direction(
         self, climb: Climb, point: Point, expected: Expectation, gradient: Floats
     ) -> Direction:
-        sizes = climb.space.sizes(climb.spread)
+        sizes = self._sizes(climb)
         moves = gradient != 0.0  # variables on a limit, or near to it, stay
         # The curvature of the expected gain is μ² times third moments of features and worth.
         scale = expected.sharpness**2 * expected.gain_deviation
@@ -152,7 +170,8 @@ class Gradient(Directions):
             image: Floats = moves * climb.space.gathered(product + bend * weights) / sizes
             return image
 
-        solution = _solved(curved, gradient, self.steps)
+        steps = STEPS if self.steps is None else self.steps
+        solution = _solved(curved, gradient, 0 if self.paper else steps)
         newton = _unit(climb.space.feasible(solution, point.weights, sizes))
         # Of the weights' size, so that steps are numbers one can read.
         variables = (gradient if newton is None else newton) / sizes

@@ -28,6 +28,8 @@ from tunesmith.search.line.search import FARTHEST
 
 #: What is left of a weight is rounding if it is less than this share of it.
 LEFT_OVER = 1e-12
+#: Where v3 falls for ever, or nearly, a step ends where at most about so much is left to gain.
+LEFT_TO_FALL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ class NormalisedSquare(Penalty):
         Between two such steps R = Q/L² with Q = a + ct² and L = p + qt, t being the distance
         from the point nearest to the origin. Its derivative has the sign of cpt − qa: where
         p > 0 the least point is t = qa/(cp), or the end of the part that is nearest to it;
-        elsewhere R falls as L grows.
+        elsewhere R falls as L grows. On an unbounded interval it then falls towards c/q², the
+        penalty of the direction itself, for ever: see :func:`_far_enough`.
         """
         line = _Line.through(weights, direction.features, direction.values)
         lengths = _lengths(line.moving, direction.values, float(np.abs(line.still).sum()))
@@ -212,15 +215,17 @@ def _least_ratios(
     at, ratios = np.empty(low.shape[0]), np.empty(low.shape[0])
     next_turn = 0
     for j in range(low.shape[0]):
-        first, last = bound_interval(low[j], high[j], reach, BEYOND)
+        beyond = BEYOND if square == 0.0 else FARTHEST
+        first, last = bound_interval(low[j], high[j], reach, beyond)
         begin, end = first - nearest, last - nearest
+        is_open = low[j] == -np.inf or high[j] == np.inf
         while next_turn < turns.shape[0] and turns[next_turn] <= begin:
             next_turn += 1
         cell, place, least = next_turn, begin, np.inf
         while True:
             inside = cell < turns.shape[0] and turns[cell] < end
             until = turns[cell] if inside else end
-            t = _least_point(p[cell], q[cell], square, curve, begin, until)
+            t = _least_point(p[cell], q[cell], square, curve, begin, until, is_open)
             length = p[cell] + q[cell] * t
             # At most 1 but for rounding, and 1 by definition where all weights are 0.
             ratio = min((square + curve * t * t) / (length * length), 1.0) if length > 0.0 else 1.0
@@ -236,14 +241,34 @@ def _least_ratios(
 
 @inlined
 def _least_point(
-    p: float, q: float, square: float, curve: float, begin: float, end: float
+    p: float, q: float, square: float, curve: float, begin: float, end: float, is_open: bool
 ) -> float:
     """Return where between two turns R is least."""
     if square == 0.0:  # Through the origin, at which R leaps: on either side it is the same.
         return 0.5 * (begin + end)
     if p > 0.0:
-        return min(max(q * square / (curve * p), begin), end)
-    return end if q > 0.0 else begin
+        at, gain = q * square / (curve * p), curve * p * p
+        # Far out R is nearly what it is at infinity, where p may be rounding alone.
+        if is_open and curve * gain <= LEFT_TO_FALL * q * q * (gain + square * q * q):
+            far = np.sqrt(square / LEFT_TO_FALL) / abs(q)
+            at = min(max(at, -far), far)
+        return min(max(at, begin), end)
+    if q == 0.0:
+        return begin
+    away = _far_enough(p, q, square, curve)
+    return min(max(away, begin), end) if q > 0.0 else max(min(-away, end), begin)
+
+
+@inlined
+def _far_enough(p: float, q: float, square: float, curve: float) -> float:
+    """Return the least distance at which R, which falls for ever, is nearly what it falls to.
+
+    With p ≤ 0 and x = |t| − |p/q|, R − c/q² is (a/q² + cp²/q⁴ + 2c|p|/|q|³ x) / x².
+    """
+    limit, turn = curve / q / q, abs(p / q)
+    slow, fixed = limit * turn, square / q / q + limit * turn * turn
+    root: float = np.sqrt(slow * slow + LEFT_TO_FALL * fixed)
+    return turn + (slow + root) / LEFT_TO_FALL
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,216 @@
+"""Priors and PRO in regularized_mert.py: who the penalty draws towards decides what it gains.
+
+All models with all features begin where the small one ended. Every row keeps which candidate of
+each Test sentence it chooses, so that intervals over sentences and seeds can be drawn later.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import regularized_mert_real as real
+import tunesmith as ts
+from tunesmith.inference.lists.hypotheses import best
+
+SMALL_MERT, SMALL_PRO = "MERT, 20 restarts", "PRO, few"
+PRO, MIRA = "PRO", "batch MIRA"
+PRIORS = {"MERT": SMALL_MERT, "PRO": PRO, "batch MIRA": MIRA}
+RESAMPLES, SEED = 2000, 1
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Seeds, and what Dev chooses from: strengths of v1, of PRO with its objectives, of MIRA."""
+
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    strengths: tuple[float, ...] = (3.0, 1.0, 0.3, 0.03)
+    pro_strengths: tuple[float, ...] = (1000.0, 100.0, 10.0)
+    objectives: tuple[str, ...] = ("bleu+1", "grounded", "brevity-smoothed")
+    mira_c: tuple[float, ...] = (0.1, 0.01, 0.001)
+
+
+def run(
+    sets: real.Sets, protocol: Protocol, work: Path, keep: Callable[[dict[str, Any]], None]
+) -> None:
+    """Run what the folder of work lacks, seed by seed; hand over each result as it comes."""
+    work.mkdir(exist_ok=True)
+    names = sets.tune.candidates.features.names
+    small = sets.tune.candidates.with_features(real.SMALL).features.names
+    for seed in protocol.seeds:
+        weights: dict[str, Mapping[str, float]] = {}
+        for label, tuner, start, only in _ways(protocol, names, small, weights):
+            file = work / f"{label.replace(' ', '-')}-{seed}.json"
+            if file.exists():
+                row = json.loads(file.read_text())
+            else:
+                row = _row(label, seed, sets, _fit(sets, tuner(), start(), seed, only))
+                file.write_text(json.dumps(row))
+            weights[label] = row.pop("weights")
+            keep(row)
+
+
+def _ways(
+    protocol: Protocol,
+    names: Sequence[str],
+    small: Sequence[str],
+    weights: Mapping[str, Mapping[str, float]],
+) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Mapping[str, float]], bool]]:
+    """Yield a label, a tuner, where it begins, and whether on the small model alone."""
+
+    def w0() -> Mapping[str, float]:
+        return weights[SMALL_MERT]
+
+    def pro() -> Any:
+        return ts.PRO(strength=protocol.pro_strengths, objective=protocol.objectives)
+
+    yield SMALL_MERT, ts.MERT, lambda: real.uniform(small), True
+    yield PRO, pro, w0, False
+    yield MIRA, lambda: ts.BatchMIRA(c=protocol.mira_c), w0, False
+    for name in ("PRO", "batch MIRA", "MERT"):
+
+        def prior(name: str = name) -> Mapping[str, float]:
+            return of_norm(weights[PRIORS[name]], w0())
+
+        def towards(prior: Callable[[], Mapping[str, float]] = prior) -> Any:
+            options = {"penalty": "l2-prior", "strength": protocol.strengths, "prior": prior()}
+            return ts.MERT(restarts=0, walks=0, directions="gradient", **options)
+
+        yield f"v1 towards {name}", towards, prior, False
+    yield SMALL_PRO, pro, w0, True
+
+
+def of_norm(weights: Mapping[str, float], like: Mapping[str, float]) -> dict[str, float]:
+    """Return weights with the Euclidean norm of others, so that strengths mean the same."""
+    wanted, now = (np.linalg.norm(list(one.values())) for one in (like, weights))
+    return {name: weight * float(wanted / now) for name, weight in weights.items() if weight}
+
+
+def _fit(
+    sets: real.Sets, tuner: Any, start: Mapping[str, float], seed: int, only: bool
+) -> ts.TuneResult:
+    options: dict[str, Any] = {"keep": real.SMALL} if only else {}
+    with warnings.catch_warnings():  # the prior and the start lack features: on purpose
+        warnings.simplefilter("ignore", UserWarning)
+        return tuner.fit(
+            sets.tune, start, sets.dev, seed, test=sets.test, normalise="l1", **options
+        )
+
+
+def _row(label: str, seed: int, sets: real.Sets, found: ts.TuneResult) -> dict[str, Any]:
+    dev, test = found.dev, found.test
+    if dev is None or test is None:
+        raise ValueError("held-out sets are missing")
+    candidates = sets.test.candidates
+    weights = {name: float(f"{w:.9g}") for name, w in found.weights.items() if w}
+    known = ts.Weights.from_dict({n: weights.get(n, 0.0) for n in candidates.features.names})
+    chosen = best(candidates, known.aligned(candidates.features.names))
+    path = [{k: v for k, v in e.items() if k != "weights"} for e in found.path or []]
+    return {
+        "label": label,
+        "seed": seed,
+        "tune": found.score,
+        "dev": dev.score,
+        "test": test.score,
+        "length_ratio": test.length_ratio,
+        "chosen": next((_setting(e) for e in path if e["chosen"]), ""),
+        "seconds": round(found.seconds, 1),
+        "weights": weights,
+        "winners": (chosen - candidates.start[:-1]).tolist(),
+    }
+
+
+def _setting(entry: Mapping[str, Any]) -> str:
+    named = ("objective", "strength", "c")
+    return ", ".join(f"{entry[k]:g}" if k != "objective" else entry[k] for k in named if k in entry)
+
+
+def statistics_of(test: ts.TuningSet, row: Mapping[str, Any]) -> Any:
+    """Return the statistics of each Test sentence that a row chooses."""
+    return test.stats[test.candidates.start[:-1] + np.array(row["winners"])]
+
+
+def differences(test: ts.TuningSet, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return Test BLEU of every way minus the small model's and PRO's, with 95 % intervals.
+
+    Sentences are drawn again, the same for both sides, and seeds are.
+    """
+    by = {(row["label"], row["seed"]): statistics_of(test, row) for row in rows}
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    found = []
+    for label in labels:
+        for base in (SMALL_MERT, PRO):
+            seeds = [s for one, s in by if one == label and (base, s) in by]
+            if label == base or not seeds:
+                continue
+            sides = [np.stack([by[one, s] for s in seeds]) for one in (label, base)]
+            rng = np.random.default_rng(SEED)
+            drawn = []
+            for _ in range(RESAMPLES):
+                sentences = rng.integers(sides[0].shape[1], size=sides[0].shape[1])
+                runs = rng.integers(len(seeds), size=len(seeds))
+                drawn.append(_difference(test, [side[runs][:, sentences] for side in sides]))
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            found.append(
+                {
+                    "label": label,
+                    "base": base,
+                    "seeds": len(seeds),
+                    "difference": _difference(test, sides),
+                    "low": float(low),
+                    "high": float(high),
+                }
+            )
+    return found
+
+
+def _difference(test: ts.TuningSet, sides: Sequence[Any]) -> float:
+    first, second = (test.metric.score(side.sum(axis=1)).mean() for side in sides)
+    return float(first - second)
+
+
+def table(rows: Sequence[dict[str, Any]], against: Sequence[Mapping[str, Any]]) -> str:
+    """Show a line for every way, the mean over the seeds and their range, and the intervals."""
+    seeds = sorted({row["seed"] for row in rows})
+    lines = [
+        f"BLEU, the mean of {len(seeds)} seeds (least to most). Differences on Test are paired by "
+        "seed, with 95 % intervals over sentences and seeds.",
+        "",
+        "| method | features | Tune | Dev | Test | length | Test − the small model | Test − PRO | "
+        "chosen on Dev | s |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for label in dict.fromkeys(row["label"] for row in rows):
+        same = [row for row in rows if row["label"] == label]
+        scores = [_mean([row[which] for row in same]) for which in ("tune", "dev", "test")]
+        length = statistics.mean(row["length_ratio"] for row in same)
+        features = "14" if label in (SMALL_MERT, SMALL_PRO) else "4311"
+        name = label.removesuffix(", few")
+        chosen = "; ".join(dict.fromkeys(row["chosen"] for row in same if row["chosen"]))
+        found = {one["base"]: one for one in against if one["label"] == label}
+        shown = [interval(found.get(base)) for base in (SMALL_MERT, PRO)]
+        seconds = f"{statistics.mean(row['seconds'] for row in same):.0f}"
+        cells = [name, features, *scores, f"{length:.3f}", *shown, chosen, seconds]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def interval(found: Mapping[str, Any] | None) -> str:
+    """Show a difference with its interval."""
+    if found is None:
+        return ""
+    return f"{found['difference']:+.2f} ({found['low']:+.2f} to {found['high']:+.2f})"
+
+
+def _mean(values: Sequence[float]) -> str:
+    mean = f"{statistics.mean(values):.2f}"
+    if len(values) == 1:
+        return mean
+    return f"{mean} ({min(values):.2f} to {max(values):.2f})"
