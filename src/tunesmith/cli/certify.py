@@ -21,6 +21,7 @@ from tunesmith.cli.options.common import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.derived import derived_features
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.tuners.certify import MEMORY, SECONDS, Certified, certify, check_options
 
@@ -144,7 +145,8 @@ def run(
     measure = METRICS.create(metric[0])
     measure.check_sum("a certificate")
     weights_file = read_weights(weights)
-    found = read_candidates(candidates, references, format_name, scores, [measure])
+    derived = derived_features((), (weights, weights_file.weights))
+    found = read_candidates(candidates, references, format_name, scores, [measure], derived=derived)
     session.note(f"{found!r}")
     with names_of(weights):
         result = certify(
