@@ -94,6 +94,9 @@ def run(
     tie: Annotated[
         list[str], typer.Option(help="Weights that are equal.", metavar="NAME=NAME")
     ] = [],  # noqa: B006
+    non_negative: Annotated[
+        bool, typer.Option("--non-negative", help="No weight is below 0.")
+    ] = False,
     memory_limit: Annotated[
         float, typer.Option(help="Megabytes for what is left to search.", metavar="NUMBER")
     ] = MEMORY,
@@ -127,7 +130,7 @@ def run(
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)
     angles = _angles(within, cosine, curve)
-    constraints = Constraints.parse(fix, bound, tie)
+    constraints = Constraints.parse(fix, bound, tie, non_negative=non_negative)
     share = None if box is None else _share(box)
     check_options(time_limit, tolerance, angles, share, constraints or None)
     if not memory_limit > 0.0:
