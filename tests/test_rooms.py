@@ -26,6 +26,7 @@ ROOMS = [
     "data",
     "io",
     "metrics",
+    "derived",
     "inference",
     "tasks",
     "search",

@@ -15,6 +15,7 @@ from tunesmith.decoders.joshua import JoshuaDecoder as JoshuaDecoder
 from tunesmith.decoders.moses import MosesDecoder as MosesDecoder
 from tunesmith.decoders.pool import PoolDecoder as PoolDecoder
 from tunesmith.decoders.thot import ThotDecoder as ThotDecoder
+from tunesmith.derived.adding import derive as derive
 from tunesmith.errors import FormatError as FormatError
 from tunesmith.errors import TunesmithError as TunesmithError
 from tunesmith.inference.lists.rerank import rerank as rerank

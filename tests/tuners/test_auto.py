@@ -143,16 +143,16 @@ def test_members_are_those_of_the_kept_features(committee, monkeypatch):
     assert counts[-1] == 2
 
 
-def test_with_restrictions_only_those_that_hold_them():
-    restricted = Auto(fix=["LM0=1"], bound=["f1=0:"], tie=["f2=f3"], scale_together=["f4,f5"])
+def test_with_restrictions_all_members_hold_them():
+    groups = {"tie": ["f2=f3"], "scale_together": ["f4,f5"]}
+    restricted = Auto(fix=["LM0=1"], bound=["f1=0:"], non_negative=True, **groups)
     members = restricted.members(9)
-    assert len(members) > 1
+    assert members.keys() == Auto().members(9).keys()
     for member in members.values():
-        assert isinstance(member, MERT)
-        for name in ("fix", "bound", "tie", "scale_together"):
+        for name in ("fix", "bound", "tie", "scale_together", "non_negative", "sum_to_one"):
             assert getattr(member, name) == getattr(restricted, name)
-    with pytest.raises(UsageError, match="member pro cannot hold restrictions on weights; leave"):
-        Auto(member=("mert", "pro"), fix=["LM0=1"]).members(9)
+    with pytest.raises(UsageError, match="member plane cannot hold restrictions on weights; leave"):
+        Auto(member=("mert", "plane"), fix=["LM0=1"]).members(9)
 
 
 def test_who_cannot_tune_for_a_metric_stays_out(some, start, monkeypatch):

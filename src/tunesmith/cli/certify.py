@@ -21,6 +21,7 @@ from tunesmith.cli.options.common import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.derived import derived_features
 from tunesmith.search.exact.extreme import TOLERANCE
 from tunesmith.tuners.certify import MEMORY, SECONDS, Certified, certify, check_options
 
@@ -93,6 +94,9 @@ def run(
     tie: Annotated[
         list[str], typer.Option(help="Weights that are equal.", metavar="NAME=NAME")
     ] = [],  # noqa: B006
+    non_negative: Annotated[
+        bool, typer.Option("--non-negative", help="No weight is below 0.")
+    ] = False,
     memory_limit: Annotated[
         float, typer.Option(help="Megabytes for what is left to search.", metavar="NUMBER")
     ] = MEMORY,
@@ -126,7 +130,7 @@ def run(
     one_standard_input(*candidates, *references, weights)
     checked_seed(seed)
     angles = _angles(within, cosine, curve)
-    constraints = Constraints.parse(fix, bound, tie)
+    constraints = Constraints.parse(fix, bound, tie, non_negative=non_negative)
     share = None if box is None else _share(box)
     check_options(time_limit, tolerance, angles, share, constraints or None)
     if not memory_limit > 0.0:
@@ -144,7 +148,8 @@ def run(
     measure = METRICS.create(metric[0])
     measure.check_sum("a certificate")
     weights_file = read_weights(weights)
-    found = read_candidates(candidates, references, format_name, scores, [measure])
+    derived = derived_features((), (weights, weights_file.weights))
+    found = read_candidates(candidates, references, format_name, scores, [measure], derived=derived)
     session.note(f"{found!r}")
     with names_of(weights):
         result = certify(

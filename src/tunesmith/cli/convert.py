@@ -19,6 +19,7 @@ from tunesmith.cli.options.common import (
     one_standard_input,
     read_candidates,
 )
+from tunesmith.cli.options.derived import DerivedFeatures, derived_features
 from tunesmith.cli.options.forests import (
     ForestFiles,
     Memory,
@@ -35,6 +36,7 @@ from tunesmith.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.forests import Forests
+    from tunesmith.data.weights import Weights
     from tunesmith.io.forests.base import ForestFormat
     from tunesmith.io.lists.base import CandidateFormat
 
@@ -62,6 +64,7 @@ def run(
             show_default=False,
         ),
     ] = [],  # noqa: B006
+    feature: DerivedFeatures = [],  # noqa: B006
     weights: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +99,7 @@ def run(
 ) -> None:
     """Convert candidates, forests, or a weights file, from one format to another."""
     from tunesmith.io.streams import check_writable
+    from tunesmith.io.weights.files import read_weights
 
     one_standard_input(*candidates, *forests, *references, weights)
     set_memory(memory)
@@ -108,18 +112,28 @@ def run(
             raise UsageError("lists and pruning need weights; give --weights")
         if weights is not None and nbest is None and prune is None:
             raise UsageError("--weights with --forests goes with --nbest or --prune; drop it")
-        _convert_forests(session, forests, references, format_name, weights, nbest, prune, to, out)
+        _convert_forests(
+            session, forests, references, format_name, feature, weights, nbest, prune, to, out
+        )
     elif candidates:
         check_writable(out)
         target = _target(to, out)
+        held = None if weights is None else read_weights(weights).weights
+        derived = derived_features(feature, *([] if held is None else [(weights, held)]))
         found = read_candidates(
-            candidates, references, format_name, scores, columns=column, keep_rows=True
+            candidates,
+            references,
+            format_name,
+            scores,
+            columns=column,
+            keep_rows=True,
+            derived=derived,
         )
         session.note(f"{found!r}")
         found = _with_statistics(found, statistics)
-        _write(found, target, weights, out)
+        _write(found, target, weights, held, out)
     elif weights is not None:
-        if references or scores or column or statistics or format_name:
+        if references or scores or column or statistics or feature or format_name:
             raise UsageError("a weights file takes --weights, --to and --out alone; drop the rest")
         check_writable(out)
         _convert_weights(weights, to, out)
@@ -134,6 +148,7 @@ def _convert_forests(
     paths: list[str],
     references: list[str],
     format_name: str | None,
+    feature: list[str],
     weights: str | None,
     nbest: int | None,
     prune: str | None,
@@ -151,7 +166,8 @@ def _convert_forests(
         lists = list_writer(out, to)
     else:
         forest_writer = _forest_writer(to, out)
-    forests = read_forest_files(paths, references, format_name)
+    derived = derived_features(feature, *([] if held is None else [(weights, held)]))
+    forests = read_forest_files(paths, references, format_name, derived)
     session.note(f"{forests!r}")
     values = None
     if held is not None:
@@ -205,17 +221,17 @@ def _with_statistics(candidates: CandidateSet, specs: list[str]) -> CandidateSet
     return candidates
 
 
-def _write(candidates: CandidateSet, target: str, weights: str | None, out: str) -> None:
+def _write(
+    candidates: CandidateSet, target: str, weights: str | None, held: Weights | None, out: str
+) -> None:
     import numpy as np
 
     from tunesmith.io.lists.base import FORMATS
-    from tunesmith.io.weights.files import read_weights
 
     totals = candidates.totals
     if totals is None:
         totals = np.full(len(candidates), np.nan)
-    if weights is not None:
-        held = read_weights(weights).weights
+    if held is not None:
         with names_of(weights):
             values = held.matched(candidates.features.names)
         totals = candidates.features.dot(values)

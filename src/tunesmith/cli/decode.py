@@ -13,6 +13,7 @@ import typer
 
 from tunesmith.cli.app import Session
 from tunesmith.cli.options.common import Strict, check_not_read, names_of, one_standard_input
+from tunesmith.cli.options.derived import check_underived
 from tunesmith.cli.options.forests import Memory, Pruning, check_size, set_memory
 from tunesmith.cli.tune.options import Owned, construct, files, files_of, with_options
 from tunesmith.errors import FormatError, UsageError, WeightNamesError
@@ -151,6 +152,8 @@ def run(
     if weights is None and not (decoder.model or decoder.joshua):
         raise UsageError("a grammar and a language model have no weights; give --weights")
     given = None if weights is None else read_weights(weights).weights
+    if given is not None:
+        check_underived(given, weights)
     blocks = _blocks(input_path)
     first = next(blocks)
     held = _begun(session, decoder) if given is None else given

@@ -19,10 +19,13 @@ from tunesmith.cli.options.common import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.derived import derived_features
 from tunesmith.cli.options.forests import ForestFiles, Memory, read_forest_files, set_memory
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
+    from tunesmith.data.weights import Weights
+    from tunesmith.derived.base import Derived
     from tunesmith.metrics.base import Metric
     from tunesmith.tasks.base import Task
     from tunesmith.tasks.lists import TuningSet
@@ -72,6 +75,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Score an output, or the best candidates under given weights."""
+    from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
 
     sets = [option for option in (hypotheses, candidates, forests) if option]
@@ -93,8 +97,12 @@ def run(
     if weights is None:
         found = [_figures(one) for one in _scored(session, hypotheses or "", references, measures)]
     else:
-        tasks = _tasks(session, candidates, forests, references, format_name, scores, measures)
-        found = _under(session, weights, tasks, strict)
+        held = read_weights(weights).weights
+        derived = derived_features((), (weights, held))
+        tasks = _tasks(
+            session, candidates, forests, references, format_name, scores, measures, derived
+        )
+        found = _under(session, weights, held, tasks, strict)
     if as_json:
         print_json({**found[0], "others": found[1:]})
     else:
@@ -122,26 +130,27 @@ def _tasks(
     format_name: str | None,
     scores: list[str],
     measures: list[Metric],
+    derived: list[Derived],
 ) -> list[Task]:
     """Return lists or forests with the statistics of each metric."""
     from tunesmith.tasks.forests import ForestTuning
     from tunesmith.tasks.lists import TuningSet
 
     if forests:
-        read = read_forest_files(forests, references, format_name)
+        read = read_forest_files(forests, references, format_name, derived)
         session.note(f"{read!r}")
         return [ForestTuning(read, measure) for measure in measures]
-    lists = read_candidates(candidates, references, format_name, scores, measures)
+    lists = read_candidates(candidates, references, format_name, scores, measures, derived=derived)
     session.note(f"{lists!r}")
     return [TuningSet(lists, measure) for measure in measures]
 
 
-def _under(session: Session, weights: str, tasks: list[Task], strict: bool) -> list[dict[str, Any]]:
+def _under(
+    session: Session, weights: str, held: Weights, tasks: list[Task], strict: bool
+) -> list[dict[str, Any]]:
     """Return the figures of each metric under weights."""
     from tunesmith.cli.tune.inputs import is_tuned_on
-    from tunesmith.io.weights.files import read_weights
 
-    held = read_weights(weights).weights
     if is_tuned_on(weights, tasks[0].files):
         session.say("note: this is the set that the weights were tuned on")
     with names_of(weights):

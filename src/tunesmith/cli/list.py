@@ -15,7 +15,7 @@ from tunesmith.registry import Registry, options_of
 SCHEMA = "tunesmith.list/1"
 KINDS = (
     *("tuners", "metrics", "formats", "forest-formats", "weights-formats", "decoders"),
-    "directions",
+    *("features", "directions"),
     *("objectives", "samplers", "selections", "acceptances", "learners"),
 )
 
@@ -65,6 +65,7 @@ def _shown(value: object) -> str:
 
 def _registry(kind: str) -> Registry[Any]:
     from tunesmith.decoders.base import DECODERS
+    from tunesmith.derived.base import DERIVED
     from tunesmith.io.forests.base import FOREST_FORMATS
     from tunesmith.io.lists.base import FORMATS
     from tunesmith.io.weights.base import WEIGHTS_FORMATS
@@ -79,7 +80,7 @@ def _registry(kind: str) -> Registry[Any]:
 
     found: tuple[Registry[Any], ...] = (
         *(TUNERS, METRICS, FORMATS, FOREST_FORMATS, WEIGHTS_FORMATS, DECODERS),
-        *(DIRECTIONS, OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
+        *(DERIVED, DIRECTIONS, OBJECTIVES, SAMPLERS, SELECTIONS, ACCEPTANCES, LEARNERS),
     )
     registries = dict(zip(KINDS, found, strict=True))
     if kind not in registries:
@@ -95,6 +96,8 @@ def _preset(name: str, spec: str) -> dict[str, Any]:
 def _usage(cls: type[Any], name: str) -> str:
     if getattr(cls, "takes_parts", False):
         return f"{name}(METRIC,...)"
+    if hasattr(cls, "usage"):
+        return str(cls.usage())
     return f"{name}:NAME" if hasattr(cls, "takes_text") else name
 
 

@@ -21,6 +21,7 @@ from tunesmith.cli.options.common import (
     one_standard_input,
     read_candidates,
 )
+from tunesmith.cli.options.derived import derived_features
 from tunesmith.cli.options.forests import (
     USUAL_SIZE,
     ForestFiles,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tunesmith.arrays import Floats, Ints
     from tunesmith.data.candidates import CandidateSet
     from tunesmith.data.weights import Weights
+    from tunesmith.derived.base import Derived
 
 SCHEMA = "tunesmith.rerank/1"
 #: What becomes of sentences that have no candidates.
@@ -126,12 +128,22 @@ def run(
     set_memory(memory)
     check_writable(out)
     held = read_weights(weights).weights
+    derived = derived_features((), (weights, held))
     if forests:
         size = list_size if nbest else None
-        found, values = _of_forests(session, forests, held, weights, size, format_name, strict)
+        found, values = _of_forests(
+            session, forests, held, weights, size, format_name, strict, derived
+        )
         usual = None
     else:
-        found = read_candidates(candidates, [], format_name, scores, keep_rows=rows or as_json)
+        found = read_candidates(
+            candidates,
+            [],
+            format_name,
+            scores,
+            keep_rows=rows or as_json,
+            derived=derived,
+        )
         session.note(f"{found!r}")
         usual = format_name or found.files[0].format
         if not nbest and not found.has_texts and not (rows or ids or as_json):
@@ -151,11 +163,12 @@ def _of_forests(
     size: int | None,
     format_name: str | None,
     strict: bool,
+    derived: list[Derived],
 ) -> tuple[CandidateSet, Floats]:
     """Return the best derivation of each forest, or the so many best, and the weights."""
     from tunesmith.inference.forests.lists import kbest_lists, outputs
 
-    found = read_forest_files(forests, [], format_name)
+    found = read_forest_files(forests, [], format_name, derived)
     session.note(f"{found!r}")
     with names_of(weights):
         values = held.matched(found.names, strict)

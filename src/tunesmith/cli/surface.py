@@ -19,6 +19,7 @@ from tunesmith.cli.options.common import (
     print_json,
     read_candidates,
 )
+from tunesmith.cli.options.derived import derived_features
 from tunesmith.errors import UsageError
 
 #: Seconds for the search of a map's best weights, unless the user says how many.
@@ -137,7 +138,8 @@ def run(
     begin = read_weights(weights).weights
     ways = [(path, read_weights(path).weights) for path in (direction, to) if path is not None]
 
-    found = read_candidates(candidates, references, format_name, scores, measures)
+    derived = derived_features((), (weights, begin), *ways)
+    found = read_candidates(candidates, references, format_name, scores, measures, derived=derived)
     session.note(f"{found!r}")
     names = found.features.names
     current = begin.matched(names, strict, f"{weights}: ")

@@ -12,6 +12,7 @@ from typing import Any
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
+from tunesmith.derived.adding import with_features_of
 from tunesmith.errors import TunesmithError, UsageError, WeightNamesError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.io.read import read_hypotheses
@@ -171,6 +172,8 @@ def chosen_by(
     weights: Weights, candidates: Pool, strict: bool = False, where: str = ""
 ) -> CandidateSet:
     """Return what weights choose, one candidate for each group."""
+    path = where.removesuffix(": ") or None
+    candidates = with_features_of(candidates, weights, path)
     if isinstance(candidates, CandidateSet):
         values = weights.matched(candidates.features.names, strict, where)
         return candidates.chosen(best(candidates, values))

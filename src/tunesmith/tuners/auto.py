@@ -23,11 +23,11 @@ from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome, Tuner
 from tunesmith.tuners.batch_mira import BatchMIRA
+from tunesmith.tuners.fitting.constrained import Constrained
 from tunesmith.tuners.fitting.folds import Folds
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.result import TuneResult
 from tunesmith.tuners.fitting.verdict import PairedStatistics, resampled_scores
-from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.mert import MERT
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.pro.pro import PRO
@@ -99,14 +99,9 @@ class Auto(Constrained, Remembering):
 
     def members(self, count: int) -> dict[str, Tuner]:
         """Return the members for a number of features."""
-        constraints = {
-            name: getattr(self, name) for name in ("fix", "bound", "tie", "scale_together")
-        }
-        is_constrained = any(constraints.values())
+        is_constrained = any(self.restrictions.values())
         if self.member:
             members = {name: TUNERS.create(name) for name in self.member}
-        elif is_constrained:
-            members = {f"mert {k}": MERT(restarts=4, walks=1) for k in (1, 2, 3)}
         else:
             members = {"batch-mira": BatchMIRA(), "ramp": Ramp(), "pro": PRO(), "mira": MIRA()}
             if count <= FEW_FEATURES:
@@ -116,7 +111,7 @@ class Auto(Constrained, Remembering):
         for name, tuner in members.items():
             if not isinstance(tuner, Constrained):
                 raise UsageError(f"member {name} cannot hold restrictions on weights; leave it out")
-        return {name: replace(tuner, **constraints) for name, tuner in members.items()}  # type: ignore[type-var]
+        return {name: replace(tuner, **self.restrictions) for name, tuner in members.items()}  # type: ignore[type-var]
 
     def _able(self, metric: Metric, members: Mapping[str, Tuner]) -> dict[str, Tuner]:
         """Return the members that can tune for a metric; all must where a user has named them."""

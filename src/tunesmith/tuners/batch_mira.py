@@ -34,6 +34,7 @@ from tunesmith.metrics.candidate_scorer import (
     Objective,
 )
 from tunesmith.registry import Numbers, numbers, option
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS
@@ -134,7 +135,7 @@ class BatchMIRA(Rounds):
         scorer = self.begun(objective, tuning, "examples", start)
         (scale,) = self.start_scale
         learned = PassState.begin(scale * start)
-        go = self._way(tuning, scorer)
+        go = self._way(tuning, scorer, self.space(tuning.names, start))
         for _ in range(self.passes):
             before = int(learned.counts[1])
             go(rng.permutation(tuning.groups), learned)
@@ -143,10 +144,13 @@ class BatchMIRA(Rounds):
             if objective.changes_by_round and not isinstance(scorer, DocumentScorer):
                 self.end_round(objective, scorer, tuning, "examples", weights)
 
-    def _way(self, tuning: Task, scorer: CandidateScorer) -> Pass:
+    def _way(self, tuning: Task, scorer: CandidateScorer, space: Space) -> Pass:
         """Return the quickest way to go over a set."""
         (c,) = self.c
         adds_hope = self.background == "hope"
+        if not space.is_free:
+            (scale,) = self.start_scale
+            return RestrictedPass(tuning.examples(), scorer, c, adds_hope, space, scale)
         if (lists := tuning.lists) is None:
             return ExamplePass(tuning.examples(), scorer, c, adds_hope)
         if type(scorer).add is CandidateScorer.add:
@@ -201,6 +205,33 @@ class ExamplePass:
             change = min(self.c, loss / square) * away
             learned.weights[features] += change
             learned.late[features] += learned.counts[0] * change
+
+
+@dataclass(frozen=True)
+class RestrictedPass(ExamplePass):
+    """The same within a space: the step is as long as what can change of it needs to be.
+
+    The difference of hope and fear is projected onto the directions of the space, so that fixed
+    and tied weights take their part in the step; then the weights go back into their ranges. Each
+    is the nearest point, so a step never leads away from weights that satisfy everything.
+    """
+
+    space: Space
+    scale: float
+
+    def _towards(self, hope: Derivation, fear: Derivation, gap: float, learned: PassState) -> None:
+        features, values = difference(hope.features, hope.values, fear.features, fear.values)
+        loss = gap - inner(learned.weights[features], values)
+        whole = np.zeros(len(learned.weights))
+        whole[features] = values
+        away = self.space.projected(whole)
+        square = inner(values, values) if away is whole else inner(away, away)
+        if 0.0 < loss < np.inf and 0.0 < square < np.inf:
+            learned.counts[1] += 1
+            moved = learned.weights + min(self.c, loss / square) * away
+            inside = self.space.at_scale(moved, self.scale)
+            learned.late[:] += learned.counts[0] * (inside - learned.weights)
+            learned.weights[:] = inside
 
 
 class _FixedPass:

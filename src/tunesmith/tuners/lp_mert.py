@@ -35,8 +35,8 @@ from tunesmith.search.exact.search import (
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.certify import best_of_choices
+from tunesmith.tuners.fitting.constrained import Constrained
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
-from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.mert import MERT
 
 #: Groups up to which a search is let run without a limit.
@@ -108,9 +108,7 @@ class LPMERT(Constrained, Remembering):
             )
         if self.constraints() and (self.search == "beam" or self._is_restricted):
             other = "--search beam" if self.search == "beam" else "--cosine"
-            raise UsageError(
-                f"fix, bound, tie and scale-together do not go with {other}; drop one of them"
-            )
+            raise UsageError(f"restrictions on weights do not go with {other}; drop one of them")
 
     def check(self, tuning: TuningSet) -> None:
         """Raise an error if the search would hardly ever end."""
@@ -182,10 +180,7 @@ class LPMERT(Constrained, Remembering):
 
     def _mert(self) -> MERT:
         """Return what a search begins with that no time limits."""
-        restrictions = {
-            name: getattr(self, name) for name in ("fix", "bound", "tie", "scale_together")
-        }
-        return MERT(**restrictions).after(self.earlier or ())
+        return MERT(**self.restrictions).after(self.earlier or ())
 
     @property
     def _is_restricted(self) -> bool:

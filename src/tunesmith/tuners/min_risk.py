@@ -23,6 +23,7 @@ from tunesmith.inference.hypotheses import TuningHypotheses
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import Numbers, numbers, option
+from tunesmith.search.space.space import Space
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
@@ -168,12 +169,13 @@ class MinRisk(OnlineTuner):
         """
         strength = self.strength[0] if self.strength else STRENGTH
         whole = tuning.hypotheses()
+        space = self.space(tuning.names, start)
         weights, risk = start, ExpectedGain(whole.renewed(start), start, strength)
         for number, temperature in enumerate(self.temperatures()):
             if number > 0:
                 risk = risk.over(whole.renewed(weights, risk.hypotheses))
             relative = temperature / risk.deviation if self.absolute else temperature
-            weights, steps = risk.greatest(weights, relative, self.steps)
+            weights, steps = risk.greatest_within(space, weights, relative, self.steps)
             gain = risk.gain(weights, relative)
             smoothed = {"smoothed": gain} if math.isfinite(gain) else {}
             yield Round(weights, {"temperature": temperature, **smoothed, "steps": steps})
@@ -187,7 +189,7 @@ class MinRisk(OnlineTuner):
         with np.errstate(over="ignore"):
             sizes = hypotheses.sizes() if self.scale else np.full(len(start), unit)
             rates = self._number("rate") * np.square(unit / sizes)
-        model = Model(start, np.minimum(rates, SHARPEST))
+        model = Model(start, np.minimum(rates, SHARPEST), self.space(tuning.names, start))
         scorer = self.begun(objective, tuning, "examples", start)
         return Training(
             self,
@@ -303,18 +305,39 @@ class ExpectedGain:
         value = expected.gain / self.unit - 0.5 * self.strength * inner(away, away)
         return value, expected.gradient / self.unit - self.strength * self.costs * away
 
-    def greatest(self, begin: Floats, temperature: float, steps: int) -> tuple[Floats, int]:
-        """Climb from some weights on; return the end, and how many steps led there."""
+    def greatest_within(
+        self, space: Space, begin: Floats, temperature: float, steps: int
+    ) -> tuple[Floats, int]:
+        """Climb within a space: where the end of a free climb is in it, that is the end."""
+        weights, count = self.greatest(begin, temperature, steps)
+        if np.array_equal(space.exact(weights), weights):
+            return weights, count
+        return self.greatest(begin, temperature, steps, space)
+
+    def greatest(
+        self, begin: Floats, temperature: float, steps: int, space: Space | None = None
+    ) -> tuple[Floats, int]:
+        """Climb from some weights on; return the end, and how many steps led there.
+
+        In a space the variables are its own, within their ranges.
+        """
         from scipy.optimize import minimize  # slow to import, and not always needed
 
         best = begin
         highest = -math.inf
+        scale = self.scale if space is None else space.sizes(self.scale)
+        variables = begin if space is None else space.variables_of(begin)
+        bounds = None
+        if space is not None:
+            bounds = list(zip(space.low * scale, space.high * scale, strict=True))
 
         def loss(variables: Floats) -> tuple[float, Floats]:
             nonlocal best, highest
-            weights = variables / self.scale
+            weights = variables / scale
+            if space is not None:
+                weights = space.of_variables(weights)
             value, slope = self.value(weights, temperature)
-            slope = slope / self.scale
+            slope = (slope if space is None else space.gathered(slope)) / scale
             if not (math.isfinite(value) and np.isfinite(slope).all()):
                 raise _TooFarError
             if value > highest:
@@ -326,7 +349,12 @@ class ExpectedGain:
         with self._blas.limit(limits=1), np.errstate(over="ignore", invalid="ignore"):
             try:
                 found = minimize(
-                    loss, begin * self.scale, jac=True, method="L-BFGS-B", options=options
+                    loss,
+                    variables * scale,
+                    jac=True,
+                    method="L-BFGS-B",
+                    bounds=bounds,
+                    options=options,
                 )
             except (_TooFarError, TunesmithError):
                 return best, steps  # what was good before the numbers became too large

@@ -16,6 +16,7 @@ from tunesmith.inference.examples import Derivation, Examples, difference
 from tunesmith.kernels import kernel
 from tunesmith.metrics.candidate_scorer import CandidateScorer, DocumentScorer, Objective
 from tunesmith.registry import Numbers, numbers, option
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.fitting.rounds import Round, Rounds
@@ -100,13 +101,14 @@ class Ramp(Rounds):
         scorer = self.begun(objective, tuning, "examples", start)
         origin = scale * start
         weights = origin.copy()
+        space = self.space(tuning.names, start)
         rate = 0.0 if self.rate is None else self.rate
         for _ in range(self.iterations):
             hopes = _augmented(examples, scorer, weights, 1.0)
             if rate == 0.0:
                 fears = _augmented(examples, scorer, weights, -1.0)
-                rate = usual_rate(hopes, fears)
-            mean = self._descend(examples, scorer, hopes, origin, weights, rate, rng)
+                rate = usual_rate(hopes, fears, space)
+            mean = self._descend(examples, scorer, hopes, origin, weights, rate, rng, space)
             yield Round((mean if self.average else weights) / scale, {"rate": rate})
             if objective.changes_by_round and not isinstance(scorer, DocumentScorer):
                 winners = _augmented(examples, scorer, weights, 0.0)
@@ -121,9 +123,14 @@ class Ramp(Rounds):
         weights: Floats,
         rate: float,
         rng: np.random.Generator,
+        space: Space,
     ) -> Floats:
-        """Go over all sentences a few times, change the weights, and return their average."""
-        (strength,) = self.strength
+        """Go over all sentences a few times, change the weights, and return their average.
+
+        With restrictions a step ends at the nearest weights that satisfy them: subgradient
+        descent with projections.
+        """
+        (strength,), (scale,) = self.strength, self.start_scale
         # All the way back to the origin is as far as a penalty draws.
         back = min(1.0, rate * strength / examples.groups)
         mean, number = np.zeros(len(weights)), 0
@@ -133,6 +140,7 @@ class Ramp(Rounds):
                 fear = examples.example(int(group), scorer).augmented(weights, -1.0)
                 away = difference(hope.features, hope.values, fear.features, fear.values)
                 descend(*away, rate, back, origin, weights)
+                weights[:] = space.at_scale(weights, scale)
                 number += 1
                 _take_in(weights, number, mean)
                 scorer.add(hope.stats)
@@ -147,7 +155,7 @@ def _augmented(
     return [examples.example(group, scorer).augmented(weights, factor) for group in groups]
 
 
-def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation]) -> float:
+def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation], space: Space) -> float:
     """Return the rate with which a step changes the margin by so much on average.
 
     It is 0 where hope and fear are the same everywhere, or further apart than can be told.
@@ -155,7 +163,11 @@ def usual_rate(hopes: Sequence[Derivation], fears: Sequence[Derivation]) -> floa
     squares = []
     for hope, fear in zip(hopes, fears, strict=True):
         if hope.key != fear.key:
-            _, away = difference(hope.features, hope.values, fear.features, fear.values)
+            fired, away = difference(hope.features, hope.values, fear.features, fear.values)
+            if not space.is_free:  # what cannot move changes no margin
+                whole = np.zeros(len(space.names))
+                whole[fired] = away
+                away = space.projected(whole)
             with np.errstate(over="ignore"):
                 squares.append(float(np.square(away).sum()))
     mean = float(np.mean(squares)) if squares else 0.0

@@ -16,6 +16,7 @@ from tunesmith.errors import UsageError, WeightNamesError
 
 if TYPE_CHECKING:
     from tunesmith.data.candidates import CandidateSet
+    from tunesmith.derived.base import Derived
     from tunesmith.metrics.base import Metric
 
 Candidates = Annotated[
@@ -95,6 +96,7 @@ def read_candidates(
     metrics: Sequence[Metric] = (),
     columns: Sequence[str] = (),
     keep_rows: bool = False,
+    derived: Sequence[Derived] = (),
 ) -> CandidateSet:
     """Read a set with everything that the options say of it.
 
@@ -113,6 +115,10 @@ def read_candidates(
     there = {*found.columns, *found.features.names}
     wanted = [name for metric in metrics for name in metric.columns if name in there]
     found = with_columns(found, wanted)
+    if derived:
+        from tunesmith.derived.adding import derive
+
+        found = derive(found, derived)
     textless = found.references is not None and not found.has_texts
     for metric in metrics:
         if textless and metric.needs_references and not metric.is_given(found):

@@ -11,10 +11,11 @@ import typer
 from tunesmith.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tunesmith.arrays import Floats
     from tunesmith.data.forests import Forests
+    from tunesmith.derived.base import Derived
     from tunesmith.io.lists.base import CandidateFormat
     from tunesmith.metrics.scored_forests import ForestOptions
     from tunesmith.tasks.forests import ForestTuning
@@ -89,12 +90,20 @@ def one_kind(candidates: list[str], forests: list[str]) -> None:
 
 
 def read_forest_files(
-    forests: list[str], references: list[str], format_name: str | None
+    forests: list[str],
+    references: list[str],
+    format_name: str | None,
+    derived: Sequence[Derived] = (),
 ) -> Forests:
-    """Read forests."""
+    """Read forests, and derive further features."""
     from tunesmith.io.forests.read import read_forests
 
-    return read_forests(forests, references, format_name)
+    forest_set = read_forests(forests, references, format_name)
+    if derived:
+        from tunesmith.derived.adding import derive
+
+        forest_set = derive(forest_set, derived)
+    return forest_set
 
 
 def set_memory(memory: str | None) -> None:

@@ -21,6 +21,7 @@ from tunesmith.cli.options.common import (
     one_standard_input,
     read_candidates,
 )
+from tunesmith.cli.options.derived import DerivedFeatures, derived_features
 from tunesmith.cli.options.forests import (
     ForestFiles,
     Lists,
@@ -120,6 +121,7 @@ def run(
     test_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
     test_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
     test_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
+    feature: DerivedFeatures = [],  # noqa: B006
     keep: Keep = [],  # noqa: B006
     drop: Drop = [],  # noqa: B006
     runs: Annotated[
@@ -213,6 +215,8 @@ def run(
         check_output(path, as_json, history)
     callbacks = trackers(log)
     start_weights = None if start is None else read_weights(start)
+    begin = [] if start_weights is None else [(start, start_weights.weights)]
+    derived = derived_features(feature, *begin)
 
     def read_set(paths: _Files) -> Task:
         # --format names one of lists or of forests: of what is tuned on.
@@ -220,11 +224,16 @@ def run(
         if not paths.forests:
             metrics = [measure, *others]
             lists = read_candidates(
-                paths.candidates, paths.references, set_format, paths.scores, metrics
+                paths.candidates,
+                paths.references,
+                set_format,
+                paths.scores,
+                metrics,
+                derived=derived,
             )
             session.note(f"{lists!r}")
             return TuningSet(lists, measure)
-        forest_set = read_forest_files(paths.forests, paths.references, set_format)
+        forest_set = read_forest_files(paths.forests, paths.references, set_format, derived)
         session.note(f"{forest_set!r}")
         task = ForestTuning(forest_set, measure, options)
         if paths is tune_files and pruning is not None and start_weights is not None:
@@ -239,6 +248,7 @@ def run(
     inputs = {
         "metrics": list(metric),
         "prune": prune,
+        **({"features": list(feature)} if feature else {}),
         **{
             name: _named(paths, format_name)
             for name, paths in {"tune": tune_files, **held_out}.items()

@@ -18,6 +18,7 @@ from tunesmith.cli.options.common import (
     names_of,
     one_standard_input,
 )
+from tunesmith.cli.options.derived import check_underived
 from tunesmith.cli.options.forests import Lists as ForestLists
 from tunesmith.cli.options.forests import ListSize, Memory, Search, set_memory
 from tunesmith.cli.tune.inputs import files_named, shown_path
@@ -266,6 +267,8 @@ def run(
     check_output(out, as_json, history)
     callbacks = trackers(log)
     start_weights = None if start is None else read_weights(start)
+    if start_weights is not None:
+        check_underived(start_weights.weights, start)
     metrics = [measure, *others]
     with _closing(
         construct(DECODERS.get(decoder), decoder_options, f"decoder '{decoder}'")

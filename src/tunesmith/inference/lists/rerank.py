@@ -10,6 +10,7 @@ from tunesmith.arrays import Floats, Ints
 from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
+from tunesmith.derived.adding import with_features_of
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.lists.hypotheses import best
 from tunesmith.kernels import kernel
@@ -34,6 +35,7 @@ def rerank(
     strict
         Make it an error if the names of weights and features differ.
     """
+    candidates = with_features_of(candidates, weights)
     if isinstance(candidates, Forests):
         from tunesmith.inference.forests.lists import outputs
 
@@ -61,7 +63,9 @@ def winning_rows(
     """
     if candidates.rows is None:
         raise TunesmithError("the rows of the input are not known; read it with keep_rows=True")
+    candidates = with_features_of(candidates, weights)
     values = Weights.from_dict(weights).matched(candidates.features.names, strict)
+    assert candidates.rows is not None
     return candidates.rows[best(candidates, values)]
 
 

@@ -17,7 +17,7 @@ class Builder:
         self.names = names
         self.start = start
         self.index = {name: d for d, name in enumerate(names)}
-        self.constraints = constraints
+        self.constraints = constraints.expanded(names)
 
     def build(self) -> Space:
         """Return the space, or raise a ``UsageError`` that names what contradicts itself."""
@@ -54,9 +54,12 @@ class Builder:
                 low[at] = high[at] = factor[at]
         if not lows:
             raise UsageError("every weight is constant; nothing is left to tune, fix fewer")
-        return Space(
-            self.names, owner, factor, np.array(lows), np.array(highs), low, high, tuple(compounds)
-        )
+        ranges = np.array(lows), np.array(highs), low, high
+        sums = self.constraints.sum_to_one
+        space = Space(self.names, owner, factor, *ranges, tuple(compounds), sums)
+        if sums:
+            _check_sums(space)
+        return space
 
     def _find(self, name: str, where: str) -> int:
         if name not in self.index:
@@ -64,7 +67,8 @@ class Builder:
         return self.index[name]
 
     def _ranges(self) -> tuple[Floats, Floats]:
-        low, high = np.full(len(self.names), -np.inf), np.full(len(self.names), np.inf)
+        least = 0.0 if self.constraints.non_negative else -np.inf
+        low, high = np.full(len(self.names), least), np.full(len(self.names), np.inf)
         for bound in self.constraints.bounds:
             d = self._find(bound.name, "bound")
             low[d], high[d] = max(low[d], bound.low), min(high[d], bound.high)
@@ -156,6 +160,20 @@ class Builder:
                 "choose one"
             )
         return value
+
+
+def _check_sums(space: Space) -> None:
+    """Raise an error unless weights of any size can be divided by their sum."""
+    if (space.weight_low < 0.0).any():
+        name = space.names[int(np.argmax(space.weight_low < 0.0))]
+        raise UsageError(
+            f"sum-to-one needs weights that cannot be negative, and {name} can; give --non-negative"
+        )
+    if space.pins_scale:
+        raise UsageError(
+            "sum-to-one gives the weights their scale, and so does a fixed weight or a bound other "
+            "than 0; drop one of them"
+        )
 
 
 def _inner(end: float, factor: float, towards: float, low: float, high: float) -> float:

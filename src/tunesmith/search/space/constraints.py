@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from tunesmith.errors import UsageError, nearest
 
@@ -31,12 +32,18 @@ class Constraints:
     ties, groups
         Texts ``A=B=C`` (equal weights) and ``A,B,C`` (weights that keep their ratios). Which
         names they hold is known only together with the data: a name may contain the sign.
+    non_negative
+        Whether no weight is below 0.
+    sum_to_one
+        Whether the weights of a result add up to 1.
     """
 
     fixed: tuple[tuple[str, float], ...] = ()
     bounds: tuple[Bound, ...] = ()
     ties: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    non_negative: bool = False
+    sum_to_one: bool = False
 
     @classmethod
     def parse(
@@ -45,6 +52,8 @@ class Constraints:
         bound: Sequence[str] = (),
         tie: Sequence[str] = (),
         scale_together: Sequence[str] = (),
+        non_negative: bool = False,
+        sum_to_one: bool = False,
     ) -> Constraints:
         """Read ``NAME=1``, ``NAME=0:``, ``A=B`` and ``A,B,C``."""
         for option, texts, sign, form in (
@@ -59,25 +68,49 @@ class Constraints:
             tuple(_bound(text) for text in bound),
             tuple(tie),
             tuple(scale_together),
+            non_negative,
+            sum_to_one,
         )
 
     def __bool__(self) -> bool:
-        return bool(self.fixed or self.bounds or self.ties or self.groups)
+        several = self.fixed or self.bounds or self.ties or self.groups
+        return bool(several or self.non_negative or self.sum_to_one)
+
+    def expanded(self, names: Sequence[str]) -> Constraints:
+        """Return the same with the names of features in the place of patterns as ``rm_*``."""
+        return replace(
+            self,
+            fixed=tuple((n, v) for pattern, v in self.fixed for n in _matching(pattern, names)),
+            bounds=tuple(replace(b, name=n) for b in self.bounds for n in _matching(b.name, names)),
+        )
 
     def among(self, some: Collection[str], known: Sequence[str]) -> Constraints:
-        """Return the constraints on some of the known features only."""
+        """Return the constraints on some of the known features only, which need not sum to one."""
+        every = self.expanded(known)
 
         def shared_names(texts: Sequence[str], sign: str, where: str) -> tuple[str, ...]:
-            every = (names_in(text, sign, known, where) for text in texts)
-            groups = ([name for name in names if name in some] for names in every)
+            each = (names_in(text, sign, known, where) for text in texts)
+            groups = ([name for name in names if name in some] for names in each)
             return tuple(sign.join(names) for names in groups if len(names) > 1)
 
         return Constraints(
-            tuple((name, value) for name, value in self.fixed if name in some),
-            tuple(bound for bound in self.bounds if bound.name in some),
+            tuple((name, value) for name, value in every.fixed if name in some),
+            tuple(bound for bound in every.bounds if bound.name in some),
             shared_names(self.ties, "=", "tie"),
             shared_names(self.groups, ",", "scale-together"),
+            self.non_negative,
         )
+
+
+def _matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """Return the names that a pattern matches; a name matches itself, whatever is in it."""
+    if pattern in names or not set(pattern) & set("*?["):
+        return [pattern]
+    matching = [name for name in names if fnmatchcase(name, pattern)]
+    if not matching:
+        near = " or ".join(nearest(pattern.strip("*?"), names, alike=0.4))
+        raise UsageError(f"'{pattern}' matches no feature; did you mean {near}?")
+    return matching
 
 
 def _fixed_names(text: str) -> tuple[str, float]:

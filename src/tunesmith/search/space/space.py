@@ -8,19 +8,23 @@ the ranges holds by construction, and a range is a limit on the step along a lin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
-from tunesmith.arrays import Floats, Ints
+from tunesmith.arrays import Floats, Ids, Ints
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.search.line.search import EVERYWHERE
 from tunesmith.search.space.constraints import Constraints
 
 #: A variable is near to a limit within this share of its range, and of the usual variable.
 NEAR = 0.05
+#: The least learning rate among tied weights, relative to the greatest: nothing is divided by 0.
+LEAST_RATE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,9 @@ class Space:
         The range of each weight.
     compounds
         Variables of several weights.
+    sums
+        Whether weights of a result add up to 1. They are never negative then, and as no choice
+        depends on their scale, it is enough to divide them by their sum in the end.
     """
 
     names: tuple[str, ...]
@@ -70,6 +77,7 @@ class Space:
     weight_low: Floats
     weight_high: Floats
     compounds: tuple[Compound, ...] = ()
+    sums: bool = False
 
     @classmethod
     def free(cls, names: Sequence[str]) -> Space:
@@ -178,6 +186,30 @@ class Space:
         down, up = now <= self.low + near, now >= self.high - near
         return np.where((down & (values < 0)) | (up & (values > 0)), 0.0, values)
 
+    def projected(self, direction: Floats) -> Floats:
+        """Return the part [D] of a direction that leaves constants, ties and ratios as they are."""
+        if len(self.compounds) == 0 and self.variables == len(self.names):
+            return direction
+        return self.spread_out(self.gathered(direction) / self.squares)
+
+    def pooled(self, features: Ids, values: Floats, rates: Floats) -> tuple[Ids, Floats]:
+        """Return the sparse vector x' for which Σx' is the part of Σx that the space allows.
+
+        With Σ = diag(rates), a quadratic programme whose differences are such vectors has its
+        optimum among tied weights and constant ratios; and w·x' = w·x for weights of the space.
+        """
+        if not self.compounds:
+            return features, values
+        whole = np.zeros(len(self.names))
+        whole[features] = values
+        for compound in self.compounds:
+            at = compound.features
+            factor, own = self.factor[at], rates[at]
+            counts = factor / np.maximum(own / own.max(), LEAST_RATE) if own.any() else factor
+            whole[at] = counts * ((factor * whole[at]).sum() / (factor * counts).sum())
+        fired = np.flatnonzero(whole)
+        return fired.astype(np.int32), whole[fired]
+
     def sizes(self, spread: Floats) -> Floats:
         """Return how much each variable varies the model scores, from the features' spread.
 
@@ -228,6 +260,78 @@ class Space:
             return weights
         return self._weights(np.clip(self.variables_of(weights), self.low, self.high))
 
+    def nearest(self, weights: Floats, rates: Floats) -> Floats:
+        """Return the weights of the space that are nearest by Σ (w − w')² / rate.
+
+        This is the projection that follows a step in which each weight has a rate of its own.
+        """
+        if self.is_free:
+            return weights
+        return self._weights(np.clip(self.variables_of(weights, rates), self.low, self.high))
+
+    def at_scale(self, weights: Floats, scale: float) -> Floats:
+        """Return the nearest weights that are a number times weights of the space."""
+        if self.is_free:
+            return weights
+        own = weights / scale
+        found = self.exact(own)
+        return weights if np.array_equal(found, own) else found * scale
+
+    def reported(self, weights: Floats) -> Floats:
+        """Return weights as a result has them: exact, and divided by their sum if it is to be 1."""
+        found = self.exact(weights)
+        return self._summing_to_one(found) if self.sums else found
+
+    def _summing_to_one(self, weights: Floats) -> Floats:
+        """Return weights whose sum, rounded once, is 1; equal variables where all weights are 0."""
+        if math.fsum(weights) == 1.0:
+            return weights
+        share = self.gathered_factors
+        values = self.variables_of(weights) if weights.any() else 1.0 / share
+        values = values / np.abs(values).max()  # neither over- nor underflow
+        values = values / math.fsum(self._weights(values))
+        for _ in range(4):  # the last bits
+            for variable in np.argsort(-values * share, kind="stable"):
+                found = self._weights(values)
+                if math.fsum(found) == 1.0:
+                    return found
+                moved = values[variable] + math.fsum([1.0, *(-found)]) / share[variable]
+                if moved * values[variable] > 0.0:
+                    values[variable] = moved
+        return self._weights(values)
+
+    @cached_property
+    def gathered_factors(self) -> Floats:
+        """What each variable adds to the sum of all weights, where it is 1."""
+        sums = np.zeros(self.variables)
+        varies = self.owner >= 0
+        np.add.at(sums, self.owner[varies], self.factor[varies])
+        return sums
+
+    @cached_property
+    def squares(self) -> Floats:
+        """What the squared weights of each variable add up to, where it is 1."""
+        sums = np.zeros(self.variables)
+        varies = self.owner >= 0
+        np.add.at(sums, self.owner[varies], np.square(self.factor[varies]))
+        return sums
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The weights [D, V] that each variable adds where it is 1, beside the constants."""
+        varies = np.flatnonzero(self.owner >= 0)
+        entries = self.factor[varies], (varies, self.owner[varies])
+        return csr_array(entries, shape=(len(self.names), self.variables))
+
+    @property
+    def constants(self) -> Floats:
+        """The weights [D] that do not vary, 0 for the others."""
+        return np.where(self.owner < 0, self.factor, 0.0)
+
+    def of_variables(self, values: Floats) -> Floats:
+        """Return the weights [D] of variables [V], brought into their ranges."""
+        return self._weights(np.clip(values, self.low, self.high))
+
     def inside(self, weights: Floats) -> Floats:
         """Bring drawn weights into the space, mirrored at the ends of ranges.
 
@@ -244,21 +348,26 @@ class Space:
         weights[varies] *= values[self.owner[varies]]
         return weights + 0.0  # no negative zeros
 
-    def variables_of(self, weights: Floats) -> Floats:
-        """Return the variables [V] that come nearest to some weights."""
+    def variables_of(self, weights: Floats, rates: Floats | None = None) -> Floats:
+        """Return the variables [V] that come nearest to some weights.
+
+        Deviations are divided by the root of ``rates`` [D], where they are given.
+        """
         result = np.empty(self.variables)
         varies = self.owner >= 0
         result[self.owner[varies]] = weights[varies]
         for compound in self.compounds:
             scaled, factor = weights[compound.features], self.factor[compound.features]
-            result[compound.variable] = _nearest_multiple(scaled, factor)
+            own = None if rates is None else rates[compound.features]
+            result[compound.variable] = _nearest_multiple(scaled, factor, own)
         return result
 
 
-def _nearest_multiple(weights: Floats, factor: Floats) -> float:
+def _nearest_multiple(weights: Floats, factor: Floats, rates: Floats | None = None) -> float:
     """Return the number whose products with the factors are nearest to some weights.
 
-    If they are such products already, a number that gives the same bits again.
+    If they are such products already, a number that gives the same bits again. A weight whose
+    rate is small counts much.
     """
     largest = int(np.argmax(np.abs(factor)))
     ratio = weights[largest] / factor[largest]
@@ -268,7 +377,8 @@ def _nearest_multiple(weights: Floats, factor: Floats) -> float:
         if np.array_equal(near * factor, weights):
             return float(near)
     unit = factor / factor[largest]
-    return float((weights * unit).sum() / np.square(unit).sum() / factor[largest])
+    counts = unit if rates is None else unit / np.maximum(rates / rates.max(), LEAST_RATE)
+    return float((weights * counts).sum() / (unit * counts).sum() / factor[largest])
 
 
 def _mirrored(values: Floats, low: Floats, high: Floats) -> Floats:

@@ -14,6 +14,10 @@ from tunesmith.search.space.constraints import unknown_feature
 from tunesmith.search.space.space import Space
 from tunesmith.tuners.fitting.result import Combine
 
+#: What is said where no weight above 0 is of use, and they must sum to one.
+NO_SUM = (
+    "every weight is 0 under the restrictions; equal weights, which sum to one, take their place"
+)
 NORMS = ("auto", "none", "l1", "l2")
 
 
@@ -43,6 +47,8 @@ def middle(found: Sequence[Floats], combine: Combine, spread: Floats, space: Spa
 
 def check_normalise(normalise: str, space: Space) -> None:
     """Raise an error if the result cannot be normalised so."""
+    if space.sums and normalise != "auto":
+        raise UsageError(f"normalise '{normalise}' and sum-to-one both say the scale; drop one")
     if normalise in NORMS:
         name, held = None, None
     elif normalise not in space.names:
@@ -65,6 +71,10 @@ def normalised(
 
     With ``auto`` they have the l1 norm of the start, or 1 where none is given.
     """
+    if space.sums:
+        if not weights.any():
+            warnings.warn(NO_SUM, stacklevel=3)
+        return space.reported(weights)
     if normalise == "none" or space.pins_scale:  # if it is pinned, it is 1 already
         return weights
     if normalise == "auto":

@@ -8,7 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -23,9 +23,12 @@ from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective, Way, 
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
 from tunesmith.registry import Texts, distinct_texts, option
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import Outcome, score_of
 from tunesmith.tuners.fitting.callbacks import note_step
+from tunesmith.tuners.fitting.combine import NO_SUM
+from tunesmith.tuners.fitting.constrained import Constrained
 from tunesmith.tuners.fitting.remembering import Remembering
 from tunesmith.tuners.fitting.stages import Evaluated, can_be_sent, settings_apart
 
@@ -50,8 +53,11 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rounds(Remembering):
+class Rounds(Constrained, Remembering):
     """What a tuner inherits that goes over a set in rounds; it needs :meth:`rounds`.
+
+    It is given starting weights that satisfy all restrictions on weights, and keeps to them in
+    the way of its own algorithm: its :meth:`space` has the projections.
 
     The metric is that of whole sets. What a single candidate is worth on the way is the
     ``objective``: see :mod:`tunesmith.metrics.candidate_scorer`.
@@ -75,6 +81,8 @@ class Rounds(Remembering):
         "what chooses among several objectives: a held-out set, or the output's length on the "
         "tuning set, which should be that of the references",
     )
+
+    _space: Space | None = field(default=None, compare=False, repr=False)
 
     settles: ClassVar[bool] = False
     takes_forests: ClassVar[bool] = True
@@ -204,16 +212,26 @@ class Rounds(Remembering):
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn, all from the start and with the same random numbers."""
-        begin = self.own_start(tuning) if start is None else start
+        one, begin = self.restricted(tuning, start)
         child = rng.spawn(1)[0]
         settings = _products(self._several())
         if len(settings) > 1 and can_be_sent(tuning):
             numbers = [self.round_count + 1 if self.pick == "dev" else 1] * len(settings)
-            about = self, begin, child
+            about = one, begin, child
             yield from settings_apart(tuning, _learnt_apart, settings, numbers, *about)
             return
         for setting in settings:
-            yield from self._learnt(tuning, setting, begin, child)
+            yield from one._learnt(tuning, setting, begin, child)
+
+    def space(self, names: tuple[str, ...], start: Floats) -> Space:
+        """Return what weights may be; while it learns, the ratios of groups are the first ones."""
+        return super().space(names, start) if self._space is None else self._space
+
+    def restricted(self, tuning: Task, start: Floats | None) -> tuple[Self, Floats]:
+        """Return the tuner with the space of a run, and weights of it to begin with."""
+        given = self.own_start(tuning) if start is None else start
+        space = Constrained.space(self, tuning.names, given)
+        return self.changed(_space=space), space.exact(given)
 
     def _learnt(
         self, tuning: Task, setting: dict[str, Any], begin: Floats, rng: np.random.Generator
@@ -222,12 +240,16 @@ class Rounds(Remembering):
         single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
         one = self.changed(**single)
         (objective,) = one._objectives(tuning.metric)
-        track = _Track(tuning, begin)
+        is_nothing = False
+        track = _Track(tuning, begin, self.space(tuning.names, begin))
         keep(lambda: track.so_far(self.pick, self.round_count))
         for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(rng)):
             track.add(done, self.round_count)
+            is_nothing = not done.weights.any()
             if len(track.points) <= self.round_count:
                 check()
+        if is_nothing and self.sum_to_one:
+            warnings.warn(NO_SUM, stacklevel=3)
         if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=3)
         found = list(track.outcomes(self.pick, self.round_count))
@@ -273,18 +295,20 @@ def _products(several: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 class _Track:
     """The rounds with one objective."""
 
-    def __init__(self, tuning: Task, begin: Floats) -> None:
-        self.tuning = tuning
+    def __init__(self, tuning: Task, begin: Floats, space: Space) -> None:
+        self.tuning, self._space = tuning, space
+        begin = space.reported(begin)
         self.points = [begin]
         self.history = [self._entry(0, begin, {})]
         note_step(self.history[0], tuning.names, begin)
 
     def add(self, one: Round, count: int) -> None:
         """Evaluate a round."""
-        entry = self._entry(len(self.points), one.weights, one.entry)
-        self.points.append(one.weights)
+        weights = self._space.reported(one.weights)
+        entry = self._entry(len(self.points), weights, one.entry)
+        self.points.append(weights)
         self.history.append(entry)
-        note_step(entry, self.tuning.names, one.weights)
+        note_step(entry, self.tuning.names, weights)
         best = max(self.history, key=lambda e: float(e["gain"]))["gain"]
         remark = f"best {score_of(self.tuning.metric, best):.2f}"
         progress("tuning", len(self.points) - 1, count, remark)

@@ -94,8 +94,8 @@ class Setup:
         found = normalised(weights, normalise, self.space, self.first)
         if found is weights:
             return weights
-        changed = self.tuning.changed_choices(weights, found)
-        if changed and normalise == "auto":
+        changed = self.tuning.changed_choices(weights, found) if weights.any() else 0
+        if changed and normalise == "auto" and not self.space.sums:
             # A power of two keeps all digits, and so all choices.
             size = float(np.abs(found).sum() / np.abs(weights).sum())
             return self.space.exact(weights * 2.0 ** np.rint(np.log2(size)))

@@ -1,7 +1,7 @@
 """MERT: exact line searches, from several starts.
 
 ``mert`` is the tuner and the place to begin; ``climbs`` runs several climbs side by side,
-``constrained`` and ``regularised`` hold the options of restrictions and penalties.
+``regularised`` holds the options of penalties.
 """
 
 from tunesmith.tuners.mert.mert import MERT

@@ -33,10 +33,10 @@ from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
 from tunesmith.tuners.base import TUNERS, Outcome, equal_weights, score_of
+from tunesmith.tuners.fitting.constrained import Constrained
 from tunesmith.tuners.fitting.remembering import Remembering, distinct
 from tunesmith.tuners.fitting.stages import can_be_sent, settings_apart, timed
 from tunesmith.tuners.mert.climbs import Climbs, End, around, climb_and_walk
-from tunesmith.tuners.mert.constrained import Constrained
 from tunesmith.tuners.mert.regularised import Regularised, with_length_scale
 
 #: Neighbours on each side that smoothing takes in, unless the user says how many.
@@ -120,6 +120,11 @@ class MERT(Constrained, Regularised, Remembering):
         self._directions()
         if self.window != WINDOW and not self._smoothing():
             raise UsageError("window goes with smoothing; give --smoothing mean or min, or drop it")
+        if self.sum_to_one and self.penalty != "none":
+            raise UsageError(
+                "a penalty is on weights of the scale that it likes, and sum-to-one has its own; "
+                "drop one of them"
+            )
         if self._smoothing() and self.penalty != "none":
             raise UsageError("smoothing and a penalty do not go together; drop one of them")
 
@@ -148,7 +153,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights may be."""
-        constraints = self.constraints()
+        constraints = self.constraints().expanded(names)
         held = self.held(names, start, dict(constraints.fixed))
         fixed = constraints.fixed + tuple(held.items())
         return Space.of(names, start, dataclasses.replace(constraints, fixed=fixed))

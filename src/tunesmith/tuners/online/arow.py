@@ -9,6 +9,7 @@ import numpy as np
 from tunesmith.arrays import Floats, Ids
 from tunesmith.kernels import kernel
 from tunesmith.registry import option
+from tunesmith.search.space.space import Space
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.online.mira import MIRA
 from tunesmith.tuners.online.model import Model, Update
@@ -33,16 +34,18 @@ class AROW(MIRA):
         below=np.inf,
     )
 
-    def model(self, weights: Floats, rates: Floats) -> GaussianModel:
+    def model(self, weights: Floats, rates: Floats, space: Space) -> GaussianModel:
         """Return a model whose rates fall with every update."""
-        return GaussianModel(weights, rates, self.confidence)
+        return GaussianModel(weights, rates, self.confidence, space)
 
 
 class GaussianModel(Model):
     """Weights with means w and variances Σ, of which the latter are the learning rates."""
 
-    def __init__(self, weights: Floats, rates: Floats, confidence: float) -> None:
-        super().__init__(weights, rates)
+    def __init__(
+        self, weights: Floats, rates: Floats, confidence: float, space: Space | None = None
+    ) -> None:
+        super().__init__(weights, rates, space)
         self.confidence = confidence
 
     def add(self, update: Update | None) -> None:

@@ -21,6 +21,7 @@ from tunesmith.errors import UsageError
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.metrics.candidate_scorer import Objective
 from tunesmith.registry import Texts, option, texts
+from tunesmith.search.space.space import Space
 from tunesmith.search.working_set.solver import SharedSet
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.fitting.stages import Outcome
@@ -106,9 +107,9 @@ class HopeFear(OnlineTuner):
     def rule(self, width: int) -> UpdateRule:
         """Return the update rule of one learner, given the number of features."""
 
-    def model(self, weights: Floats, rates: Floats) -> Model:
+    def model(self, weights: Floats, rates: Floats, space: Space) -> Model:
         """Return the model of a learner."""
-        return Model(weights, rates)
+        return Model(weights, rates, space)
 
     def check_features(self, names: tuple[str, ...], strict: bool) -> None:
         """Raise an error if a pattern matches no feature."""
@@ -165,7 +166,8 @@ class HopeFear(OnlineTuner):
         """Return a run that begins with ``start``, which is changed."""
         scorer = self.begun(objective, tuning, "examples", start)
         with np.errstate(all="ignore"):  # as while learning
-            model = self.model(start, self.rates(tuning))
+            space = self.space(tuning.names, start)
+            model = self.model(start, self.rates(tuning), space)
         return Training(self, self.rule, tuning, scorer, model, rng)
 
     def epoch_entry(self, epoch: int, learners: Sequence[OnlineLearner]) -> dict[str, Any]:

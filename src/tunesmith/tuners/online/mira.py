@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from tunesmith.arrays import Floats
 from tunesmith.inference.examples import Derivation, Example
 from tunesmith.registry import option
+from tunesmith.search.space.space import Space
 from tunesmith.search.working_set.solver import SharedSet, WorkingSet
 from tunesmith.tuners.base import TUNERS
 from tunesmith.tuners.online.hope_fear import HopeFear
@@ -42,6 +43,10 @@ class MIRARule:
         if target is None:
             # There is no reference derivation: the sets of others are all that can be optimised.
             target, example = best, cast("Example", _SingleDerivation(best))
+        space = model.space
+        if space is not None and space.compounds:
+            restricted = _Pooled(example, space, model.rates)
+            target, example = restricted.of(target), cast("Example", restricted)
         x = self._working_set.solve(example, target, model.weights, model.rates, received)
         shared = self._working_set.shared() if self._broadcasts else None
         return SentenceUpdate(x if len(x[0]) else None, working_set=shared or None)
@@ -55,6 +60,23 @@ class _SingleDerivation:
 
     def augmented(self, weights: Floats, factor: float) -> Derivation:
         return self._derivation
+
+
+class _Pooled:
+    """An example among tied weights, as far as a working set asks.
+
+    Features of derivations are replaced by what they are to weights that move together.
+    """
+
+    def __init__(self, example: Example, space: Space, rates: Floats) -> None:
+        self._example, self._space, self._rates = example, space, rates
+
+    def of(self, derivation: Derivation) -> Derivation:
+        features, values = self._space.pooled(derivation.features, derivation.values, self._rates)
+        return replace(derivation, features=features, values=values)
+
+    def augmented(self, weights: Floats, factor: float) -> Derivation:
+        return self.of(self._example.augmented(weights, factor))
 
 
 @TUNERS.register("mira")

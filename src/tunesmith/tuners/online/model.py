@@ -12,6 +12,7 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ids
 from tunesmith.kernels import kernel
+from tunesmith.search.space.space import Space
 
 #: x of the update w + Σx: features, and their values.
 Update: TypeAlias = tuple[Ids, Floats]
@@ -31,11 +32,19 @@ class Model:
         tw − s, where s is the sum of the weights after each sentence.
     sentences
         t, the number of sentences seen.
+    space
+        What weights may be; None where nothing is restricted. Each update ends at the nearest
+        weights of the space, by the metric of the update itself: Σ⁻¹. Weights that do not vary
+        have no learning rate, so that an update does not count on them.
     """
 
-    def __init__(self, weights: Floats, rates: Floats) -> None:
+    def __init__(self, weights: Floats, rates: Floats, space: Space | None = None) -> None:
         self.weights = weights
         self.rates = rates
+        self.space = None if space is None or space.is_free else space
+        if self.space is not None:
+            weights[:] = self.space.exact(weights)
+            rates[self.space.owner < 0] = 0.0
         self.sentences = 0
         self.late = np.zeros(len(weights))
 
@@ -43,10 +52,16 @@ class Model:
         """Update the weights, or leave them as they are for this sentence."""
         if update is not None:
             add_update(*update, self.rates, self.sentences, self.weights, self.late)
+            if self.space is not None:
+                inside = self.space.nearest(self.weights, self.rates)
+                self.late += self.sentences * (inside - self.weights)
+                self.weights[:] = inside
         self.sentences += 1
 
     def move(self, weights: Floats, rates: Floats) -> None:
         """Continue from other weights and rates; s stays as it is."""
+        if self.space is not None:
+            weights = self.space.exact(weights)
         self.late += self.sentences * (weights - self.weights)
         self.weights[:], self.rates[:] = weights, rates
 

@@ -101,9 +101,9 @@ class OnlineTuner(Rounds):
 
         There must be one setting.
         """
-        begin = self.own_start(tuning) if start is None else start
+        one, begin = self.restricted(tuning, start)
         (objective,) = self._objectives(tuning.metric)
-        return self.training(tuning, objective, begin.copy(), rng.spawn(1)[0])
+        return one.training(tuning, objective, begin.copy(), rng.spawn(1)[0])
 
     def rounds(
         self, tuning: Task, objective: Objective, start: Floats, rng: np.random.Generator
@@ -153,6 +153,7 @@ class Training:
     ) -> None:
         self._tuner = tuner
         self._rng = rng
+        self._space = model.space
         self.setup = TrainingSetup(
             make_rule, tuning, scorer, "ignore" if tuner.ignores_overflow else None
         )
@@ -180,6 +181,8 @@ class Training:
             counts = self._learn(order, number)
             last = mean(models)[0]
             weights = average(models) if self._tuner.average else last
+            if self._space is not None:
+                weights = self._space.reported(weights)
         if self._tuner.ignores_overflow:
             self._check_finite(weights, last, number)
         self.total = reduce(np.add, [learner.total for learner in self.learners])

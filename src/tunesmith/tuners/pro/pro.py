@@ -19,13 +19,14 @@ from tunesmith.errors import UsageError
 from tunesmith.metrics.candidate_scorer import Objective, objective_of
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.registry import Numbers, Texts, distinct_texts, numbers, option, texts
+from tunesmith.search.space.space import Space
 from tunesmith.tasks.base import Task
 from tunesmith.tuners.base import TUNERS, Outcome
 from tunesmith.tuners.fitting.rounds import Round, Rounds
 from tunesmith.tuners.pro.acceptance import ACCEPTANCES
 from tunesmith.tuners.pro.gathering import Describer, PairSteps, gather, has_monsters
 from tunesmith.tuners.pro.pairs import SAMPLERS
-from tunesmith.tuners.pro.ranking import LEARNERS, difference_vectors
+from tunesmith.tuners.pro.ranking import LEARNERS, Learner, difference_vectors
 from tunesmith.tuners.pro.selection import SELECTIONS
 
 #: Selections where none are given: the papers' threshold, and what the monsters paper advises.
@@ -108,7 +109,12 @@ class PRO(Rounds):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._steps(has_lengths=False)
-        LEARNERS.create(self.learn)
+        learner = LEARNERS.create(self.learn)
+        if self.constraints() and type(learner).learn_within is Learner.learn_within:
+            raise UsageError(
+                f"learner {learner.name} cannot hold restrictions on weights; use --learn logistic "
+                "or hinge"
+            )
 
     @property
     def round_count(self) -> int:
@@ -127,14 +133,14 @@ class PRO(Rounds):
             return self.interpolation
         return IN_LOOP if self.in_loop else 1.0
 
-    def _mixed(self, new: Floats, old: Floats) -> Floats:
+    def _mixed(self, new: Floats, old: Floats, space: Space) -> Floats:
         """Return Ψ times the new weights and the rest of the old ones."""
-        if self.in_loop:
+        if self.in_loop and not space.pins_scale:
             wanted, now = (float(np.sqrt(inner(one, one))) for one in (old, new))
             if wanted == 0.0:
                 return new
             new = new * (wanted / now) if now > 0.0 else new
-        return self._share * new + (1.0 - self._share) * old
+        return space.exact(self._share * new + (1.0 - self._share) * old)
 
     def _steps(self, has_lengths: bool) -> PairSteps:
         """Return the first three steps; the usual ones where none are given."""
@@ -198,7 +204,7 @@ class PRO(Rounds):
         steps = self._steps(describer.lengths is not None)
         learner = LEARNERS.create(self.learn)
         (strength,) = self.strength
-        weights = start
+        weights, space = start, self.space(tuning.names, start)
         warned = False
         done: list[Floats] = []
         for number in range(1, self.round_count + 1):
@@ -217,10 +223,14 @@ class PRO(Rounds):
             if len(pairs):
                 features = lists.candidates.features
                 vectors = difference_vectors(features, pairs.better, pairs.worse)
-                new = learner.learn(vectors, strength)
+                new = (
+                    learner.learn(vectors, strength)
+                    if space.is_free
+                    else learner.learn_within(vectors, strength, space)
+                )
                 if not vectors.nnz:
                     warnings.warn("no feature differs in any pair: its weights are 0", stacklevel=2)
-                weights = self._mixed(new, weights)
+                weights = self._mixed(new, weights, space)
             yield Round(weights, entry)
             done.append(weights)
             if objective.changes_by_round:

@@ -20,6 +20,7 @@ from tunesmith.data.features import Features
 from tunesmith.errors import MissingExtraError, TunesmithError, UsageError
 from tunesmith.kernels import kernel
 from tunesmith.registry import Options, Registry, option
+from tunesmith.search.space.space import Space
 
 #: Values of all pairs together that a learner takes: some gigabytes.
 MOST_NUMBERS = 2**28
@@ -51,6 +52,12 @@ class Learner(Options, ABC):
             the losses of all pairs with both signs.
         """
 
+    def learn_within(self, differences: csr_array[Any], strength: float, space: Space) -> Floats:
+        """Return the best weights [D] among those of a space."""
+        raise UsageError(
+            f"learner {self.name} cannot hold restrictions on weights; use logistic or hinge"
+        )
+
 
 LEARNERS: Registry[Learner] = Registry(
     "learner", "tunesmith.tuners.pro", "tunesmith.learners", Learner
@@ -74,23 +81,46 @@ class _Smooth(Learner):
 
     def learn(self, differences: csr_array[Any], strength: float) -> Floats:
         """Minimise 2 Σ loss(w·x) + strength / 2 · ‖w‖²."""
+        free = _Box.free(differences.shape)
+        return self._minimise(differences, strength, free)
+
+    def learn_within(self, differences: csr_array[Any], strength: float, space: Space) -> Floats:
+        """Minimise the same over the variables of a space, within their ranges.
+
+        The problem is convex: where its optimum satisfies the restrictions, it is the optimum.
+        """
+        weights = self.learn(differences, strength)
+        if np.array_equal(space.exact(weights), weights):
+            return weights
+        box = _Box(
+            differences @ space.constants,
+            space.squares,
+            space.low,
+            space.high,
+        )
+        reduced = csr_array(differences @ space.matrix)
+        return space.of_variables(self._minimise(reduced, strength, box))
+
+    def _minimise(self, differences: csr_array[Any], strength: float, box: _Box) -> Floats:
+        """Return the best variables [V]."""
         from scipy.optimize import minimize  # slow to import, and not always needed
         from threadpoolctl import threadpool_limits
 
         pairs, width = differences.shape
-        weights = np.zeros(width)
-        largest = abs(differences).max(axis=0).toarray().ravel() if pairs else weights
+        values = np.clip(np.zeros(width), box.low, box.high)
+        largest = abs(differences).max(axis=0).toarray().ravel() if pairs else np.zeros(width)
         used = np.flatnonzero(largest > TINY)
         if not len(used):
-            return weights
-        problem = _Problem(self, differences, used, largest[used], strength)
+            return values
+        problem = _Problem(self, differences, used, largest[used], strength, box)
         # BLAS adds up long vectors in an order that depends on the threads.
         with threadpool_limits(1):
             found = minimize(
                 problem.value,
-                np.zeros(len(used)),
+                problem.variables(values[used]),
                 jac=True,
                 method="L-BFGS-B",
+                bounds=problem.bounds,
                 options={
                     "maxiter": MOST_STEPS,
                     "maxfun": 2 * MOST_STEPS,
@@ -105,8 +135,33 @@ class _Smooth(Learner):
                 "helps",
                 stacklevel=2,
             )
-        weights[used] = problem.weights(found.x)
-        return weights
+        values[used] = problem.weights(found.x)
+        return values
+
+
+@dataclass(frozen=True)
+class _Box:
+    """What variables may be, and what the others come to.
+
+    Attributes
+    ----------
+    offsets : float64[P] or float
+        The margin of each pair by weights that do not vary.
+    squares : float64[V]
+        How much the squared weights of a variable are, where it is 1.
+    low, high : float64[V]
+        The ranges.
+    """
+
+    offsets: Floats | float
+    squares: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def free(cls, shape: tuple[int, ...]) -> _Box:
+        """Return one for weights that are all free."""
+        return cls(0.0, np.ones(shape[1]), np.full(shape[1], -np.inf), np.full(shape[1], np.inf))
 
 
 class _Problem:
@@ -122,11 +177,12 @@ class _Problem:
         used: Ints,
         largest: Floats,
         strength: float,
+        box: _Box,
     ) -> None:
-        self._loss = loss
+        self._loss, self._offsets = loss, box.offsets
         scaled = differences[:, used] if len(used) < differences.shape[1] else differences.copy()
         scaled.data /= largest[scaled.indices]
-        penalty = np.square(np.sqrt(strength) / largest)
+        penalty = np.square(np.sqrt(strength * box.squares[used]) / largest)
         squares = np.bincount(scaled.indices, np.square(scaled.data), minlength=len(used))
         curves = np.sqrt(2.0 * loss.curvature * squares + penalty)
         scaled.data /= curves[scaled.indices]
@@ -135,10 +191,13 @@ class _Problem:
         self._penalty = penalty / np.square(curves)
         self._unit = 1.0 / curves / largest
         self._slopes = np.empty(scaled.shape[0])
+        low, high = (limit[used] / self._unit for limit in (box.low, box.high))
+        is_bounded = np.isfinite(low).any() or np.isfinite(high).any()
+        self.bounds = list(zip(low, high, strict=True)) if is_bounded else None
 
     def value(self, variables: Floats) -> tuple[float, Floats]:
         """Return the objective and its gradient."""
-        total = 2.0 * self._loss.losses(self._rows @ variables, self._slopes)
+        total = 2.0 * self._loss.losses(self._rows @ variables + self._offsets, self._slopes)
         drawn = self._penalty * variables
         gradient = 2.0 * (self._columns @ self._slopes) + drawn
         return total + 0.5 * inner(drawn, variables), gradient
@@ -146,6 +205,11 @@ class _Problem:
     def weights(self, variables: Floats) -> Floats:
         """Return the weights that variables stand for."""
         found: Floats = variables * self._unit
+        return found
+
+    def variables(self, weights: Floats) -> Floats:
+        """Return the variables of some weights."""
+        found: Floats = weights / self._unit
         return found
 
 

@@ -12,6 +12,7 @@ from tunesmith.data.candidates import FileDigest
 from tunesmith.data.columns import with_columns
 from tunesmith.data.forests import Forests
 from tunesmith.data.weights import Weights
+from tunesmith.derived.adding import with_features_of
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.forests.lists import kbest_lists, merged
 from tunesmith.inference.forests.prune import prune_beam, prune_density, prune_posterior
@@ -171,6 +172,7 @@ class FileReader:
     def _read(self, which: Which, files: SetFiles) -> Task:
         if files.forests:
             forests = read_forests(files.forests, files.references, files.format)
+            forests = with_features_of(forests, self.weights)
             prune = (self.result.get("inputs") or {}).get("prune")
             if prune and which == "tune":
                 forests = _pruned(forests, prune, self.start)
@@ -182,7 +184,8 @@ class FileReader:
         candidates = read(files.candidates, files.references, files.format, scores, reading=reading)
         present = {*candidates.columns, *candidates.features.names}
         columns = [name for metric in self.metrics for name in metric.columns if name in present]
-        return TuningSet(with_columns(candidates, columns), self.metric)
+        candidates = with_features_of(with_columns(candidates, columns), self.weights)
+        return TuningSet(candidates, self.metric)
 
     def _check_unchanged(self, files: Sequence[FileDigest], option: str) -> None:
         """Raise an error if a file has changed since the run read it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from tunesmith.arrays import Floats
 from tunesmith.errors import UsageError
@@ -42,9 +43,17 @@ class Constrained(Options):
     texts, one text, or a mapping from names to what stands behind the sign.
     """
 
-    fix: Texts = option((), "a weight that stays as given", "NAME=VALUE", convert=_texts)
+    fix: Texts = option(
+        (),
+        "a weight that stays as given, or those that a pattern matches",
+        "NAME=VALUE",
+        convert=_texts,
+    )
     bound: Texts = option(
-        (), "the range of a weight; a side may be left out", "NAME=LOW:HIGH", convert=_texts
+        (),
+        "the range of a weight, or of those that a pattern as rm_* matches; a side may be left out",
+        "NAME=LOW:HIGH",
+        convert=_texts,
     )
     tie: Texts = option((), "weights that are equal", "NAME=NAME", convert=_texts)
     scale_together: Texts = option(
@@ -53,6 +62,8 @@ class Constrained(Options):
         "NAME,NAME",
         convert=_texts,
     )
+    non_negative: bool = option(False, "no weight is below 0")
+    sum_to_one: bool = option(False, "the weights add up to 1; none may be negative")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +71,12 @@ class Constrained(Options):
 
     def constraints(self) -> Constraints:
         """Return what the options ask for, not yet held against any data."""
-        return Constraints.parse(self.fix, self.bound, self.tie, self.scale_together)
+        return Constraints.parse(**self.restrictions)
+
+    @property
+    def restrictions(self) -> dict[str, Any]:
+        """The options that restrict weights, to be those of another tuner."""
+        return {option.name: getattr(self, option.name) for option in fields(Constrained)}
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what the weights of some features may be."""

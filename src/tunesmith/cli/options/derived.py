@@ -1,0 +1,61 @@
+"""The option of features that are derived here, and those that weights are for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tunesmith.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tunesmith.derived.base import Derived
+
+DerivedFeatures = Annotated[
+    list[str],
+    typer.Option(
+        "--feature",
+        help="A feature that is derived here: words, chars, punctuation, pieces:FILE, "
+        "unknown[:FILE]; of lists also balance, agreement[:METRIC], vote[:ANSWER], "
+        "rank[:FEATURE]; see `tunesmith list features`. Repeat it for several.",
+        show_default=False,
+        metavar="NAME",
+    ),
+]
+
+
+def derived_features(
+    features: Sequence[str], *weights: tuple[str | None, Iterable[str]]
+) -> list[Derived]:
+    """Return the features that are asked for, and those that weights are for.
+
+    Parameters
+    ----------
+    features
+        As users write them.
+    weights
+        Files of weights, and the names in them.
+    """
+    from tunesmith.derived.base import PREFIX, derived_in, derived_of
+
+    asked = [derived_of(spec) for spec in features]
+    names = [feature.feature for feature in asked]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"--feature {name.removeprefix(PREFIX)} is given twice; give it once")
+    return asked + [f for path, held in weights for f in derived_in(held, path)]
+
+
+def check_underived(weights: Iterable[str], path: str | None) -> None:
+    """Raise an error if weights are for derived features: a decoder does not have them."""
+    from tunesmith.derived.base import PREFIX
+
+    for name in weights:
+        if name.startswith(PREFIX):
+            raise UsageError(
+                f"{path}: '{name}' is derived from lists or forests, and a decoder has no such "
+                "feature; leave its weight out"
+            )
