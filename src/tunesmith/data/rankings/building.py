@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -19,10 +19,13 @@ Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-def rankings(runs: Mapping[str, Run], qrels: Qrels, files: Sequence[FileDigest] = ()) -> Rankings:
+def rankings(
+    runs: Mapping[str, Run], qrels: Qrels | None = None, files: Sequence[FileDigest] = ()
+) -> Rankings:
     """Return the documents that any of some runs returned, with their scores and grades.
 
-    Queries are those that have judgements and are in a run, as in trec_eval.
+    Queries are those that have judgements and are in a run, as in trec_eval; without judgements
+    all of them.
 
     Parameters
     ----------
@@ -30,7 +33,8 @@ def rankings(runs: Mapping[str, Run], qrels: Qrels, files: Sequence[FileDigest] 
         By the name of each run, scores by query and document: the dictionaries of ``ranx`` and
         ``pytrec_eval``.
     qrels
-        Grades by query and document; 0 is judged and not relevant.
+        Grades by query and document; 0 is judged and not relevant. None: nothing is judged, and
+        the documents can only be ranked.
     files
         What they were read from.
     """
@@ -40,7 +44,9 @@ def rankings(runs: Mapping[str, Run], qrels: Qrels, files: Sequence[FileDigest] 
         if not run:
             raise UsageError(f"run '{name}' has no query; give one with content")
         _check_types(name, run)
-    retrieved = {query for run in runs.values() for query in run}
+    retrieved = dict.fromkeys(query for run in runs.values() for query in run)
+    if qrels is None:
+        qrels = {query: {} for query in retrieved}
     queries = tuple(query for query in qrels if query in retrieved)
     if not queries:
         raise UsageError(
@@ -101,7 +107,7 @@ def _check_types(name: str, run: Run) -> None:
             )
 
 
-def _tell_of_others(queries: Sequence[str], qrels: Qrels, retrieved: set[str]) -> None:
+def _tell_of_others(queries: Sequence[str], qrels: Qrels, retrieved: Collection[str]) -> None:
     """Warn of queries that do not count."""
     missing = [query for query in qrels if query not in retrieved]
     if missing:

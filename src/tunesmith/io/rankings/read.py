@@ -14,7 +14,8 @@ Path = str | os.PathLike[str]
 
 
 def read_rankings(
-    runs: Path | Sequence[Path] | Mapping[str, Path], qrels: Path | Mapping[str, Mapping[str, int]]
+    runs: Path | Sequence[Path] | Mapping[str, Path],
+    qrels: Path | Mapping[str, Mapping[str, int]] | None = None,
 ) -> Rankings:
     """Read runs and judgements in the formats of TREC; rows of features with ``read_letor``.
 
@@ -23,7 +24,7 @@ def read_rankings(
     runs
         Files, each of which is a feature; by their names, or called as their files are.
     qrels
-        A file of judgements, or grades by query and document.
+        A file of judgements, or grades by query and document; None if nothing is judged.
     """
     if isinstance(runs, str | os.PathLike):
         runs = [runs]
