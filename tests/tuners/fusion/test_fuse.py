@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.rankings.builders import orders, plain_value, random_runs
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.data.rankings.normalisation import Normalisation
 from tunesmith.errors import TunesmithError
 from tunesmith.tasks.rankings import RankingTask
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* count:UserWarning")
 
 def some(seed=3, queries=40, runs=2, **size):
     found, qrels = random_runs(seed, queries=queries, runs=runs, values=30, **size)
-    return rankings(found, qrels), found, qrels
+    return from_runs(found, qrels), found, qrels
 
 
 def mean(metric, order, qrels):
@@ -94,6 +94,7 @@ def test_baselines_are_what_their_names_say():
     assert scores["grid"].score == max(map(task.score_at, points))
 
 
+@pytest.mark.long
 def test_tuned_weights_are_the_best_of_all_on_the_queries_they_were_tuned_on():
     for count in (2, 3):
         found, _, _ = some(seed=9, runs=count)
@@ -125,7 +126,7 @@ def test_folds_choose_the_normalisation_on_other_queries_than_they_are_scored_on
         size = 10.0 ** rng.uniform(-3, 3)
         other = size * (good + rng.normal(size=15))
         runs["b"][f"q{q}"] = dict(zip(names, other, strict=True))
-    found = rankings(runs, qrels)
+    found = from_runs(runs, qrels)
     fused = fuse(found, "ap", ["none", "z"])
     assert fused.normalisation == Normalisation("z")
     assert {entry["normalisation"]["kind"] for entry in fused.tuned_in_folds} == {"z"}
@@ -144,6 +145,7 @@ def test_a_test_set_has_no_influence_and_gives_the_verdict():
     assert fused.held_out == model.score_at(fused.weights.vector)
 
 
+@pytest.mark.long
 def test_the_result_is_json_and_the_same_every_time():
     found, _, _ = some(runs=3)
     fused, again = fuse(found, "rr"), fuse(found, "rr")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.rankings.builders import OTHERS, TREC, orders, plain_value, random_runs
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.tasks.rankings import RankingTask
 from tunesmith.tuners.fusion.mix import best_mix, curve_of, shortest
 
@@ -43,7 +43,7 @@ def between(edges):
 @given(seeds, st.sampled_from([*OTHERS, "ndcg", "ndcg@3", "ap", "rr", "success@1"]), normalisations)
 def test_no_mix_is_better_by_brute_force_over_all_breakpoints(seed, metric, normalisation):
     runs, qrels = random_runs(seed)
-    task = RankingTask(rankings(runs, qrels), metric, normalisation)
+    task = RankingTask(from_runs(runs, qrels), metric, normalisation)
 
     def score(alpha):
         found = orders(task, [1.0 - alpha, alpha])
@@ -61,7 +61,7 @@ def test_no_mix_is_better_by_brute_force_over_all_breakpoints(seed, metric, norm
 def test_no_mix_is_better_by_trec_eval(seed, metric, normalisation):
     trec = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
     runs, qrels = random_runs(seed)
-    task = RankingTask(rankings(runs, qrels), metric, normalisation)
+    task = RankingTask(from_runs(runs, qrels), metric, normalisation)
     evaluator = trec.RelevanceEvaluator(qrels, {TREC[metric]})
     mix = best_mix(task)
     for alpha in [mix.alpha, *between(crossings(task))]:
@@ -80,7 +80,7 @@ def test_no_mix_is_better_by_trec_eval(seed, metric, normalisation):
 @given(seeds)
 def test_the_curve_has_no_edge_where_nothing_changes(seed):
     runs, qrels = random_runs(seed)
-    curve = curve_of(RankingTask(rankings(runs, qrels), "ndcg@3"))
+    curve = curve_of(RankingTask(from_runs(runs, qrels), "ndcg@3"))
     assert len(curve.scores) == len(curve.edges) + 1
     assert (np.diff(curve.ends) > 0.0).all()
     assert (np.diff(curve.scores) != 0.0).all()
@@ -102,7 +102,7 @@ def test_an_alpha_has_few_digits(low, high, expected):
 
 def test_weights_have_the_digits_of_alpha():
     runs = {"a": {"q": {"x": 2.0, "y": 1.0}}, "b": {"q": {"x": 1.0, "y": 2.0}}}
-    mix = best_mix(RankingTask(rankings(runs, {"q": {"x": 1}}), "rr"))
+    mix = best_mix(RankingTask(from_runs(runs, {"q": {"x": 1}}), "rr"))
     # With names as they are y wins a tie; below a half x is first.
     assert (mix.low, mix.high, mix.score) == (0.0, 0.5, 1.0)
     assert mix.weights.tolist() == [0.8, 0.2]

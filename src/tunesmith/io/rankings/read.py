@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.data.rankings.rankings import Rankings
 from tunesmith.errors import UsageError
 from tunesmith.io.rankings.trec import read_qrels, read_run, run_name
@@ -37,7 +37,7 @@ def read_rankings(
     if isinstance(qrels, str | os.PathLike):
         qrels, file = read_qrels(qrels)
         files.append(file)
-    return rankings(found, qrels, files)
+    return from_runs(found, qrels, files)
 
 
 def named_runs(texts: Sequence[str]) -> dict[str, str]:

@@ -16,8 +16,10 @@ from tunesmith.data.rankings.normalisation import Normalisation
 from tunesmith.data.rankings.rankings import Rankings
 from tunesmith.data.weights import Weights
 from tunesmith.errors import UsageError
+from tunesmith.inference.rankings.values import order_of
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.rankings.metric import RankingMetric
+from tunesmith.metrics.rankings.scored import ScoredRankings
 from tunesmith.progress import progress
 from tunesmith.randomness import checked_seed
 from tunesmith.tasks.rankings import RankingTask
@@ -100,6 +102,19 @@ class Fused:
     warnings: tuple[str, ...]
     data: tuple[FileDigest, ...]
     signature: str
+
+    def scores(self, rankings: Rankings) -> dict[str, dict[str, float]]:
+        """Return the scores of documents by query, the best first, as ``ranx`` takes a run.
+
+        The rankings need no judgements: they are the same runs, of any queries.
+        """
+        scored = ScoredRankings(rankings, normalisation=self.normalisation)
+        scores = scored.features.dot(self.weights.matched(rankings.names))
+        order, start = order_of(scores, rankings.start), rankings.start
+        return {
+            query: {rankings.documents[row]: float(scores[row]) for row in order[lo:hi]}
+            for query, lo, hi in zip(rankings.queries, start[:-1], start[1:], strict=True)
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith fuse``, which ``rerank`` takes as weights."""
