@@ -4,6 +4,9 @@ from tunesmith.data.features import Features as Features
 from tunesmith.data.forests import Forests as Forests
 from tunesmith.data.forests import ForestSet as ForestSet
 from tunesmith.data.merge import merge as merge
+from tunesmith.data.rankings.building import from_runs as from_runs
+from tunesmith.data.rankings.normalisation import Normalisation as Normalisation
+from tunesmith.data.rankings.rankings import Rankings as Rankings
 from tunesmith.data.synthetic import synthetic as synthetic
 from tunesmith.data.weights import Weights as Weights
 from tunesmith.decoders.base import Decoder as Decoder
@@ -23,6 +26,8 @@ from tunesmith.inference.lists.rerank import winning_rows as winning_rows
 from tunesmith.interruption import interruptible as interruptible
 from tunesmith.io.forests.read import read_forests as read_forests
 from tunesmith.io.forests.write import write_forests as write_forests
+from tunesmith.io.rankings.letor import read_letor as read_letor
+from tunesmith.io.rankings.read import read_rankings as read_rankings
 from tunesmith.io.read import read as read
 from tunesmith.io.reading import Reading as Reading
 from tunesmith.io.tables.base import to_columns as to_columns
@@ -40,6 +45,7 @@ from tunesmith.metrics.column import Cost as Cost
 from tunesmith.metrics.combination import Harmonic as Harmonic
 from tunesmith.metrics.combination import Minimum as Minimum
 from tunesmith.metrics.combination import Sum as Sum
+from tunesmith.metrics.rankings.metric import RankingMetric as RankingMetric
 from tunesmith.metrics.scored_forests import ForestOptions as ForestOptions
 from tunesmith.metrics.sentence_bleu import SentenceBLEU as SentenceBLEU
 from tunesmith.metrics.ter.metric import TER as TER
@@ -55,6 +61,7 @@ from tunesmith.significance.comparing import compare as compare
 from tunesmith.significance.comparison import Comparison as Comparison
 from tunesmith.tasks.forests import ForestTuning as ForestTuning
 from tunesmith.tasks.lists import TuningSet as TuningSet
+from tunesmith.tasks.rankings import RankingTask as RankingTask
 from tunesmith.tuners.auto import Auto as Auto
 from tunesmith.tuners.base import Tuner as Tuner
 from tunesmith.tuners.base import TuneResult as TuneResult
@@ -62,6 +69,8 @@ from tunesmith.tuners.batch_mira import BatchMIRA as BatchMIRA
 from tunesmith.tuners.certify import certify as certify
 from tunesmith.tuners.fitting.callbacks import Callback as Callback
 from tunesmith.tuners.fitting.callbacks import Step as Step
+from tunesmith.tuners.fusion.fuse import Fused as Fused
+from tunesmith.tuners.fusion.fuse import fuse as fuse
 from tunesmith.tuners.lp_mert import LPMERT as LPMERT
 from tunesmith.tuners.mert.mert import MERT as MERT
 from tunesmith.tuners.min_risk import MinRisk as MinRisk

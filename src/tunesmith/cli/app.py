@@ -27,6 +27,7 @@ from tunesmith.errors import TunesmithError, UnknownNameError, one_line, shorten
 #: Commands in the order of the help; each is a module here with a function ``run``.
 COMMANDS = (
     "tune",
+    "fuse",
     "rerank",
     "evaluate",
     "surface",
@@ -298,10 +299,11 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 
 
 #: Commands that are packages.
-MODULES = {"tune": "tune.command", "doctor": "doctor.command"}
+MODULES = {"tune": "tune.command", "fuse": "fuse.command", "doctor": "doctor.command"}
 
 HELP = {
     "tune": "Find the weights that make the metric as good as it can be.",
+    "fuse": "Find the weights with which several runs are ranked best together.",
     "rerank": "Write the best candidate of each group under given weights.",
     "evaluate": "Score an output, or the best candidates under given weights.",
     "surface": "Show the metric along a weight, and how wide the plateau is.",

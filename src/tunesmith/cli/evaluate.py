@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
     from tunesmith.tasks.lists import TuningSet
 
 SCHEMA = "tunesmith.evaluate/1"
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command that the arguments mean: on candidates, or on runs."""
+    from tunesmith.cli.fuse.options import are_meant
+
+    if are_meant(arguments):
+        from tunesmith.cli.fuse import evaluate as of_runs
+
+        return of_runs.run
+    return run
 
 
 def run(
@@ -74,7 +86,10 @@ def run(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Score an output, or the best candidates under given weights."""
+    """Score an output, or the best candidates under given weights.
+
+    Runs of documents: evaluate --run FILE --help.
+    """
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS
 

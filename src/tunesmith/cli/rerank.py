@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +49,17 @@ SCHEMA = "tunesmith.rerank/1"
 GAPS = ("auto", "empty", "skip", "error")
 #: Ids that are shown.
 SHOWN = 3
+
+
+def command(arguments: Sequence[str]) -> Callable[..., None]:
+    """Return the command that the arguments mean: on candidates, or on runs."""
+    from tunesmith.cli.fuse.options import are_meant
+
+    if are_meant(arguments):
+        from tunesmith.cli.fuse import rerank as of_runs
+
+        return of_runs.run
+    return run
 
 
 def run(
@@ -108,7 +120,10 @@ def run(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Write the best candidate of each group under given weights, one per line."""
+    """Write the best candidate of each group under given weights, one per line.
+
+    Runs of documents: rerank --run FILE --help.
+    """
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights
 

@@ -17,6 +17,7 @@ from tunesmith.data.candidates import CandidateSet
 from tunesmith.data.forests import Forests
 from tunesmith.inference.examples import Examples
 from tunesmith.inference.hypotheses import TuningHypotheses
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored import Scored
 
 if TYPE_CHECKING:
@@ -78,6 +79,12 @@ class Task(Scored):
 
         Where it is not exact it is a bound: never worse than what the weights choose.
         """
+
+    def winners_by(self, metric: Metric, weights: Floats) -> TuningSet:
+        """Return what weights choose, with the statistics of another metric."""
+        from tunesmith.tasks.lists import TuningSet
+
+        return TuningSet(self.winners(weights).candidates, metric)
 
     def total_at(self, weights: Floats) -> Stats:
         """Return the sum of the statistics [K] of what weights choose."""

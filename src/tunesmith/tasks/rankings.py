@@ -11,6 +11,7 @@ from tunesmith.data.features import Features
 from tunesmith.errors import TunesmithError, UsageError
 from tunesmith.inference.examples import Examples
 from tunesmith.inference.rankings.hypotheses import RankingHypotheses
+from tunesmith.metrics.base import Metric
 from tunesmith.metrics.rankings.scored import ScoredRankings
 from tunesmith.tasks.base import Task
 from tunesmith.tasks.lists import TuningSet
@@ -43,6 +44,10 @@ class RankingTask(ScoredRankings, Task):
     def winners(self, weights: Floats) -> TuningSet:
         """Return a set with one candidate per query, which stands for its ranking."""
         return self._chosen(self._statistics(self.features.dot(weights)))
+
+    def winners_by(self, metric: Metric, weights: Floats) -> TuningSet:
+        """Return the same order of documents, scored by another metric."""
+        return self.with_metric(metric).winners(weights)
 
     def _statistics(self, scores: Floats) -> Stats:
         units = self.hypotheses().values(scores)[1]

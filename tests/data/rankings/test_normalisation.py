@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.data.rankings.normalisation import Normalisation
 from tunesmith.errors import TunesmithError
 
@@ -16,7 +16,7 @@ QRELS = {"q": {"x": 1}, "r": {"x": 1}}
 
 def features(normalisation):
     """Return the features by query and document."""
-    found = rankings(RUNS, QRELS)
+    found = from_runs(RUNS, QRELS)
     rows = normalisation.features(found)
     query = np.repeat(found.queries, np.diff(found.start))
     names = zip(query.tolist(), found.documents, strict=True)

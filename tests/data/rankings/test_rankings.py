@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.errors import TunesmithError
 
 RUNS = {
@@ -14,7 +14,7 @@ QRELS = {"2": {"z": 0}, "1": {"x": 2, "v": 1}}
 
 
 def test_documents_are_those_of_any_run_in_descending_order_of_names():
-    found = rankings(RUNS, QRELS)
+    found = from_runs(RUNS, QRELS)
     assert found.queries == ("2", "1")
     assert found.documents == ("z", "y", "x", "w")
     assert found.start.tolist() == [0, 1, 4]
@@ -28,12 +28,12 @@ def test_documents_are_those_of_any_run_in_descending_order_of_names():
 
 def test_names_are_compared_byte_by_byte():
     names = ["é", "z", "Z", "10", "9"]
-    found = rankings({"a": {"q": dict.fromkeys(names, 0.0)}}, {"q": {"z": 1}})
+    found = from_runs({"a": {"q": dict.fromkeys(names, 0.0)}}, {"q": {"z": 1}})
     assert found.documents == ("é", "z", "Z", "9", "10")
 
 
 def test_queries_and_runs_are_selected():
-    found = rankings(RUNS, QRELS)
+    found = from_runs(RUNS, QRELS)
     part = found.with_queries([1])
     assert (part.queries, part.documents) == (("1",), ("y", "x", "w"))
     assert part.judged.grades.tolist() == found.judged.grades[1:].tolist()
@@ -46,9 +46,9 @@ def test_queries_and_runs_are_selected():
 
 def test_queries_that_do_not_count_are_told_of():
     with pytest.warns(UserWarning, match="1 of 2 judged queries are in no run, as '3'"):
-        rankings({"a": {"1": {"x": 1.0}}}, {"1": {"x": 1}, "3": {"x": 1}})
+        from_runs({"a": {"1": {"x": 1.0}}}, {"1": {"x": 1}, "3": {"x": 1}})
     with pytest.warns(UserWarning, match="1 queries have no judgements and do not count"):
-        rankings({"a": {"1": {"x": 1.0}, "5": {"x": 1.0}}}, {"1": {"x": 1}})
+        from_runs({"a": {"1": {"x": 1.0}, "5": {"x": 1.0}}}, {"1": {"x": 1}})
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_queries_that_do_not_count_are_told_of():
 )
 def test_wrong_runs_are_errors(runs, message):
     with pytest.raises(TunesmithError, match=message):
-        rankings(runs, QRELS)
+        from_runs(runs, QRELS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.rankings.builders import OTHERS, TREC, orders, plain_value, random_runs
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.rankings.layers import first_layers
 from tunesmith.search.line.search import totals_along
@@ -24,7 +24,7 @@ FAR = 1e6
 
 def task_of(seed, metric, normalisation="none", **size):
     runs, qrels = random_runs(seed, **size)
-    return RankingTask(rankings(runs, qrels), metric, normalisation), qrels
+    return RankingTask(from_runs(runs, qrels), metric, normalisation), qrels
 
 
 def intervals(task, weights, direction):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.rankings.builders import random_runs
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.errors import TunesmithError
 from tunesmith.io.rankings.read import named_runs, read_rankings
 from tunesmith.io.rankings.trec import read_qrels, read_run, run_lines, run_name, write_lines
@@ -75,7 +75,7 @@ def test_wrong_qrels_are_errors_with_their_line(tmp_path, text, message):
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_written_is_ranked_the_same_in_single_precision(tmp_path, seed):
     runs, qrels = random_runs(seed)
-    task = RankingTask(rankings(runs, qrels), "ap")
+    task = RankingTask(from_runs(runs, qrels), "ap")
     hypotheses = task.hypotheses()
     # Scores that differ by less than single precision tells apart.
     weights = np.array([1.0, 1e-9])
@@ -86,7 +86,7 @@ def test_what_is_written_is_ranked_the_same_in_single_precision(tmp_path, seed):
         query: {name: float(np.float32(score)) for name, score in found.items()}
         for query, found in again.items()
     }
-    written = RankingTask(rankings({"fused": single}, qrels), "ap", "none")
+    written = RankingTask(from_runs({"fused": single}, qrels), "ap", "none")
     assert written.values(np.ones(1)).tolist() == task.values(weights).tolist()
     for query, found in again.items():
         q = task.rankings.queries.index(query)
@@ -95,6 +95,6 @@ def test_what_is_written_is_ranked_the_same_in_single_precision(tmp_path, seed):
 
 
 def test_runs_are_cut_at_a_rank(tmp_path):
-    found = rankings({"a": {"q": {"x": 3.0, "y": 2.0, "z": 1.0}}}, {"q": {"x": 1}})
+    found = from_runs({"a": {"q": {"x": 3.0, "y": 2.0, "z": 1.0}}}, {"q": {"x": 1}})
     lines = [*run_lines(found, np.array([2, 1, 0]), found.scores[0], "t", depth=2)]
     assert lines == ["q Q0 x 1 3.0 t\n", "q Q0 y 2 2.0 t\n"]

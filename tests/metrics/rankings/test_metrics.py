@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.rankings.builders import OTHERS, TREC, orders, plain_value, random_runs
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.errors import TunesmithError
 from tunesmith.metrics.rankings.metric import RankingMetric
 from tunesmith.tasks.rankings import RankingTask
@@ -21,7 +21,7 @@ def test_values_are_those_of_trec_eval_to_the_last_digit(seed, metric):
     trec = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
     runs, qrels = random_runs(seed)
     found = trec.RelevanceEvaluator(qrels, {TREC[metric]}).evaluate(runs["r0"])
-    task = RankingTask(rankings({"r0": runs["r0"]}, qrels), metric, "none")
+    task = RankingTask(from_runs({"r0": runs["r0"]}, qrels), metric, "none")
     expected = [found[query][TREC[metric]] for query in task.rankings.queries]
     assert task.values(np.ones(1)).tolist() == expected
 
@@ -29,7 +29,7 @@ def test_values_are_those_of_trec_eval_to_the_last_digit(seed, metric):
 @given(seeds, st.sampled_from([*OTHERS, "ndcg@3", "ap"]))
 def test_values_are_those_of_the_definition(seed, metric):
     runs, qrels = random_runs(seed)
-    task = RankingTask(rankings(runs, qrels), metric, "none")
+    task = RankingTask(from_runs(runs, qrels), metric, "none")
     weights = np.array([1.0, 0.5])
     expected = [plain_value(metric, names, qrels[q]) for q, names in orders(task, weights).items()]
     assert task.values(weights) == pytest.approx(expected, abs=1e-12)
@@ -39,7 +39,7 @@ def test_values_are_those_of_the_definition(seed, metric):
 @given(seeds, st.sampled_from(["ndcg", "ap", "rr", "p@3", "bpref", "err@5"]))
 def test_no_weights_are_better_than_the_oracle(seed, metric):
     runs, qrels = random_runs(seed)
-    task = RankingTask(rankings(runs, qrels), metric)
+    task = RankingTask(from_runs(runs, qrels), metric)
     best, is_exact = task.oracle_at(np.zeros(2))
     worst, _ = task.oracle_at(np.zeros(2), worst=True)
     assert is_exact
@@ -85,12 +85,12 @@ def test_wrong_names_are_errors_of_one_line(text, message):
 
 
 def test_a_grade_above_the_highest_of_err_is_an_error():
-    found = rankings({"a": {"q": {"d": 1.0}}}, {"q": {"d": 7}})
+    found = from_runs({"a": {"q": {"d": 1.0}}}, {"q": {"d": 7}})
     with pytest.raises(TunesmithError, match="there is a grade 7; give err:max-grade=7"):
         RankingTask(found, "err").score_at(np.ones(1))
 
 
 def test_queries_without_relevant_documents_count_nothing():
     qrels = {"q": {"d": 1}, "none": {"d": 0}}
-    found = rankings({"a": {q: {"d": 1.0, "e": 0.5} for q in qrels}}, qrels)
+    found = from_runs({"a": {q: {"d": 1.0, "e": 0.5} for q in qrels}}, qrels)
     assert RankingTask(found, "ndcg@10").score_at(np.ones(1)) == 0.5

@@ -157,7 +157,11 @@ def _read_as(said: dict[str, Any]) -> Iterator[None]:
 
 
 def reads_candidates(name: str, arguments: Sequence[str]) -> bool:
-    """Tell whether a command reads candidates; one with a decoder does not."""
+    """Tell whether a command reads candidates; one with a decoder or with runs does not."""
+    from tunesmith.cli.fuse.options import TAKING_RUNS, are_meant
+
+    if name in TAKING_RUNS and are_meant(arguments):
+        return False
     if name == "tune":
         from tunesmith.cli.tune.loop import is_meant
 

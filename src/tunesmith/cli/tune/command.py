@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from tunesmith.cli.app import Session
+from tunesmith.cli.fuse.options import are_meant
 from tunesmith.cli.options.common import (
     Candidates,
     Format,
@@ -36,6 +37,7 @@ from tunesmith.cli.options.forests import (
     set_memory,
 )
 from tunesmith.cli.tune import loop as tune_loop
+from tunesmith.cli.tune import rankings as tune_rankings
 from tunesmith.cli.tune.inputs import files_named
 from tunesmith.cli.tune.interrupted import returning_best_so_far, tell_of_interruption
 from tunesmith.cli.tune.options import (
@@ -78,6 +80,8 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     """Return the command with the options of the tuner, and decoder, that the arguments name."""
     if tune_loop.is_meant(arguments):
         return tune_loop.command(arguments)
+    if are_meant(arguments):
+        return tune_rankings.command(arguments)
     tuner = tuner_named(arguments)
     options = options_of(TUNERS.get(tuner))
     tune = with_options(
@@ -85,7 +89,8 @@ def command(arguments: Sequence[str]) -> Callable[..., None]:
     )
     tune.__doc__ = (
         f"{run.__doc__}\n\nOptions of other tuners: --tuner NAME --help. "
-        "With a decoder that makes new candidates in each round: --decoder NAME --help."
+        "With a decoder that makes new candidates in each round: --decoder NAME --help. "
+        "Of rankings: --run FILE --help."
     )
     return tune
 

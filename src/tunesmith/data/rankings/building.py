@@ -1,14 +1,16 @@
-"""Rankings made of runs and judgements: scores by query and document, as dictionaries have them."""
+"""Rankings made of runs and judgements: scores and grades by query and document."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rankings.objects import by_query
 from tunesmith.data.rankings.rankings import UNJUDGED, Judgements, Rankings
 from tunesmith.data.rows import offsets
 from tunesmith.errors import TunesmithError, UsageError
@@ -19,28 +21,36 @@ Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]
 
 
-def rankings(runs: Mapping[str, Run], qrels: Qrels, files: Sequence[FileDigest] = ()) -> Rankings:
+def from_runs(
+    runs: Mapping[str, Any], qrels: Any | None = None, files: Sequence[FileDigest] = ()
+) -> Rankings:
     """Return the documents that any of some runs returned, with their scores and grades.
 
-    Queries are those that have judgements and are in a run, as in trec_eval.
+    Queries are those that have judgements and are in a run, as in trec_eval; without judgements
+    all of them.
 
     Parameters
     ----------
     runs
         By the name of each run, scores by query and document: the dictionaries of ``ranx`` and
-        ``pytrec_eval``.
+        ``pytrec_eval``, runs of ``ranx``, rows of ``ir_measures``, or data frames.
     qrels
-        Grades by query and document; 0 is judged and not relevant.
+        Grades by query and document in the same forms; 0 is judged and not relevant. None: nothing
+        is judged, and the documents can only be ranked.
     files
         What they were read from.
     """
     if not runs:
         raise UsageError("there is no run; give one or more")
+    runs = {name: by_query(run, "run", f"run '{name}'") for name, run in runs.items()}
     for name, run in runs.items():
         if not run:
             raise UsageError(f"run '{name}' has no query; give one with content")
         _check_types(name, run)
-    retrieved = {query for run in runs.values() for query in run}
+    retrieved = dict.fromkeys(query for run in runs.values() for query in run)
+    if qrels is None:
+        qrels = {query: {} for query in retrieved}
+    qrels = by_query(qrels, "qrels", "the judgements")
     queries = tuple(query for query in qrels if query in retrieved)
     if not queries:
         raise UsageError(
@@ -101,7 +111,7 @@ def _check_types(name: str, run: Run) -> None:
             )
 
 
-def _tell_of_others(queries: Sequence[str], qrels: Qrels, retrieved: set[str]) -> None:
+def _tell_of_others(queries: Sequence[str], qrels: Qrels, retrieved: Collection[str]) -> None:
     """Warn of queries that do not count."""
     missing = [query for query in qrels if query not in retrieved]
     if missing:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
 
 import numpy as np
@@ -51,8 +52,11 @@ class RankingHypotheses:
         self.groups = tuning.groups
         self.start = tuning.rankings.start
         self.terms = tuning.terms
-        #: Spread and axes are those of the documents, whatever wins.
-        self._documents = ListHypotheses(tuning.documents)
+
+    @cached_property
+    def _documents(self) -> ListHypotheses:
+        """The documents as candidates: spread and axes are theirs, whatever wins."""
+        return ListHypotheses(self.tuning.documents)
 
     def spread(self) -> Floats:
         """Return the pooled standard deviation of each feature within queries."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from tunesmith.data.rankings.building import rankings
+from tunesmith.data.rankings.building import from_runs
 from tunesmith.data.rankings.rankings import Rankings
 from tunesmith.errors import UsageError
 from tunesmith.io.rankings.trec import read_qrels, read_run, run_name
@@ -14,7 +14,8 @@ Path = str | os.PathLike[str]
 
 
 def read_rankings(
-    runs: Path | Sequence[Path] | Mapping[str, Path], qrels: Path | Mapping[str, Mapping[str, int]]
+    runs: Path | Sequence[Path] | Mapping[str, Path],
+    qrels: Path | Mapping[str, Mapping[str, int]] | None = None,
 ) -> Rankings:
     """Read runs and judgements in the formats of TREC; rows of features with ``read_letor``.
 
@@ -23,7 +24,7 @@ def read_rankings(
     runs
         Files, each of which is a feature; by their names, or called as their files are.
     qrels
-        A file of judgements, or grades by query and document.
+        A file of judgements, or grades by query and document; None if nothing is judged.
     """
     if isinstance(runs, str | os.PathLike):
         runs = [runs]
@@ -36,7 +37,7 @@ def read_rankings(
     if isinstance(qrels, str | os.PathLike):
         qrels, file = read_qrels(qrels)
         files.append(file)
-    return rankings(found, qrels, files)
+    return from_runs(found, qrels, files)
 
 
 def named_runs(texts: Sequence[str]) -> dict[str, str]:

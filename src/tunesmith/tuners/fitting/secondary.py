@@ -117,8 +117,7 @@ class SecondaryMetric:
     def _on(self, tuning: Task, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
         """Score the winners alone: of the others nobody needs the statistics."""
         before, after = (
-            TuningSet(tuning.winners(w.aligned(tuning.names)).candidates, self.metric)
-            for w in (begin, tuned)
+            tuning.winners_by(self.metric, w.aligned(tuning.names)) for w in (begin, tuned)
         )
         return after.signature(), scores_of_outputs(before, after)
 

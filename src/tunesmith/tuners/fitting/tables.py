@@ -52,7 +52,13 @@ def result_table(result: TuneResult) -> Group:
 
 def verdict_line(result: TuneResult) -> Text:
     """Say what held-out sentences say of the result."""
-    return Text(result.verdict.text(result.metric, result.rounds is not None), style="bold")
+    groups, digits = (
+        ("queries", 4) if "|normalisation:" in result.signature else ("sentences", None)
+    )
+    in_loop = result.rounds is not None
+    return Text(
+        result.verdict.text(result.metric, in_loop, groups=groups, digits=digits), style="bold"
+    )
 
 
 def committee_table(result: TuneResult) -> Table:
@@ -383,8 +389,8 @@ def replicates_table(found: Replicates) -> Group:
     )
 
 
-def as_text(result: TuneResult | Certified) -> str:
-    """Return the table without colours."""
+def as_text(result: object) -> str:
+    """Return what prints itself as a table, without colours."""
     out = io.StringIO()
     Console(file=out, width=100, no_color=True).print(result, crop=False)
     return out.getvalue().rstrip()

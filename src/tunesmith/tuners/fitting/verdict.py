@@ -67,32 +67,42 @@ class Verdict:
         """Return the JSON object."""
         return asdict(self)
 
-    def text(self, metric: str, in_loop: bool = False) -> str:
+    def text(
+        self,
+        metric: str,
+        in_loop: bool = False,
+        *,
+        groups: str = "sentences",
+        start: str = "the start",
+        digits: int | None = None,
+    ) -> str:
         """Say it in one line, as changes of a metric's score.
 
-        ``in_loop`` says whether a decoder was in the loop, so that there can be no folds.
+        ``in_loop`` says whether a decoder was in the loop, so that there can be no folds. Groups
+        may be no sentences, and the start may have a name of its own.
         """
         if self.gain is None or self.low is None or self.high is None:
             remedy = "--folds 5, --hold-out 20% or a test set"
             if in_loop:
                 remedy = "sentences as --dev-source or --test-source"
-            return f"nothing was held out, so the gain on other sentences is unknown; give {remedy}"
+            return f"nothing was held out, so the gain on other {groups} is unknown; give {remedy}"
         unit = metric_label(metric)
         sign = 1.0 if self.higher_is_better else -1.0
-        digits = 2 if max(abs(self.low), abs(self.high)) >= 0.1 else 4
+        if digits is None:
+            digits = 2 if max(abs(self.low), abs(self.high)) >= 0.1 else 4
         ends = sorted((sign * self.low + 0.0, sign * self.high + 0.0))  # no negative zeros
         interval = " to ".join(f"{end:+.{digits}f}" for end in ends)
         figures = f"{sign * self.gain + 0.0:+.{digits}f} {unit} (95 %: {interval})"
-        measured = f"on {self.sentences} unseen sentences {figures}"
+        measured = f"on {self.sentences} unseen {groups} {figures}"
         if self.on == "dev":
-            measured = f"on the {self.sentences} sentences of the held-out set {figures}"
+            measured = f"on the {self.sentences} {groups} of the held-out set {figures}"
         advice = {
             "use": "use these weights",
-            "keep-start": "no gain beyond chance: keep the start",
-            "not-enough-data": f"fewer than {ENOUGH} sentences: not enough to tell",
+            "keep-start": f"no gain beyond chance: keep {start}",
+            "not-enough-data": f"fewer than {ENOUGH} {groups}: not enough to tell",
         }[self.recommendation]
         if self.recommendation == "keep-start" and self.high < 0.0:
-            advice = "worse than the start: keep the start"
+            advice = f"worse than {start}: keep {start}"
         return f"{measured}: {advice}"
 
 

@@ -65,6 +65,10 @@ def read_result(path: Path) -> dict[str, Any]:
 
 def check_result(result: Mapping[str, Any], name: str) -> None:
     """Raise an error if a result does not have what a result has."""
+    inputs = result.get("inputs")
+    if isinstance(inputs, dict) and "normalisation" in inputs:
+        problem = "it is a result of rankings, and a report shows sentences"
+        raise FormatError(name, None, problem, "print it, or use `tunesmith evaluate --run`")
     remedy = "give the file as `tunesmith tune` wrote it"
     for key in NEEDED:
         if key not in result:

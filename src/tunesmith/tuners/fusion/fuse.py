@@ -1,0 +1,375 @@
+"""Weights of runs, with what they are worth on queries that they were not tuned on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tunesmith._version import __version__
+from tunesmith.arrays import Floats, Stats
+from tunesmith.data.candidates import FileDigest
+from tunesmith.data.rankings.normalisation import Normalisation
+from tunesmith.data.rankings.rankings import Rankings
+from tunesmith.data.weights import Weights
+from tunesmith.errors import UsageError
+from tunesmith.inference.rankings.values import order_of
+from tunesmith.kernels.compiling import working_seconds
+from tunesmith.metrics.rankings.metric import RankingMetric
+from tunesmith.metrics.rankings.scored import ScoredRankings
+from tunesmith.progress import progress
+from tunesmith.randomness import checked_seed
+from tunesmith.tasks.rankings import RankingTask
+from tunesmith.tuners.fitting.folds import LEAST, Folds
+from tunesmith.tuners.fitting.split import check_split
+from tunesmith.tuners.fitting.verdict import UNKNOWN, HeldOutKind, PairedStatistics, Verdict, judge
+from tunesmith.tuners.fusion.baselines import Model, makers
+from tunesmith.tuners.fusion.mix import Mix, best_mix
+from tunesmith.tuners.mert.mert import MERT
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+SCHEMA = "tunesmith.fuse/1"
+#: Folds that choose a normalisation, within those that say what it is worth.
+INNER_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a result is compared with.
+
+    Attributes
+    ----------
+    name
+        ``equal weights`` after min-max, ``reciprocal ranks`` with k = 60, the ``best run`` alone,
+        or the best of a ``grid`` of tenths.
+    score, held_out
+        On all queries; and on queries that it was not chosen by, None where none are held out.
+    about
+        The run, or the weights of the grid.
+    """
+
+    name: str
+    score: float
+    held_out: float | None
+    about: str | None = None
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The weights of runs and what is known of them; prints itself, and is a JSON object.
+
+    Attributes
+    ----------
+    metric
+        Its name.
+    weights
+        Of each run, 0 or more; they add up to 1.
+    normalisation
+        What is done to scores before they are weighted: it belongs to the weights.
+    score, held_out
+        On all queries; and on queries that the weights of the folds were not tuned on, or those
+        of the test set.
+    mix
+        Of two runs: the best α, the weight of the second, with its plateau; proven.
+    baselines
+        What there is without tuning.
+    verdict
+        Of queries that were not tuned on, against equal weights.
+    queries, depth
+        How many were tuned on, and the most documents that a run returned for one.
+    tuned_in_folds
+        The weights and the normalisation of each fold.
+    """
+
+    metric: str
+    weights: Weights
+    normalisation: Normalisation
+    score: float
+    held_out: float | None
+    mix: Mix | None
+    baselines: tuple[Baseline, ...]
+    verdict: Verdict
+    queries: int
+    depth: int
+    tuned_in_folds: tuple[dict[str, Any], ...]
+    seed: int
+    seconds: float
+    warnings: tuple[str, ...]
+    data: tuple[FileDigest, ...]
+    signature: str
+
+    def scores(self, rankings: Rankings) -> dict[str, dict[str, float]]:
+        """Return the scores of documents by query, the best first, as ``ranx`` takes a run.
+
+        The rankings need no judgements: they are the same runs, of any queries.
+        """
+        scored = ScoredRankings(rankings, normalisation=self.normalisation)
+        scores = scored.features.dot(self.weights.matched(rankings.names))
+        order, start = order_of(scores, rankings.start), rankings.start
+        return {
+            query: {rankings.documents[row]: float(scores[row]) for row in order[lo:hi]}
+            for query, lo, hi in zip(rankings.queries, start[:-1], start[1:], strict=True)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON object of ``tunesmith fuse``, which ``rerank`` takes as weights."""
+        runs = tuple(self.weights)
+        mix = None if self.mix is None else {"run": runs[1], **asdict(self.mix), "proven": True}
+        return {
+            "schema": SCHEMA,
+            "signature": self.signature,
+            "metric": self.metric,
+            "score": self.score,
+            "held_out": self.held_out,
+            "weights": dict(self.weights),
+            "normalisation": self.normalisation.to_dict(),
+            "mix": mix,
+            "baselines": [asdict(baseline) for baseline in self.baselines],
+            "verdict": self.verdict.to_dict(),
+            "queries": self.queries,
+            "depth": self.depth,
+            "folds": list(self.tuned_in_folds),
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+            "data": [asdict(file) for file in self.data],
+        }
+
+    def __rich__(self) -> Group:
+        from tunesmith.tuners.fusion.tables import fused_table
+
+        return fused_table(self)
+
+    def __str__(self) -> str:
+        from tunesmith.tuners.fitting.tables import as_text
+
+        return as_text(self)
+
+
+def fuse(
+    rankings: Rankings,
+    metric: RankingMetric | str = "ndcg@10",
+    normalisation: str | Normalisation | Sequence[str | Normalisation] = "min-max",
+    *,
+    missing: str | float = "auto",
+    folds: int = 5,
+    test: Rankings | None = None,
+    rng: int = 1,
+) -> Fused:
+    """Find the weights of runs, 0 or more, with which their sum is ranked best.
+
+    Of two runs the best mix is found for certain: one pass over all places where two documents of
+    different grades change places. More are climbed from many starting points.
+
+    Parameters
+    ----------
+    rankings
+        Two runs or more, with judgements.
+    metric
+        A metric of rankings, or its name.
+    normalisation
+        What is done to the scores of each query and run; of several, the one that folds choose.
+    missing
+        What a document counts that a run did not return: ``lowest``, ``zero`` or a number.
+    folds
+        Queries are split into so many parts; each is scored with weights that were tuned on the
+        others, and with a normalisation that was chosen on them. 0 holds none out.
+    test
+        Judged queries of the same runs that are scored in place of folds.
+    rng
+        The seed.
+    """
+    begun = working_seconds()
+    seed = checked_seed(rng)
+    metric = RankingMetric.of(metric) if isinstance(metric, str) else metric
+    kinds = _kinds(normalisation, missing)
+    _check(rankings, folds, test)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model, mix = _tuned(rankings, metric, kinds, seed)
+        compared = makers(rankings.names)
+        models = {name: maker(rankings, metric) for name, maker in compared.items()}
+        scores = {name: one.score(rankings, metric) for name, one in models.items()}
+        unseen = _unseen(rankings, metric, kinds, folds, test, model, models, seed)
+    said = tuple(dict.fromkeys(str(warning.message) for warning in caught))
+    for text in said:
+        warnings.warn(text, stacklevel=2)
+    held_out = {name: _mean(metric, stats) for name, stats in unseen.stats.items()}
+    abouts = {name: one.run or _shown(one, name) for name, one in models.items()}
+    return Fused(
+        metric=metric.name,
+        weights=Weights(rankings.names, model.weights),
+        normalisation=model.normalisation,
+        score=model.score(rankings, metric),
+        held_out=held_out.get("tuned"),
+        mix=mix,
+        baselines=tuple(
+            Baseline(name, scores[name], held_out.get(name), abouts[name]) for name in models
+        ),
+        verdict=unseen.verdict(metric),
+        queries=rankings.groups,
+        depth=_depth(rankings),
+        tuned_in_folds=tuple(_entry(one, rankings.names) for one in unseen.models),
+        seed=seed,
+        seconds=working_seconds() - begun,
+        warnings=said,
+        data=rankings.files if test is None else (*rankings.files, *test.files),
+        signature=f"fuse|{metric.signature()}|normalisation:{','.join(map(str, kinds))}"
+        f"|missing:{missing}|folds:{0 if test is not None else folds}|seed:{seed}"
+        f"|version:{__version__}",
+    )
+
+
+def _kinds(
+    given: str | Normalisation | Sequence[str | Normalisation], missing: str | float
+) -> tuple[Normalisation, ...]:
+    each = [given] if isinstance(given, str | Normalisation) else [*given]
+    if not each:
+        raise UsageError("there is no normalisation; give one, or several to choose from")
+    return tuple(
+        dict.fromkeys(
+            Normalisation.of(one, missing) if isinstance(one, str) else one for one in each
+        )
+    )
+
+
+def _check(rankings: Rankings, folds: int, test: Rankings | None) -> None:
+    if not isinstance(rankings, Rankings):
+        raise UsageError("rankings are needed; read some with read_rankings")
+    if len(rankings.names) < 2:
+        raise UsageError("there is one run, and nothing to mix it with; give two or more")
+    check_split(folds, None, 0.0)
+    if test is not None:
+        if test.names != rankings.names:
+            raise UsageError("the test queries are of other runs; give the same, in their order")
+        both = {*rankings.queries} & {*test.queries}
+        if both:
+            raise UsageError(
+                f"{len(both)} queries are tuned on and tested on, as '{min(both)}'; give "
+                "judgements of different queries"
+            )
+
+
+def _tuned(
+    rankings: Rankings, metric: RankingMetric, kinds: Sequence[Normalisation], seed: int
+) -> tuple[Model, Mix | None]:
+    """Return the best model of some queries; folds of them choose the normalisation."""
+    kind = kinds[0]
+    if len(kinds) > 1:
+        kind = _chosen(rankings, metric, kinds, seed)
+    task = RankingTask(rankings, metric, kind)
+    if len(rankings.names) == 2:
+        mix = best_mix(task)
+        return Model(mix.weights, kind), mix
+    return Model(_climbed(task, seed), kind), None
+
+
+def _climbed(task: RankingTask, seed: int) -> Floats:
+    """Return weights, 0 or more, from climbs that begin with the best simple ones."""
+    count = len(task.names)
+    simple = [np.full(count, 1.0 / count), *np.eye(count)]
+    scores = [task.score_at(weights) for weights in simple]
+    start: Floats = simple[int(np.argmax(scores))]
+    tuner = MERT(bound=[f"{name}=0:" for name in task.names])
+    weights: Floats = tuner.tune(task, start, np.random.default_rng(seed)).weights
+    total = float(weights.sum())
+    if total <= 0.0 or task.score_at(weights / total) < max(scores):
+        return start
+    return np.asarray(weights / total)
+
+
+def _chosen(
+    rankings: Rankings, metric: RankingMetric, kinds: Sequence[Normalisation], seed: int
+) -> Normalisation:
+    """Return the normalisation whose weights are best on queries that they were not tuned on."""
+    if rankings.groups < LEAST:
+        return kinds[0]
+    folds = Folds.of(rankings.groups, min(INNER_FOLDS, rankings.groups))
+    totals = []
+    for kind in kinds:
+        stats = [
+            _tuned(rankings.with_queries(folds.rest(k)), metric, [kind], seed)[0].stats(
+                rankings.with_queries(folds.held_out(k)), metric
+            )
+            for k in range(folds.count)
+        ]
+        totals.append(_mean(metric, np.concatenate(stats)))
+    return kinds[int(np.argmax(totals))]
+
+
+@dataclass(frozen=True)
+class _Unseen:
+    """Statistics of queries that were not tuned on, of the tuned weights and of each baseline."""
+
+    stats: dict[str, Stats]
+    fold: Any = None
+    on: HeldOutKind = "folds"
+    models: tuple[Model, ...] = ()
+
+    def verdict(self, metric: RankingMetric) -> Verdict:
+        """Compare the tuned weights with equal ones."""
+        if not self.stats:
+            return UNKNOWN
+        both = PairedStatistics(self.stats["equal weights"], self.stats["tuned"], self.fold)
+        return judge(metric, both, self.on)
+
+
+def _unseen(
+    rankings: Rankings,
+    metric: RankingMetric,
+    kinds: Sequence[Normalisation],
+    count: int,
+    test: Rankings | None,
+    model: Model,
+    models: dict[str, Model],
+    seed: int,
+) -> _Unseen:
+    if test is not None:
+        both = {"tuned": model, **models}
+        return _Unseen({name: one.stats(test, metric) for name, one in both.items()}, on="test")
+    count = min(count, rankings.groups)
+    if not count or rankings.groups < LEAST:
+        return _Unseen({})
+    folds = Folds.of(rankings.groups, count)
+    compared = makers(rankings.names)
+    stats: dict[str, Stats] = {
+        name: np.zeros((rankings.groups, 2), np.int64) for name in ("tuned", *compared)
+    }
+    tuned = []
+    for k in range(count):
+        progress("folds", k, count)
+        rest = rankings.with_queries(folds.rest(k))
+        held_out = folds.held_out(k)
+        part = rankings.with_queries(held_out)
+        tuned.append(_tuned(rest, metric, kinds, seed)[0])
+        stats["tuned"][held_out] = tuned[-1].stats(part, metric)
+        for name, maker in compared.items():
+            stats[name][held_out] = maker(rest, metric).stats(part, metric)
+    progress("folds", count, count)
+    return _Unseen(stats, folds.fold, models=tuple(tuned))
+
+
+def _mean(metric: RankingMetric, stats: Stats) -> float:
+    return float(metric.score(stats.sum(axis=0)))
+
+
+def _depth(rankings: Rankings) -> int:
+    """Return the most documents that a run returned for a query."""
+    there = ~np.isnan(rankings.scores)
+    return int(np.add.reduceat(there, rankings.start[:-1], axis=1).max(initial=0))
+
+
+def _entry(model: Model, names: Sequence[str]) -> dict[str, Any]:
+    weights = dict(zip(names, model.weights.tolist(), strict=True))
+    return {"weights": weights, "normalisation": model.normalisation.to_dict()}
+
+
+def _shown(model: Model, kind: str) -> str | None:
+    if kind != "grid":
+        return None
+    return ", ".join(f"{weight:.1f}" for weight in model.weights)

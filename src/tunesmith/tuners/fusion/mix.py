@@ -1,0 +1,107 @@
+"""The metric over all mixes of two runs, exactly: (1 - α) times one plus α times the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tunesmith.arrays import Floats
+from tunesmith.inference.hypotheses import Direction
+from tunesmith.search.line.search import totals_along
+from tunesmith.tasks.rankings import RankingTask
+
+#: Intervals of α that are narrower are rounding.
+NARROW = 1e-11
+#: Decimals that an α has at most, where its interval has room for so few.
+DECIMALS = 12
+#: Digits behind which 1 - α is rounding.
+DIGITS = 15
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What each α between 0 and 1 scores.
+
+    Attributes
+    ----------
+    edges : float64[T]
+        Where the score changes, ascending, inside of 0 and 1.
+    scores : float64[T + 1]
+        The score between them.
+    """
+
+    edges: Floats
+    scores: Floats
+
+    @property
+    def ends(self) -> Floats:
+        """The edges with 0 and 1."""
+        return np.concatenate([[0.0], self.edges, [1.0]])
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The best α.
+
+    Attributes
+    ----------
+    alpha
+        The number of fewest decimals well within the best interval; of several, the widest.
+    score
+        Evaluated from scratch.
+    low, high
+        The interval on which the score is the same: its plateau.
+    edges
+        At how many places between 0 and 1 the score changes. Where documents tie exactly, at
+        these places alone, names decide; an α there is none that anybody could use.
+    """
+
+    alpha: float
+    score: float
+    low: float
+    high: float
+    edges: int
+
+    @property
+    def weights(self) -> Floats:
+        """Those of both runs, without the digits that a subtraction leaves behind."""
+        return np.array([round(1.0 - self.alpha, DIGITS), self.alpha])
+
+
+def curve_of(task: RankingTask) -> Curve:
+    """Return the score of every mix of the two runs of a task."""
+    hypotheses = task.hypotheses()
+    point = hypotheses.point(np.array([1.0, 0.0]))
+    envelope = hypotheses.envelope(point, Direction(np.arange(2), np.array([-1.0, 1.0]), "α"))
+    at, totals = totals_along(envelope)
+    scores = np.asarray(task.metric.score(totals), np.float64)
+    ends = np.clip(np.concatenate([[0.0], at, [1.0]]), 0.0, 1.0)
+    wide = np.flatnonzero(np.diff(ends) > NARROW)
+    low, found = ends[:-1][wide], scores[wide]
+    starts = np.append(True, found[1:] != found[:-1])
+    return Curve(low[starts][1:], found[starts])
+
+
+def best_mix(task: RankingTask) -> Mix:
+    """Return the best mix of two runs: no α is better, between any two edges."""
+    curve = curve_of(task)
+    ends = curve.ends
+    order = np.lexsort((-np.diff(ends), -curve.scores))
+    for k in order:
+        alpha = shortest(ends[k], ends[k + 1])
+        score = task.score_at(np.array([1.0 - alpha, alpha]))
+        # An interval of rounding's size may not be what it seemed.
+        if score >= curve.scores[k] - NARROW:
+            break
+    return Mix(alpha, score, float(ends[k]), float(ends[k + 1]), len(curve.edges))
+
+
+def shortest(low: float, high: float) -> float:
+    """Return the number of fewest decimals in the middle half of an interval within 0 and 1."""
+    middle, room = 0.5 * (low + high), 0.25 * (high - low)
+    for decimals in range(1, DECIMALS + 1):
+        rounded = round(middle, decimals)
+        if abs(rounded - middle) <= room:
+            return rounded
+    return middle
