@@ -33,7 +33,7 @@ LONG = {
         f"docs/{name}.md"
         for name in (
             *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
-            *("plane", "plugins", "python", "quickstart", "report", "tracking"),
+            *("plane", "plugins", "python", "quickstart", "recipes", "report", "tracking"),
             "tutorials/best-of-n",
             *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
             *("forests", "learning", "lp-mert", "moses", "sklearn", "thot"),
