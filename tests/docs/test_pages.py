@@ -32,7 +32,17 @@ LONG = {
     *(
         f"docs/{name}.md"
         for name in (
-            *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
+            *(
+                "choosing",
+                "commands",
+                "compare",
+                "files",
+                "gallery",
+                "hiero",
+                "loop",
+                "mert",
+                "migrating",
+            ),
             *("plane", "plugins", "python", "quickstart", "recipes", "report", "tracking"),
             "tutorials/best-of-n",
             *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
