@@ -99,7 +99,7 @@ def options_as_parameters(
 
 
 def expand_names(lines: list[str]) -> None:
-    """Give every name of ``one, other`` its own entry: attributes are one a line."""
+    """Give every name of ``one, other`` its own entry: attributes are one per line."""
     for number in reversed(range(len(lines) - 1)):
         names = lines[number].split(", ")
         if len(names) < 2 or not all(map(str.isidentifier, names)):

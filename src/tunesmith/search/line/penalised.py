@@ -27,7 +27,7 @@ ROUNDING = 1e-10
 #: close to breakpoints, which then are found again at tiny steps.
 SLIVER = 1e-13
 #: How far an unbounded interval is entered at most, in units of the distance of its end or of
-#: the weights, where the penalty falls for ever.
+#: the weights, where the penalty falls forever.
 BEYOND = 10.0
 #: Steps that differ by less than this share make the same weights 0.
 SAME_STEP = 1e-14
