@@ -84,7 +84,7 @@ def decoder_of(folder: Path, pops: int = 200) -> HieroDecoder:
 
 
 def by_pop_limit(folder: Path, weights: Weights, sentences: list[Sentence]) -> None:
-    """Print sentences and words a second, and what the best translations are worth."""
+    """Print sentences and words per second, and what the best translations are worth."""
     print("one thread, parsing too")
     print("pop limit  sentences  sentences/s  words/s  model score of the first 50")
     for pops, count in LIMITS.items():

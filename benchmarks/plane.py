@@ -32,7 +32,7 @@ def main() -> None:
     parser.set_defaults(repetitions=3)
     options = parse(parser)
     names = options.features.split(",")
-    print(f"features {', '.join(names)}; {options.candidates} candidates a sentence")
+    print(f"features {', '.join(names)}; {options.candidates} candidates per sentence")
     lists = ts.read(options.data / options.lists, references=[options.data / "val.ref"])
     lists = lists.with_features(names)
     print(

@@ -1,6 +1,6 @@
 """The page of a run on 2000 sentences: time to make it, its size, and time to open it.
 
-The lists are two of the data set one after the other, up to 100 candidates a sentence, tuned by
+The lists are two of the data set one after the other, up to 100 candidates per sentence, tuned by
 MERT, with a held-out set beside. The page is opened in headless Chromium, by a new process each
 time: until its text is painted, and until its first chart is drawn. Without a browser only the
 first part is measured.

@@ -7,6 +7,8 @@ import inspect
 import re
 from typing import Any
 
+from sphinx.util.inspect import stringify_signature
+
 from tunesmith import __version__
 
 project = "tunesmith"
@@ -14,23 +16,66 @@ author = "The tunesmith authors"
 copyright = author  # noqa: A001
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build"]
-source_suffix = {".md": "markdown"}
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build", "_templates"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = f"tunesmith {release}"
 html_show_copyright = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
 
-myst_enable_extensions = ["deflist"]
+# Prompts and what commands print are not copied.
+copybutton_prompt_text = r"\$ |> "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 78
+python_display_short_literal_types = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
+
+#: Methods and attributes that the page of a class describes.
+MEMBERS = {
+    "tunesmith.CandidateSet": "groups, text, reference_texts, with_features, chosen",
+    "tunesmith.Features": "names, candidates, nbytes, dot",
+    "tunesmith.Weights": "from_dict, aligned, matched, updated",
+    "tunesmith.Forests": "pieces",
+    "tunesmith.TuningSet": "total, score, oracle",
+    "tunesmith.Metric": "stats, score, gain, details, signature",
+    "tunesmith.SentenceBLEU": "sentence_scores, ngram_counts",
+    "tunesmith.Tuner": "fit, tune",
+    "tunesmith.TuneResult": "to_dict",
+    "tunesmith.Callback": "on_start, on_step, on_end, on_failure",
+    "tunesmith.Loop": "run",
+    "tunesmith.Inputs": "of, read",
+    "tunesmith.Decoder": "decode, start, sentences, in_folder, last_output, accepted, "
+    "configuration, files, rewritten, close",
+    "tunesmith.ThotDecoder": "used, translate",
+    "tunesmith.PoolDecoder": "of",
+    "tunesmith.integrations.sklearn.LinearReranker": "fit, predict, rank, choose, score",
+    "tunesmith.integrations.sil_machine.TunesmithParameterTuner": "tune",
+}
+#: What may be given for an option of several values: see ``tunesmith.registry``.
+ALIASES = {"Texts": "str | Sequence[str]", "Numbers": "float | Sequence[float]"}
+autosummary_context = {"members": MEMBERS, "see": {}}
 
 
 def options_as_parameters(
@@ -54,7 +99,7 @@ def options_as_parameters(
 
 
 def expand_names(lines: list[str]) -> None:
-    """Give every name of ``one, other`` its own entry: attributes are one a line."""
+    """Give every name of ``one, other`` its own entry: attributes are one per line."""
     for number in reversed(range(len(lines) - 1)):
         names = lines[number].split(", ")
         if len(names) < 2 or not all(map(str.isidentifier, names)):
@@ -67,18 +112,26 @@ def expand_names(lines: list[str]) -> None:
             lines[number:end] = [line for name in names for line in (name, *said)]
 
 
-def short_signature(
+def typed_signature(
     app: Any, what: str, name: str, obj: Any, given: Any, signature: str | None, returned: Any
 ) -> tuple[str, Any] | None:
-    """Leave out of a class's signature what its options say below it."""
-    if what == "class" and inspect.isclass(obj) and dataclasses.is_dataclass(obj):
-        fields = [field for field in dataclasses.fields(obj) if field.init]
-        if len(fields) > 6 and all("help" in field.metadata for field in fields):
-            return "(**options)", returned
-    return None
+    """Show the options of a class with their types and defaults, and not its state."""
+    if what != "class" or not dataclasses.is_dataclass(obj) or signature is None:
+        return None
+    state = {
+        field.name
+        for field in dataclasses.fields(obj)
+        if field.name.startswith("_") or not (field.compare or field.repr)
+    }
+    whole = inspect.signature(obj)
+    shown = whole.replace(parameters=[p for p in whole.parameters.values() if p.name not in state])
+    text = stringify_signature(shown, show_return_annotation=False, unqualified_typehints=True)
+    for alias, meaning in ALIASES.items():
+        text = re.sub(rf"\b{alias}\b", meaning, text)
+    return text, returned
 
 
 def setup(app: Any) -> None:
     """Connect the two; the first before the docstrings are read as NumPy's."""
     app.connect("autodoc-process-docstring", options_as_parameters, priority=400)
-    app.connect("autodoc-process-signature", short_signature)
+    app.connect("autodoc-process-signature", typed_signature)

@@ -240,7 +240,7 @@ class Store:
         return json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
 
     def keep(self, kind: str, row: dict[str, Any]) -> None:
-        """Put a row in the place of one with the same keys, or at the end."""
+        """Put a row in place of one with the same keys, or at the end."""
         row = {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}
         print(kind, json.dumps(row, ensure_ascii=False), flush=True)
         numbers = self.read()

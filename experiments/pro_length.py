@@ -92,7 +92,7 @@ def read() -> dict[str, dict[str, Rows]]:
 
 
 def keep(name: str, kind: str, row: dict[str, Any]) -> None:
-    """Put a row in the place of the same one of an earlier run, or at the end."""
+    """Put a row in place of the same one of an earlier run, or at the end."""
     print(json.dumps(row, ensure_ascii=False), flush=True)
     numbers = read()
     rows = numbers.setdefault(name, {}).setdefault(kind, [])

@@ -29,7 +29,7 @@ from tunesmith.arrays import Floats
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 NUMBERS, PAGE = RESULTS / "pro-monsters.json", RESULTS / "pro-monsters.md"
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "pro-monsters.png"
-#: What is in the place of Moses' weight for words, -1, at the start: outputs are too short then.
+#: What is in place of Moses' weight for words, -1, at the start: outputs are too short then.
 START = {pools.WORDS: 0.0}
 #: Kinds of long phrases altogether, and of a sentence; how bad they are; the seed.
 POOLS = {

@@ -128,7 +128,7 @@ class Store:
         NUMBERS.write_text(json.dumps(numbers, ensure_ascii=False, separators=(",", ":")) + "\n")
 
     def keep(self, kind: str, row: dict[str, Any]) -> None:
-        """Put a row in the place of one with the same keys, or at the end."""
+        """Put a row in place of one with the same keys, or at the end."""
         told = {k: v for k, v in row.items() if not isinstance(v, list | dict)}
         print(json.dumps(told, ensure_ascii=False), flush=True)
         numbers = self.read()

@@ -22,7 +22,7 @@ def known_keys(numbers: Path, name: str, keys: Sequence[str]) -> set[tuple[Any, 
 
 
 def keep_row(numbers: Path, name: str, row: dict[str, Any], keys: Sequence[str]) -> None:
-    """Put a row in the place of one with the same keys, or at the end of its protocol's rows."""
+    """Put a row in place of one with the same keys, or at the end of its protocol's rows."""
     found = read_rows(numbers)
     rest = [old for old in found.get(name, []) if any(old[key] != row[key] for key in keys)]
     found[name] = [*rest, row]

@@ -45,6 +45,11 @@ def test_data_and_licences_are_inside(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
+def test_an_index_would_take_it(wheel):
+    pytest.importorskip("twine", reason="twine is not installed")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, cwd=wheel.parent)
+
+
 def test_the_demo_runs_in_a_clean_environment(wheel, tmp_path):
     venv.create(tmp_path / "clean", with_pip=True)
     binaries = tmp_path / "clean" / "bin"

@@ -10,6 +10,13 @@ from pathlib import Path
 import pytest
 
 import tunesmith
+from tests.helpers.docs.blocks import ROOT as DOCS
+from tests.helpers.docs.blocks import pages
+from tunesmith.decoders.base import DECODERS
+from tunesmith.io.lists.base import FORMATS
+from tunesmith.metrics.base import METRICS
+from tunesmith.registry import options_of
+from tunesmith.tuners.base import TUNERS
 
 ROOT = Path(tunesmith.__file__).parent
 #: A word or a phrase that is gone, and what to write instead. Words are found within identifiers
@@ -58,6 +65,34 @@ ROOMS = (
 #: Parameters of public functions keep their names.
 PUBLIC = {"Inputs.from_dict", "write_map"}
 PHRASES = ("so many", "whoever", "nobody asks", "told otherwise")
+#: Pages that are made of docstrings, and those whose turn comes yet.
+UNCHECKED = {
+    *("docs/map.md", "docs/files.md", "docs/lp-mert.md", "docs/choosing.md", "docs/learning.md"),
+    *(f"docs/tutorials/{name}.md" for name in ("best-of-n", "neural-nbest", "speech")),
+}
+#: What pages and help do not say, as regular expressions, and what to write instead.
+PROSE = {
+    r"shall": "must, should, may",
+    r"what (it|they|this) comes? to": "the result",
+    r"(?<!fifty )one has to": "you must, or who must",
+    r"nobody knows": "it is unknown",
+    r"for ever": "forever",
+    r"whoever": "anyone who, or name who it is",
+    r"as ever": "as before",
+    r"in the place of": "in place of, instead of",
+    r"does the contrary": "does the opposite",
+    r"as good as it can be": "maximise",
+    r"could have said": "considered",
+    r"does as well": "works too",
+    r"scored beside( it)?": "also reported",
+    r"reported beside( it)?": "also reported",
+    r"how strong (it|they) (is|are) the": "... chooses the strength",
+    r"as \w+ (have|has) it\b": "as in ...",
+    r"(is|are) told in": "is reported in",
+    r"(one|number|text|reference|sentence|forest|lattice|object|row|value) an? "
+    r"(line|row|candidate|sentence|file|prompt|forest|utterance)(?=[\s,.;:)|])": "one per line",
+    r"\d (ns|µs|ms|s|bytes|words|sentences) an? \w+": "per",
+}
 
 
 def words_of(text: str) -> str:
@@ -119,3 +154,37 @@ def test_a_phrase_is_gone_from_these_rooms(phrase: str) -> None:
         if f" {phrase} " in text and str(path.relative_to(ROOT)).startswith(ROOMS)
     ]
     assert not back, f"'{phrase}' is back; say which number, or who"
+
+
+def _prose(text: str) -> str:
+    """Return a page without code blocks and code, on one line."""
+    plain = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.DOTALL | re.MULTILINE)
+    return " ".join(plain.split())
+
+
+def _help() -> Iterator[tuple[str, str]]:
+    """Yield what commands and options say of themselves."""
+    for path in sorted((ROOT / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "help":
+                yield path.name, " ".join(ast.unparse(node.value).split())
+    for registry in (TUNERS, METRICS, DECODERS, FORMATS):
+        for name in registry.names():
+            for option in options_of(registry.get(name)):
+                yield name, option.help
+
+
+def test_prose_is_what_readers_see() -> None:
+    assert _prose("It `shall`\n```text\nshall\n```\nnot\n") == "It not"
+
+
+@pytest.mark.parametrize("phrase", PROSE)
+def test_pages_and_help_are_in_plain_english(phrase: str) -> None:
+    texts = [(str(page), _prose((DOCS / page).read_text())) for page in pages()]
+    back = [
+        f"{where}: ...{text[max(0, match.start() - 30) : match.end() + 20]}"
+        for where, text in [*texts, *_help()]
+        if where not in UNCHECKED
+        for match in re.finditer(rf"\b(?:{phrase})(?!\w)", text, re.IGNORECASE)
+    ]
+    assert not back, f"write: {PROSE[phrase]}"

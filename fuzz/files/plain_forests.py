@@ -77,7 +77,7 @@ def derivations_read(found: Any, index: int) -> list[Derivation]:
 
 
 def cdec_forest(text: str) -> dict[int | str, Forest]:
-    """Read JSON, a forest a line."""
+    """Read JSON, one forest per line."""
     found: dict[int | str, Forest] = {}
     for line in lines_of(text.encode()):
         try:
@@ -145,7 +145,7 @@ def moses_hypergraph(text: str) -> dict[int | str, Forest]:
 
 
 def plf(text: str) -> dict[int | str, Forest]:
-    """Read a lattice a line: columns of arcs, each a word, its scores, and how far it leads."""
+    """Read one lattice per line: columns of arcs, each a word, its scores, and how far it leads."""
     found: dict[int | str, Forest] = {}
     if not text.endswith("\n") or re.search(r"\\[^'\"\\]", text):
         raise Unclear  # what other escapes mean is not told

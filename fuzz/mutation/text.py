@@ -88,7 +88,7 @@ def _replaced(data: bytes, span: tuple[int, int], value: bytes) -> bytes:
 
 
 def change_number(rng: random.Random, data: bytes) -> bytes:
-    """Put another number, or something like one, in the place of a number."""
+    """Put another number, or something like one, in place of a number."""
     spans = _spans(NUMBER, data)
     if not spans:
         return data

@@ -91,7 +91,7 @@ def jsonl(groups: list[list[Candidate]]) -> str:
 
 
 def forest(rng: random.Random, names: list[str], count: int) -> str:
-    """Write lattices, as JSON, a forest a line."""
+    """Write lattices, as JSON, one forest per line."""
     lines = []
     for g in range(count):
         states = rng.randrange(1, 4)

@@ -365,7 +365,7 @@ def test_other_numbers_of_references(cli: Run, make: Make, weights: Path) -> Non
     assert found["signature"].endswith("|nrefs:1-3")
 
 
-# Texts, one a line
+# Texts, one per line
 
 TEXTS: dict[str, Callable[[str], str]] = {
     "CRLF": lambda text: text.replace("\n", "\r\n"),

@@ -188,7 +188,7 @@ def test_tune_refuses(refused: Refused, real: list[object]) -> None:
     tune = ["tune", *real, "--tuner", "lp-mert"]
     assert "bleu is not; use --metric sentence-bleu" in refused(*tune)
     said = refused(*tune, "--metric", "sentence-bleu")
-    assert "200 groups may take for ever; set --time-limit" in said
+    assert "200 groups may take forever; set --time-limit" in said
     for option, value in (("time-limit", "0"), ("memory-limit", "-1")):
         assert "give a number above 0" in refused(*tune, f"--{option}", value)
     assert "give 1 or more" in refused(*tune, "--test-limit", "0")

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+import tunesmith
 from tests.helpers.docs.blocks import ROOT
 from tests.helpers.waiting import PATIENCE
 
@@ -80,6 +81,17 @@ def wrong_links(site: dict[Path, Links]) -> list[str]:
 def test_links_of_the_site_lead_somewhere(site: dict[Path, Links]) -> None:
     assert wrong_links(site) == []
     assert len(site) > 25
+
+
+@pytest.mark.long
+def test_every_public_name_has_a_page_with_types(site: dict[Path, Links]) -> None:
+    texts = {page.stem: page.read_text(encoding="utf-8") for page in site}
+    names = [name for name in tunesmith.__all__ if name != "__version__"]
+    assert [name for name in names if f"tunesmith.{name}" not in texts] == []
+    page = re.sub(r"<[^>]+>", "", texts["tunesmith.MERT"])
+    assert "restarts: int | None = None" in " ".join(page.split())
+    assert "**options" not in page
+    assert "_core_prior" not in page
 
 
 def test_wrong_links_of_a_site_are_found(tmp_path: Path) -> None:

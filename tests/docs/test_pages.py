@@ -32,8 +32,9 @@ LONG = {
     *(
         f"docs/{name}.md"
         for name in (
-            *("choosing", "commands", "compare", "files", "hiero", "loop", "mert", "migrating"),
-            *("plane", "plugins", "python", "quickstart", "rankings", "report", "tracking"),
+            *("choosing", "commands", "compare", "files", "gallery", "hiero", "loop", "mert"),
+            *("migrating", "plane", "plugins", "python", "quickstart", "rankings", "recipes"),
+            *("report", "tracking"),
             "tutorials/best-of-n",
             *("tutorials/moses-list", "tutorials/neural-nbest", "tutorials/speech"),
             *("forests", "learning", "lp-mert", "moses", "sklearn", "thot"),

@@ -15,7 +15,7 @@ import tunesmith.testing
 from tests.helpers.docs.blocks import ROOT, pages
 
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-NAMED = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", PAGE, flags=re.MULTILINE)
+NAMED = re.findall(r"^   (tunesmith\.[\w.]+)$", PAGE, flags=re.MULTILINE)
 PUBLIC = [
     *(f"tunesmith.{name}" for name in tunesmith.__all__ if name != "__version__"),
     *(f"tunesmith.testing.{name}" for name in tunesmith.testing.__all__),

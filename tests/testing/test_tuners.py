@@ -196,7 +196,7 @@ class ForgetsToReturn(Steps):
 
 
 class KeepsRounds(Steps):
-    """Begins with the first round's weights, and for ever."""
+    """Begins with the first round's weights, and forever."""
 
     rounds = ()
 

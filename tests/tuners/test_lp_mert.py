@@ -317,7 +317,7 @@ def test_what_is_refused(lists, whole):
             with pytest.raises(UsageError, match="give one reference, or use --metric"):
                 LPMERT().fit(several)
     assert not several.is_sum
-    with pytest.raises(UsageError, match=r"200 groups may take for ever; set --time-limit"):
+    with pytest.raises(UsageError, match=r"200 groups may take forever; set --time-limit"):
         LPMERT().fit(whole["wer"])
     eleven = drawn(whole["wer"], 11)
     with pytest.raises(UsageError, match=r"11 groups.*--time-limit.*--search beam"):

@@ -49,7 +49,7 @@ class Pairs:
 
 
 def ways(word: str, alike: dict[str, list[str]], rng: random.Random):
-    """Return what may be heard in the place of a word, each with its cost."""
+    """Return what may be heard in place of a word, each with its cost."""
     said: tuple[list[str], float] = ([word], abs(rng.gauss(0, 0.8)))
     if rng.random() < 0.55:
         return [said]

@@ -84,7 +84,7 @@ Threads = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or warnings.")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more about what is done.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print more details.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -302,22 +302,22 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 MODULES = {"tune": "tune.command", "fuse": "fuse.command", "doctor": "doctor.command"}
 
 HELP = {
-    "tune": "Find the weights that make the metric as good as it can be.",
+    "tune": "Find the weights that maximise the metric.",
     "fuse": "Find the weights with which several runs are ranked best together.",
     "rerank": "Write the best candidate of each group under given weights.",
     "evaluate": "Score an output, or the best candidates under given weights.",
     "surface": "Show the metric along a weight, and how wide the plateau is.",
-    "compare": "Tell whether systems differ by more than chance, over several runs.",
-    "report": "Make one page of a run: scores, weights, surfaces, sentences, warnings.",
-    "watch": "Show the page of a run while it goes on, on this machine only.",
-    "certify": "Prove how much better than given weights any others can be.",
-    "train": "Train a hierarchical model on parallel text, for the decoder 'hiero'.",
+    "compare": "Test whether systems differ by more than chance.",
+    "report": "Write one page about a run: scores, weights, sentences.",
+    "watch": "Serve the page of a run while it continues.",
+    "certify": "Prove how much better any other weights can be.",
+    "train": "Train a hierarchical model on parallel text.",
     "decode": "Translate with a hierarchical model: texts, lists or forests.",
     "convert": "Convert candidates, or weights, from one format to another.",
     "synth": "Make candidates whose best weights are known.",
-    "list": "List tuners, metrics, formats, decoders and the parts of tuners.",
+    "list": "List tuners, metrics, formats and decoders.",
     "doctor": "Check this installation.",
-    "demo": "Rerank the lists of a neural translator that come with the package.",
+    "demo": "Rerank the bundled lists of a neural translator.",
 }
 
 

@@ -117,7 +117,7 @@ def run(
     strict: Strict = False,
     as_json: Json = False,
 ) -> None:
-    """Prove how much better than given weights any others can be."""
+    """Prove how much better any other weights can be."""
     from tunesmith.errors import UsageError
     from tunesmith.io.streams import check_writable
     from tunesmith.io.weights.files import read_weights

@@ -38,7 +38,7 @@ def run(
     system: Annotated[
         list[str],
         typer.Option(
-            help="A system and its runs: outputs, one text a line, or weights where --candidates "
+            help="A system and its runs: outputs, one text per line, or weights where --candidates "
             "or --forests are given. Repeat it; the first is the baseline.",
             metavar="NAME=FILE,...",
         ),
@@ -47,7 +47,7 @@ def run(
     metric: Annotated[
         list[str],
         typer.Option(
-            help="Metric with its options, as bleu:tokenize=13a; repeat it for several. "
+            help="Metric with its options, such as bleu:tokenize=13a; repeat it for several. "
             "path/to/file.py:Name runs that file.",
             metavar="NAME",
         ),
@@ -191,7 +191,7 @@ def _check_options(
             if path.endswith(".json"):
                 raise UsageError(
                     f"{path} looks like weights, which choose from lists; give --candidates or "
-                    "--forests, or an output with one text a line"
+                    "--forests, or an output with one text per line"
                 )
 
 

@@ -51,7 +51,7 @@ def run(
     references: References = [],  # noqa: B006  (typer's way; never changed)
     hypotheses: Annotated[
         str | None,
-        typer.Option(help="An output, one text a line.", show_default=False, metavar="FILE"),
+        typer.Option(help="An output, one text per line.", show_default=False, metavar="FILE"),
     ] = None,
     candidates: Annotated[
         list[str],
@@ -76,7 +76,7 @@ def run(
         typer.Option(
             "--metric",
             "-m",
-            help="Metric with its options, as bleu:tokenize=13a; repeat it for several. "
+            help="Metric with its options, such as bleu:tokenize=13a; repeat it for several. "
             "path/to/file.py:Name runs that file.",
             metavar="NAME",
         ),

@@ -42,8 +42,8 @@ def run(
     metric: Annotated[
         list[str],
         typer.Option(
-            help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that "
-            "file. Repeat it to compare several.",
+            help="Metric with its options, such as bleu:tokenize=13a; path/to/file.py:Name "
+            "runs that file. Repeat it to compare several.",
             metavar="NAME",
         ),
     ] = ["bleu"],  # noqa: B006

@@ -412,10 +412,10 @@ def _numbered(rows: Any) -> tuple[str, ...]:
 
 
 def _column(name: str, given: Any, count: int | None = None) -> Floats:
-    """Return numbers, one a row."""
+    """Return numbers, one per row."""
     found: Floats = column_or_1d(check_array(given, ensure_2d=False, dtype=np.float64))
     if count is not None and len(found) != count:
-        raise ArgumentError(f"X has {count} rows and {name} {len(found)}; give one number a row")
+        raise ArgumentError(f"X has {count} rows and {name} {len(found)}; give one number per row")
     return found
 
 

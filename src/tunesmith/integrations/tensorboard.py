@@ -21,7 +21,7 @@ class TensorBoardCallback(Tracker):
     """Logs a run to a folder: scalars by step, settings and warnings as text, the result.
 
     A folder holds one run. If there is one in it already, as of a loop that is taken up again,
-    TensorBoard shows the new events in the place of the old ones.
+    TensorBoard shows the new events in place of the old ones.
 
     Parameters
     ----------

@@ -49,12 +49,12 @@ def read(
         One file or folder, or several whose candidates are merged: the same group in two files
         becomes one, a candidate with the same text and features is kept once.
     references
-        Files with one reference a line; a group's id is its line number, from 0.
+        Files with one reference per line; a group's id is its line number, from 0.
     format
         A name from ``tunesmith list formats``, with options if it has some; None recognises
         it from the content.
     scores
-        Files with one number a line, a line for each candidate in the order of the files:
+        Files with one number per line, a line for each candidate in the order of the files:
         further features, by name.
     columns
         Features that are metrics to tune for, not features: see ``column:NAME``.
@@ -144,7 +144,7 @@ def read_into(collector: Collector, reader: CandidateFormat, source: Source) -> 
 
 
 def read_scores(source: Source, count: int, missing: Way = "error") -> Floats:
-    """Read one number a line for each of so many candidates; NaN where one may be missing.
+    """Read one number per line for each of so many candidates; NaN where one may be missing.
 
     What COMET and MetricX write is read as well.
     """
@@ -175,7 +175,7 @@ def read_scores(source: Source, count: int, missing: Way = "error") -> Floats:
 
 
 def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> CandidateSet:
-    """Read an output, one text a line, as a set with one candidate per group."""
+    """Read an output, one text per line, as a set with one candidate per group."""
     collector = Collector()
     source = Source(hypotheses)
     texts = read_lines(source, collector.vocabulary)
@@ -193,12 +193,12 @@ def read_hypotheses(hypotheses: Path, references: Path | Sequence[Path]) -> Cand
 
 
 def read_lines(source: Source, vocabulary: Interner) -> Texts:
-    """Read plain text, one text a line."""
+    """Read plain text, one text per line."""
     return read_lines_kept(source, vocabulary)[0]
 
 
 def read_lines_kept(source: Source, vocabulary: Interner) -> tuple[Texts, dict[int, str]]:
-    """Read plain text, one text a line, and keep lines with white space of their own."""
+    """Read plain text, one text per line, and keep lines with white space of their own."""
     source.check_line_ends()
     parts: list[Texts] = []
     originals: dict[int, str] = {}

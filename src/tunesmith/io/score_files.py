@@ -38,7 +38,7 @@ def _of_lines(source: Source) -> list[float]:
 
 
 def _of_comet(source: Source) -> list[float]:
-    remedy = "give what comet-score --to_json writes, or a number a line"
+    remedy = "give what comet-score --to_json writes, or one number per line"
     try:
         found = json.loads(bytes(source.buffer()))
     except ValueError as error:

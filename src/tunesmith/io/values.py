@@ -65,7 +65,7 @@ def file_beside(path: str | os.PathLike[str], name: str) -> str:
 
 
 def write_numbers(path: str, values: Floats, order: Ints, keys: list[str] | None = None) -> None:
-    """Write one number a line, after its key where there are keys."""
+    """Write one number per line, after its key where there are keys."""
     with writing(path) as file:
         for k, i in enumerate(order):
             key = f"{keys[k]} " if keys is not None else ""

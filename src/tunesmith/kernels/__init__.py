@@ -46,7 +46,7 @@ def _compile(function: F, inline: str) -> F:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     dispatcher: Any = numba.njit(inline=inline, **options)(function)
     if isinstance(dispatcher, CPUDispatcher):  # with NUMBA_DISABLE_JIT the function itself
-        # What ``cache=True`` does, with our own cache in the place of numba's.
+        # What ``cache=True`` does, with our own cache in place of numba's.
         dispatcher._cache = KernelCache(dispatcher)
         dispatcher.get_call_template = _with_plain_types(dispatcher.get_call_template)
     return dispatcher  # type: ignore[no-any-return]

@@ -55,7 +55,7 @@ _SETTINGS = (
 
 
 class KernelCache(_Cache):  # type: ignore[misc]
-    """The compiled versions of one kernel; what numba asks in the place of its own cache."""
+    """The compiled versions of one kernel; what numba asks in place of its own cache."""
 
     #: How many kernels this process has loaded.
     loaded = 0

@@ -35,7 +35,7 @@ T = TypeVar("T")
 class ForestRun(Run):
     """Each round tunes on the forests of all rounds so far.
 
-    Sets that nothing is learnt from are decoded to one candidate a sentence.
+    Sets that nothing is learnt from are decoded to one candidate per sentence.
     """
 
     tune_on = "forests"

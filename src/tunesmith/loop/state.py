@@ -65,7 +65,7 @@ class State(Protocol):
         ...
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Store the result of all steps, in the place of one of fewer steps."""
+        """Store the result of all steps, in place of one of fewer steps."""
         ...
 
 

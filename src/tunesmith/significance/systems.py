@@ -188,7 +188,9 @@ def chosen_by(
 def _of_texts(texts: list[Any], references: Sequence[Any]) -> CandidateSet:
     """Make a set of texts, with references that are lists of texts too."""
     if not all(isinstance(text, str) for text in texts):
-        raise TunesmithError("a run is a list that holds more than texts; give one text a sentence")
+        raise TunesmithError(
+            "a run is a list that holds more than texts; give one text per sentence"
+        )
     for source in references:
         if _is_path(source):
             raise UsageError("outputs are texts and references files; give files, or texts")

@@ -182,7 +182,7 @@ class Tuner(Options, ABC):
         callbacks
             Who is told how it goes: trackers of experiments, for instance.
         baseline
-            A feature, in the place of ``start``: begin with the model that has it alone, with the
+            A feature, in place of ``start``: begin with the model that has it alone, with the
             weight 1, or -1 for ``"-NAME"``.
         folds, fold_column
             Estimate the gain on other sentences by cross-validation with this many folds. Groups

@@ -118,7 +118,7 @@ class LPMERT(Constrained, Remembering):
         limited = self.time_limit is not None or self.test_limit is not None
         if most is not None and groups > most and not limited:
             raise UsageError(
-                f"an exact search over {groups} groups may take for ever; set --time-limit for the "
+                f"an exact search over {groups} groups may take forever; set --time-limit for the "
                 "best found and a bound, or use --search beam"
             )
 

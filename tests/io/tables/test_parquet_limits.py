@@ -57,7 +57,7 @@ def test_encodings(encoding: str) -> None:
 
 
 def test_damage_is_an_error_of_python() -> None:
-    """Nothing else comes out of damaged metadata, and nothing runs for ever."""
+    """Nothing else comes out of damaged metadata, and nothing runs forever."""
     data = written()
     rng = random.Random(1)
     for _ in range(200):

@@ -1,7 +1,7 @@
 """Weights files. cdec's and Moses' are real, the others follow the programs' own readers.
 
 Travatar reads pairs with white space between them (Dict::ParseSparseMap), and cdec a name, a
-space and a number a line with comments after # (Weights::InitFromFile).
+space and one number per line with comments after # (Weights::InitFromFile).
 """
 
 from __future__ import annotations

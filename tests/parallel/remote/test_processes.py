@@ -246,7 +246,7 @@ def test_other_versions_are_refused(monkeypatch):
 @pytest.mark.long
 def test_a_worker_that_cannot_say_hello_is_ended(monkeypatch):
     with ProcessEngine(1) as engine:
-        for _ in range(2):  # the second does not wait for ever
+        for _ in range(2):  # the second does not wait forever
             with monkeypatch.context() as patch:
                 patch.setattr(remote, "versions", lambda: 1 / 0)
                 with pytest.raises(ZeroDivisionError):

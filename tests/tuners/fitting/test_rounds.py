@@ -21,7 +21,7 @@ BAD = tuning_set(VECTORS, [[1.0, 0.0], [1.0, 0.0]])
 
 @dataclass(frozen=True, kw_only=True)
 class Walk(Rounds):
-    """Take the weights of a list, one a round."""
+    """Take the weights of a list, one per round."""
 
     way: tuple[float, ...] = option((1.0, -1.0, -2.0), "weights after each round")
 

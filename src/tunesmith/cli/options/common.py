@@ -43,7 +43,8 @@ MetricName = Annotated[
     typer.Option(
         "--metric",
         "-m",
-        help="Metric with its options, as bleu:tokenize=13a; path/to/file.py:Name runs that file.",
+        help="Metric with its options, such as bleu:tokenize=13a; path/to/file.py:Name runs "
+        "that file.",
         metavar="NAME",
     ),
 ]
@@ -61,7 +62,7 @@ Format = Annotated[
 Scores = Annotated[
     list[str],
     typer.Option(
-        help="A file with a number a line for each candidate, as a further feature or a column "
+        help="A file with one number per line for each candidate, as a further feature or a column "
         "to tune for; repeat it for several.",
         show_default=False,
         metavar="NAME=FILE",

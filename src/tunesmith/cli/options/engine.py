@@ -50,8 +50,8 @@ Address = Annotated[
 Timeout = Annotated[
     float,
     typer.Option(
-        help="Seconds after which a worker that does not answer is replaced, and does its piece "
-        "again; 0 for never.",
+        help="Seconds after which a worker that does not answer is replaced and its work "
+        "repeated; 0 for never.",
         metavar="SECONDS",
         rich_help_panel=EXECUTION,
     ),

@@ -38,7 +38,7 @@ ForestFiles = Annotated[
 Memory = Annotated[
     str | None,
     typer.Option(
-        help="Memory to use, as 1GiB; of what takes more, a part is in memory at a time.",
+        help="Memory to use, such as 1GiB; larger sets are read in parts.",
         show_default=False,
         metavar="SIZE",
     ),
@@ -55,15 +55,14 @@ Search = Annotated[
 ]
 ListSize = Annotated[
     int,
-    typer.Option(
-        "--list-size", help="Derivations in a list that is made of a forest.", metavar="INTEGER"
-    ),
+    typer.Option("--list-size", help="Derivations per list made from a forest.", metavar="INTEGER"),
 ]
 Lists = Annotated[
     str,
     typer.Option(
         "--forest-lists",
-        help="What a tuner of lists gets of a forest: the best, or samples of all.",
+        help="Which derivations of a forest a tuner of lists receives: the best, or samples "
+        "of all.",
         metavar="kbest|samples",
     ),
 ]

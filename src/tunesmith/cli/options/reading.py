@@ -34,8 +34,8 @@ def _option(help_text: str, metavar: str, *flags: str) -> Any:
 MissingValues = Annotated[
     list[str],
     _option(
-        "What stands for a value that is missing in a table, JSON lines or a score file: zero, "
-        "mean, worst, a number, or drop, which leaves the candidate out; NAME=WAY is for one "
+        "How to replace values missing from a table, JSON lines or a score file: zero, mean, "
+        "worst, a number, or drop, which leaves the candidate out; NAME=WAY is for one "
         "column; repeat it for several. Without it a missing value is an error.",
         "WAY|NAME=WAY",
     ),
@@ -46,7 +46,7 @@ IdColumn = Annotated[
 TextColumn = Annotated[str | None, _option("The column of texts [default: text].", "NAME")]
 IndexColumn = Annotated[
     list[str],
-    _option("A column that numbers rows and is no feature; repeat it for several.", "NAME"),
+    _option("A column that numbers rows and is not a feature; repeat it for several.", "NAME"),
 ]
 
 
@@ -60,9 +60,9 @@ DetokenisePieces = Annotated[
 ]
 DropFactors = Annotated[
     bool,
-    _flag("--drop-factors", "Make word of word|POS in texts, and leave out marks as |0-1|."),
+    _flag("--drop-factors", "Reduce word|POS to word, and drop marks such as |0-1|."),
 ]
-_FEATURES = "The only columns that are read as features, as lm,*_score."
+_FEATURES = "Read only these columns as features, such as lm,*_score."
 FeatureColumns = Annotated[
     str | None, _option(_FEATURES, "PATTERN,...", "--features", "--feature-columns")
 ]

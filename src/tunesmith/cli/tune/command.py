@@ -114,15 +114,15 @@ def run(
     scores: Scores = [],  # noqa: B006
     metric: Metrics = ["bleu"],  # noqa: B006
     tuner: TunerName = DEFAULT,
-    start: Annotated[str | None, files("Weights to begin with.", "FILE", "--start", "-s")] = None,
+    start: Annotated[str | None, files("Starting weights.", "FILE", "--start", "-s")] = None,
     baseline: Baseline = None,
     dev_candidates: Annotated[
-        list[str], files("A held-out set: reported, and what chooses among several settings.")
+        list[str], files("A held-out set: reported, and used to choose among several settings.")
     ] = [],  # noqa: B006
     dev_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
     dev_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
     dev_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
-    test_candidates: Annotated[list[str], files("A test set: reported, without influence.")] = [],  # noqa: B006
+    test_candidates: Annotated[list[str], files("A test set: reported, never used.")] = [],  # noqa: B006
     test_forests: Annotated[list[str], files("The same as forests.", "PATH")] = [],  # noqa: B006
     test_references: Annotated[list[str], files("Its references.")] = [],  # noqa: B006
     test_scores: Annotated[list[str], files("Its --scores.", "NAME=FILE")] = [],  # noqa: B006
@@ -130,21 +130,22 @@ def run(
     keep: Keep = [],  # noqa: B006
     drop: Drop = [],  # noqa: B006
     runs: Annotated[
-        int, typer.Option(help="Times to tune, with other random numbers.", metavar="INTEGER")
+        int, typer.Option(help="How often to tune, with other random numbers.", metavar="INTEGER")
     ] = 1,
     combine: Annotated[
         str,
         typer.Option(
-            help="What becomes of several runs: the best of them, or the average or median "
-            "of their weights.",
+            help="How to combine several runs: the best of them, or the average or median of "
+            "their weights.",
             metavar="best|average|median",
         ),
     ] = "best",
     replicates: Annotated[
         int,
         typer.Option(
-            help="Independent runs, with this seed and those after it: mean and deviation of their "
-            "scores, a file for each beside --out, and there the run in the middle.",
+            help="Independent runs with consecutive seeds: reports mean and deviation of "
+            "their scores, and writes the median run to --out and each run to a file "
+            "next to it.",
             metavar="INTEGER",
         ),
     ] = 1,
@@ -175,7 +176,7 @@ def run(
     as_json: Json = False,
     own: dict[str, Any],
 ) -> None:
-    """Find the weights that make the metric as good as it can be."""
+    """Find the weights that maximise the metric."""
     from tunesmith.errors import UsageError
     from tunesmith.io.weights.files import read_weights
     from tunesmith.metrics.base import METRICS

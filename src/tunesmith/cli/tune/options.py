@@ -45,8 +45,8 @@ Metrics = Annotated[
     typer.Option(
         "--metric",
         "-m",
-        help="Metric with its options, as bleu:tokenize=13a; the first is tuned for, "
-        "others are reported beside it. path/to/file.py:Name runs that file.",
+        help="Metric with its options, such as bleu:tokenize=13a; the first is tuned for, "
+        "others are also reported. path/to/file.py:Name runs that file.",
         metavar="NAME",
     ),
 ]
@@ -55,8 +55,8 @@ TunerName = Annotated[
     typer.Option(
         "--tuner",
         "-t",
-        help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file. Without "
-        "it: auto, or the only one that has the options given.",
+        help="Algorithm; see `tunesmith list tuners`. path/to/file.py:Name runs that file. "
+        "Default: auto, or the only tuner that has the options given.",
         show_default=False,
         metavar="NAME",
     ),
@@ -77,8 +77,8 @@ Seed = Annotated[int, typer.Option(help="Seed of all randomness.", metavar="INTE
 Baseline = Annotated[
     str | None,
     files(
-        "In place of --start: begin with, and compare with, the model that has this feature "
-        "alone; -NAME if less of it is better.",
+        "Instead of --start: begin with, and compare with, this feature alone; -NAME if less "
+        "of it is better.",
         "FEATURE",
     ),
 ]
@@ -94,7 +94,8 @@ FoldCount = Annotated[
 FoldColumn = Annotated[
     str | None,
     files(
-        "Sentences with the same number in this column, as those of a document, stay in one fold.",
+        "Keep sentences with the same number in this column, such as those of a document, in "
+        "one fold.",
         "NAME",
     ),
 ]

@@ -285,7 +285,7 @@ def _files(folder: str | os.PathLike[str], header: Mapping[str, Any]) -> tuple[F
 
 
 def _sound(arrays: ModelArrays, vocabulary: Vocabulary) -> bool:
-    """Tell whether no search leaves the arrays or goes on for ever."""
+    """Tell whether no search leaves the arrays or goes on forever."""
     entries, words = arrays.entries, len(vocabulary)
     size = len(entries) - words
     if entries.ndim != 1 or not vocabulary.is_sound():

@@ -72,7 +72,7 @@ class ParallelText:
         if not len(lines):
             raise TunesmithError(
                 f"{files[0].path}: no line has words on both sides (up to {LONGEST}); "
-                "give parallel text, a sentence a line"
+                "give parallel text, one sentence per line"
             )
         return cls(
             sources.take(lines),

@@ -140,7 +140,7 @@ def train(
     Parameters
     ----------
     source, target
-        Files with a sentence a line, plain or compressed.
+        Files with one sentence per line, plain or compressed.
     out
         The folder for the model; it appears when all is done.
     recipe

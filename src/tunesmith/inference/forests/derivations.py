@@ -1,7 +1,7 @@
 """Derivations of forests: the best one, its words and its features.
 
 A derivation is the list of its hyperedges, numbered within their forest: that of the goal first,
-then, in the order of the target side, those of what is put in the place of each slot. Read from
+then, in the order of the target side, those of what is put in place of each slot. Read from
 the front it says at every slot which hyperedge comes next.
 """
 

@@ -168,7 +168,7 @@ def deviations(
 ) -> tuple[float, float, Floats]:
     """Return E[B] (equations 12 and 13), Var(B), and c_e of each hyperedge.
 
-    What is put in the place of two tails is independent, so the variance within a node is the
+    What is put in place of two tails is independent, so the variance within a node is the
     mean of the variances of its hyperedges' tails, added up, plus that of their means.
     """
     node0 = arrays.node_start[forest]

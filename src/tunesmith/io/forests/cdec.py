@@ -1,4 +1,4 @@
-"""cdec's forests, one a line, as JSON.
+"""cdec's forests, one per line, as JSON.
 
 A line is an object with ``id``, ``features`` (names), ``nodes`` (categories, in topological order,
 the goal last) and ``edges``: ``head``, ``tails``, ``e`` (words; ``[k]`` is the k-th tail, from 0),
@@ -61,7 +61,7 @@ class CdecForests(ForestFormat):
         return line.startswith(b"{") and b'"nodes"' in line
 
     def read(self, source: Source, names: Numbering, words: Numbering) -> Iterator[RawForest]:
-        """Yield a forest a line."""
+        """Yield one forest per line."""
         quick = _Quick(names, words)
         for line, text in source.lines():
             forest = None if HALF.search(text) else quick.forest(text, line)
@@ -76,7 +76,7 @@ class CdecForests(ForestFormat):
                 raise FormatError(source.name, line, fault.problem, fault.remedy) from None
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
-        """Write a forest a line; the first line has the names of all features."""
+        """Write one forest per line; the first line has the names of all features."""
         words = [_written(word) for word in forests.vocabulary]
         with writing(path) as file:
             for s in range(forests.groups):

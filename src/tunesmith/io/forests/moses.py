@@ -197,7 +197,7 @@ class HypergraphReader:
         for line, text in self.lines:
             if not text.startswith("#") or BAR in text:
                 problem = f"there is more in the file than its {nodes} vertices"
-                raise FormatError(self.name, line, problem, "give one forest a file")
+                raise FormatError(self.name, line, problem, "give one forest per file")
 
     def _vertex(self, vertex: int, nodes: int) -> int:
         """Read a vertex and return how many words of the source it covers."""

@@ -63,7 +63,7 @@ def read_forests(
     forests
         Files, or folders with one file per forest.
     references
-        Files with one reference a line; a forest's id is its line number, from 0.
+        Files with one reference per line; a forest's id is its line number, from 0.
     format
         A name from ``tunesmith list forest-formats``, with options if it has some; None recognises
         it from the content.
@@ -329,7 +329,7 @@ def _remedy(files: Sequence[FileDigest], what: str) -> str:
 
 
 def _lines_as_ids(source: Source, words: Numbering) -> Texts:
-    """Read a text a line; its tokens get the numbers of the set."""
+    """Read one text per line; its tokens get the numbers of the set."""
     own = Interner()
     texts = read_lines(source, own)
     numbers = np.array([words[word] for word in own.words()], np.int32)

@@ -41,7 +41,7 @@ LARGEST = sys.float_info.max
 
 @FORMATS.register("jsonl")
 class JsonLinesFormat(CandidateFormat):
-    """JSON lines, one group or one candidate a line; groups are written."""
+    """JSON lines, one group or one candidate per line; groups are written."""
 
     suffixes = (".jsonl",)
     holds = EVERYTHING
@@ -58,7 +58,7 @@ class JsonLinesFormat(CandidateFormat):
         first = next(objects, None)
         if first is None:
             raise FormatError(
-                source.name, None, "there is no group in it", "give one JSON object a line"
+                source.name, None, "there is no group in it", "give one JSON object per line"
             )
         every = itertools.chain([first], objects)
         if "candidates" not in first[1]:

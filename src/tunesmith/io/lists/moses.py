@@ -58,7 +58,7 @@ _COLON = re.compile(rb"(?<=\s)([^\s:]+):(?=\s)")
 
 
 class _WithSigns(Source):
-    """Lines of old lists, with ``=`` in the place of the colon behind a name."""
+    """Lines of old lists, with ``=`` in place of the colon behind a name."""
 
     def __init__(self, source: Source) -> None:
         self.name = source.name

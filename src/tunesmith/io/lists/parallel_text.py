@@ -29,7 +29,7 @@ from tunesmith.registry import option
 @FORMATS.register("parallel")
 @dataclass(frozen=True)
 class ParallelFormat(CandidateFormat):
-    """Hypotheses, one a line, so many for each source; scores come with --scores."""
+    """Hypotheses, one per line, so many for each source; scores come with --scores."""
 
     holds = frozenset({"columns", "white space"})
 

@@ -65,7 +65,7 @@ def read_letor(path: str | os.PathLike[str]) -> Rankings:
 
 
 def read_sizes(path: str, rows: int, data: str) -> tuple[list[int], FileDigest]:
-    """Read how many rows each query has, a number a line."""
+    """Read how many rows each query has, one number per line."""
     if not os.path.exists(path):
         raise FormatError(
             data, 1, "there is no qid", f"write GRADE qid:QUERY INDEX:VALUE, or give {path}"

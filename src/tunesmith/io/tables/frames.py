@@ -199,7 +199,7 @@ def _column(name: str, values: Any, where: str) -> Column:
     for row, cell in enumerate(cells):
         if not missing[row] and isinstance(cell, list | tuple | dict | set | np.ndarray):
             problem = f"a cell of '{name}' is a {type(cell).__name__}"
-            raise FormatError(where, row, problem, "give one number or text a row")
+            raise FormatError(where, row, problem, "give one number or text per row")
     return [None if gap else str(c) for c, gap in zip(cells, missing, strict=True)]
 
 
@@ -213,12 +213,12 @@ def _one_dimensional(name: str, given: Any, where: str) -> NDArray[Any]:
     elif hasattr(values, "to_numpy"):  # pandas, polars
         values = values.to_numpy()
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TunesmithError(f"{where}: '{name}' is no column; give one value a row")
+        raise TunesmithError(f"{where}: '{name}' is no column; give one value per row")
     if not isinstance(values, np.ndarray):
         return _from_list(list(values))
     if values.ndim != 1:
         raise TunesmithError(
-            f"{where}: '{name}' has {values.ndim} dimensions; give one number or text a row"
+            f"{where}: '{name}' has {values.ndim} dimensions; give one number or text per row"
         )
     found: NDArray[Any] = values
     return found

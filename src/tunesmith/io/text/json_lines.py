@@ -49,10 +49,12 @@ def json_objects(source: Source) -> Iterator[NumberedObject]:
                 raise FormatError(source.name, number, str(error), "give it once") from None
             except (ValueError, RecursionError) as error:
                 problem = f"this is not JSON ({error})"
-                raise FormatError(source.name, number, problem, "write one object a line") from None
+                raise FormatError(
+                    source.name, number, problem, "write one object per line"
+                ) from None
             if not isinstance(found, dict):
                 problem = "this is not a JSON object"
-                raise FormatError(source.name, number, problem, "write one object a line")
+                raise FormatError(source.name, number, problem, "write one object per line")
             yield number, found
 
 

@@ -94,7 +94,7 @@ def _mapping(text: str, name: str) -> Any:
         raise FormatError(name, line, f"this is not YAML ({what})", "repair it") from None
     if not isinstance(node, yaml.MappingNode):
         line = 1 if node is None else node.start_mark.line + 1
-        raise FormatError(name, line, "this is no mapping", "write name: value a line")
+        raise FormatError(name, line, "this is no mapping", "write name: value, one per line")
     for key, value in node.value:
         if key.value == "weights" and isinstance(value, yaml.MappingNode):
             return value

@@ -41,7 +41,7 @@ class BroadcastBlocks:
         return number
 
     def referenced(self, data: Any) -> tuple[Any, tuple[int, ...]]:
-        """Return data with references in the place of objects, and the numbers of their blocks."""
+        """Return data with references in place of objects, and the numbers of their blocks."""
         if type(data) is tuple:
             parts = [self.referenced(part) for part in data]
             return tuple(p for p, _ in parts), tuple(n for _, numbers in parts for n in numbers)

@@ -90,7 +90,7 @@ class RemoteEngine(Engine):
 
     @abstractmethod
     def _ready(self, links: Sequence[Link], seconds: float | None) -> list[tuple[Link, Any | None]]:
-        """Wait until a worker has answered or died, or for ``seconds``; None is for ever.
+        """Wait until a worker has answered or died, or for ``seconds``; None is forever.
 
         Return at most one answer, a block, per link; None for workers that have died and have no
         answer left.

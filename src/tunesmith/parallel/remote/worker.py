@@ -218,7 +218,7 @@ class WorkerServer:
         return self._values[number]
 
     def _resolve(self, data: Any) -> Any:
-        """Return data with objects in the place of references to them."""
+        """Return data with objects in place of references to them."""
         if isinstance(data, BlockReference):
             return self._value(data.number)
         if type(data) is tuple:

@@ -27,8 +27,8 @@ class StoppingRule:
     - A **step** must gain more than the tolerance. On a smoothed objective, where steps may undo
       each other, there is a greatest number of them.
     - A **round** must have made a step. On a smoothed objective a step that gains along its own
-      line may lose along others, and rounds could go in circles for ever; so the whole round must
-      gain more than the tolerance. Under a penalty rounds could go on for ever with less and less,
+      line may lose along others, and rounds could go in circles forever; so the whole round must
+      gain more than the tolerance. Under a penalty rounds could go on forever with less and less,
       and a round must gain a thousand times as much. A direction finder may ask for more.
     - At the **ceiling** there is nothing left to gain.
     - An **interrupt**, or an error elsewhere, ends a climb before its next round or search.

@@ -45,7 +45,7 @@ class _Line:
     moving : float64[n]
         The components of that point that change along the line.
     still : float64[D]
-        Those that do not; 0 in the place of the others.
+        Those that do not; 0 in place of the others.
     square, curve
         ‖v‖² at that point, and the square of the direction.
     """

@@ -112,7 +112,7 @@ def estimate_files(
     prune: Sequence[int] = (),
     memory: int = MEMORY,
 ) -> EstimatedModel:
-    """Estimate a language model from files with a sentence a line, plain or compressed.
+    """Estimate a language model from files with one sentence per line, plain or compressed.
 
     See :func:`estimate`.
     """

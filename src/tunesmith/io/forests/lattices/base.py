@@ -52,7 +52,9 @@ def id_of(text: str) -> GroupId:
 class UtteranceFormat(ForestFormat):
     """A format whose lattices have names, and their transcripts in a file beside them."""
 
-    references: str = option("", "transcripts: the id of an utterance and its words a line", "FILE")
+    references: str = option(
+        "", "transcripts: the id of an utterance and its words on each line", "FILE"
+    )
 
     @cached_property
     def _transcripts(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-r"""PLF, the Python Lattice Format of Moses, cdec and Joshua: one lattice a line.
+r"""PLF, the Python Lattice Format of Moses, cdec and Joshua: one lattice per line.
 
 ``((('a',0.5,1),('an',0.5,2),),(('b',1.0,1),),)``: a tuple of nodes, each a tuple of the arcs that
 leave it: a word, scores, and how many nodes further the arc leads. One more node, the last, is the
@@ -57,7 +57,7 @@ _HEAD = re.compile(rb"\s*\(\s*\(\s*\(\s*['\"]")
 @FOREST_FORMATS.register("plf")
 @dataclass(frozen=True)
 class PlfFormat(ForestFormat):
-    """Lattices in the Python Lattice Format, one a line."""
+    """Lattices in the Python Lattice Format, one per line."""
 
     suffixes = (".plf",)
 
@@ -79,7 +79,7 @@ class PlfFormat(ForestFormat):
             expected = parser.expected
 
     def write(self, forests: Forests, path: str | os.PathLike[str]) -> None:
-        """Write a lattice a line; scores without names if all features are called PLF."""
+        """Write one lattice per line; scores without names if all features are called PLF."""
         check_ids(forests.ids, self.name, "kaldi-lattice or arrow")
         if self.scores == "probabilities":
             raise UsageError("plf writes scores as they are; leave out scores=probabilities")
@@ -127,7 +127,7 @@ class _PlfLine:
             node += 1
         self._skip_space()
         if self.at < len(self.text):
-            self._fail("there is more after the lattice", "write one lattice a line")
+            self._fail("there is more after the lattice", "write one lattice per line")
         if node == 0:
             self._fail("the lattice is empty", "leave the line out, or write it again")
         if furthest > node:
@@ -151,7 +151,7 @@ class _PlfLine:
             raise FormatError(self.source_name, self.line, problem, "give 1 or more")
         named = [part for part in fields if "=" in part]
         scores = [part for part in fields if "=" not in part]
-        # cdec's features stand in the place of scores.
+        # cdec's features stand in place of scores.
         features = self._scores(scores, names) if scores or found[2] is None else {}
         for part in named:
             name, _, value = part.rpartition("=")

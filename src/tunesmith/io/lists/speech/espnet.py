@@ -34,7 +34,7 @@ BELOW = ("", "*best_recog", "output.*/*best_recog", "logdir/output.*/*best_recog
 class EspnetFormat(CandidateFormat):
     """n-best folders of ESPnet, such as logdir; features score and tokens."""
 
-    references: str = option("", "transcripts: the id of an utterance and its words a line")
+    references: str = option("", "transcripts: the id of an utterance and its words on each line")
 
     @staticmethod
     def files_in(folder: str) -> list[str]:

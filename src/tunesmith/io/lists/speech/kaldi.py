@@ -198,7 +198,7 @@ class _Words:
         for key, numbers, line in read_numbers(source):
             if len(numbers) != 1:
                 problem = f"there are {1 + len(numbers)} fields, not a key and a number"
-                raise FormatError(source.name, line, problem, "write one value a candidate")
+                raise FormatError(source.name, line, problem, "write one value per candidate")
             k = index.get(key)
             if k is None:
                 problem = f"'{key}' is not in {self.name}"

@@ -47,9 +47,9 @@ class SrilmFormat(CandidateFormat):
     """n-best lists of SRILM: a folder with a file for each utterance."""
 
     scores: str = option(
-        "", "folders with more scores, with + between them: files of the same names, one a line"
+        "", "folders with more scores, with + between them: files of the same names, one per line"
     )
-    references: str = option("", "transcripts: the id of an utterance and its words a line")
+    references: str = option("", "transcripts: the id of an utterance and its words on each line")
 
     @staticmethod
     def recognises(head: bytes) -> bool:

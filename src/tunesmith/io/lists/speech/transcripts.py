@@ -1,4 +1,4 @@
-"""Transcripts: the id of an utterance and its words a line, as Kaldi's scripts have them."""
+"""Transcripts: the id of an utterance and its words on each line, as Kaldi's scripts have them."""
 
 from __future__ import annotations
 
