@@ -17,6 +17,7 @@ from tunesmith.cli.tune.options import (
     Baseline,
     Drop,
     FoldCount,
+    History,
     HoldOut,
     Keep,
     Log,
@@ -102,6 +103,7 @@ def run(
         str | None,
         files("Where to write the whole result, as JSON; rerank takes it.", "FILE", "--out", "-o"),
     ] = None,
+    history: History = False,
     log: Log = [],  # noqa: B006
     strict: Strict = False,
     as_json: Json = False,
@@ -128,7 +130,7 @@ def run(
     if start is not None and baseline is not None:
         raise UsageError("--start and --baseline both say where to begin; give one of them")
     check_not_read("--out", out, [qrels, letor, start, *held_out.values()])
-    check_output(out, as_json)
+    check_output(out, as_json, history)
     if out is not None and out != "-" and not out.endswith(".json"):
         raise UsageError(f"--out is {out}; a result is JSON, so name it .json")
     callbacks = trackers(log)
@@ -170,7 +172,7 @@ def run(
             )
         with uninterrupted():
             result = replace(result, inputs=inputs)
-            result = finish(session, result, out, as_json, lambda _: None)
+            result = finish(session, result, out, as_json, lambda _: None, history)
         tell_of_interruption(result, out)
 
 
