@@ -183,10 +183,6 @@ def test_searches_of_forests_are_taken_where_they_make_a_difference(name, metric
     measure = BLEU() if metric == "bleu" else text_problem(0, "wer").metric
     asked = tuple(cls().members(0).values()) if name == "auto" else (cls(),)
 
-    def takes_documents(tuner):
-        usual = getattr(tuner, "usual", ("",))
-        return tuner.name in LEARN and usual[0].startswith("document") and not tuner.objective
-
     def is_taken(**options):
         try:
             cls().check_searches(ForestOptions(**options), measure)
@@ -194,10 +190,11 @@ def test_searches_of_forests_are_taken_where_they_make_a_difference(name, metric
             return False
         return True
 
-    whole = any(map(takes_documents, asked)) and metric == "bleu"
+    learns = any(tuner.name in LEARN for tuner in asked)
+    whole = learns and metric == "bleu"
     assert is_taken()
     assert is_taken(search="linear") == is_taken(search="rerank") == whole
-    assert is_taken(search="kbest") == any(tuner.name in LEARN for tuner in asked)
+    assert is_taken(search="kbest") == learns
     assert is_taken(lists="samples") == (name in {"auto", "pro"})
 
 

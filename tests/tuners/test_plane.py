@@ -61,7 +61,7 @@ def test_three_features_of_real_lists(lists, three, metric):
 @pytest.mark.long
 def test_two_of_many_features(lists, start):
     tuning = TuningSet(lists, "bleu")
-    result = Plane(features=("LM0,WordPenalty0",)).fit(tuning, start)
+    result = Plane(features=("LM0,WordPenalty0",)).fit(tuning, start, normalise="none")
     assert result.certificate["within"] == "the plane of LM0 and WordPenalty0"
     others = [name for name in result.weights if name not in ("LM0", "WordPenalty0")]
     assert {name: result.weights[name] for name in others} == {n: start[n] for n in others}

@@ -51,8 +51,9 @@ from tunesmith.tuners.base import TUNERS, Outcome, Tuner, TuneResult
 #: The least share of the possible gain that a tuner reaches where one feature by itself is enough.
 #: Weights in a wrong order, or of the wrong sign, reach less than half of it.
 SHARE = 0.75
-#: So many groups leave no doubt: of fewer, a tuner may be careful to leave the start.
-GROUPS = 120
+#: With this many groups no tuner is too careful to leave the start; an exact one that refuses them
+#: is given few.
+GROUPS, FEW_GROUPS = 120, 24
 NAMES = ("good", "Other", "bad")
 
 
@@ -93,6 +94,14 @@ class _TunerProbe:
     def plugin(self) -> Tuner:
         """What is checked."""
         return self.tuner
+
+    def takes(self, tuning: TuningSet) -> bool:
+        """Tell whether the tuner agrees to work on a set."""
+        try:
+            self.tuner.check(tuning)
+        except UsageError:
+            return False
+        return True
 
     def fit(self, tuning: TuningSet, start: Floats | None = None, rng: Any = 3) -> TuneResult:
         weights = None if start is None else Weights(tuning.candidates.features.names, start)
@@ -234,6 +243,8 @@ def _demand_solved(probe: _TunerProbe, lower: bool) -> None:
     for turn in range(len(NAMES)):
         names = NAMES[turn:] + NAMES[:turn]
         tuning = line_problem(names, lower, groups=GROUPS)
+        if not probe.takes(tuning):
+            tuning = line_problem(names, lower, groups=FEW_GROUPS)
         start = {"good": -1.0, "bad": 0.5, "Other": 0.1}
         result = probe.fit(tuning, np.array([start[n] for n in names]))
         gained = result.score - result.initial_score

@@ -19,7 +19,13 @@ from tunesmith.interruption import SoFar, check, keep
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.bleu import BLEU
-from tunesmith.metrics.candidate_scorer import CandidateScorer, Objective, Way, objective_of
+from tunesmith.metrics.candidate_scorer import (
+    CandidateScorer,
+    DocumentObjective,
+    Objective,
+    Way,
+    objective_of,
+)
 from tunesmith.metrics.lengths import lengths_of
 from tunesmith.progress import progress
 from tunesmith.registry import Texts, distinct_texts, option
@@ -98,9 +104,9 @@ class Rounds(Constrained, Remembering):
         """Whether hope and fear are asked of whole forests, or of the best alone; None if never."""
         if not self.has_hope:
             return None
-        named = self.objective or (self.usual[type(metric) is not BLEU],)
-        documents = [name.partition(":")[0] == "document" for name in named]
-        return type(metric) is BLEU and all(documents)
+        if type(metric) is not BLEU:
+            return False
+        return all(isinstance(one, DocumentObjective) for one in self._objectives(metric))
 
     def __post_init__(self) -> None:
         super().__post_init__()

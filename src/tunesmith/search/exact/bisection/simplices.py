@@ -17,6 +17,7 @@ import numpy as np
 
 from tunesmith.arrays import Bytes, Floats, Ids, Ints
 from tunesmith.kernels import kernel
+from tunesmith.kernels.copying import copy_rows
 
 #: Cones that wait within a dive, at most; cones whose widest edge is shorter stay as they are.
 DEPTH, SHORTEST = 512, 1e-4
@@ -382,7 +383,7 @@ def dive(
                 continue
             looked += 1
             for side in range(2):
-                corners[:] = spare.corners[0]
+                copy_rows(corners, 0, spare.corners[0])
                 for d in range(size):
                     corners[one if side == 0 else two, d] = middle[d]
                 _child(
