@@ -29,14 +29,14 @@ def check_runs(runs: int, combine: str) -> None:
         raise UnknownNameError("way to combine runs", combine, get_args(Combine))
 
 
-def middle(found: Sequence[Floats], combine: Combine, spread: Floats, space: Space) -> Floats:
+def middle(vectors: Sequence[Floats], combine: Combine, spread: Floats, space: Space) -> Floats:
     """Return the average or the median of several weight vectors.
 
     Foster and Kuhn (2009) and Cettolo et al. (2011) combine runs for stability. Weights that
     differ by a factor do the same, so each vector is first brought to the mean size of all,
     measured in units of the features' spread, unless the space pins the scale.
     """
-    weights = np.array(found)
+    weights = np.array(vectors)
     if not space.pins_scale:
         sizes = np.sqrt(np.square(weights * spread).sum(axis=1))
         factors = np.divide(sizes.mean(), sizes, out=np.ones(len(sizes)), where=sizes > 0)
@@ -50,14 +50,14 @@ def check_normalise(normalise: str, space: Space) -> None:
     if space.sums and normalise != "auto":
         raise UsageError(f"normalise '{normalise}' and sum-to-one both say the scale; drop one")
     if normalise in NORMS:
-        name, held = None, None
+        name, constant = None, None
     elif normalise not in space.names:
         raise unknown_feature(normalise, space.names, "normalise is auto, none, l1, l2 or a name")
     else:
-        name, held = normalise, space.constant(normalise)
-    if held == 0.0:
+        name, constant = normalise, space.constant(normalise)
+    if constant == 0.0:
         raise UsageError(f"{name} is fixed at 0 and cannot be made 1; normalise by another")
-    if normalise not in ("auto", "none") and space.pins_scale and held not in (1.0, -1.0):
+    if normalise not in ("auto", "none") and space.pins_scale and constant not in (1.0, -1.0):
         raise UsageError(
             f"normalise '{normalise}' would break a fixed weight or a bound other than 0; "
             "drop one of them"

@@ -75,10 +75,10 @@ def guard(
     if not _is_on.get() or (dev is None and test is None):
         return
     every = zip(CALLED.values(), (tuning, dev, test), strict=True)
-    sets = [(name, held) for name, held in every if held is not None]
-    for k, (name, held) in enumerate(sets):
+    sets = [(name, task) for name, task in every if task is not None]
+    for k, (name, task) in enumerate(sets):
         for before, other in sets[:k]:
-            text = told_overlap(overlap(other, held), name, before)
+            text = told_overlap(overlap(other, task), name, before)
             if text is not None:
                 warnings.warn(text, stacklevel=3)
     candidates = None if tuning.lists is None else tuning.lists.candidates
@@ -173,59 +173,61 @@ class Overlap:
     file: str | None = None
 
 
-def told_overlap(found: Overlap, which: str, other: str) -> str | None:
+def told_overlap(shared: Overlap, which: str, other: str) -> str | None:
     """Say what a set has in common with another; None if that is nothing, or may be chance."""
     remedy = "take them out, or give another set"
-    if found.is_certain and found.common:
-        how_many = f"{found.common} of {found.of}"
-        if found.common == found.of:
-            how_many = f"all {found.of}" if found.of > 1 else "all"
+    if shared.is_certain and shared.common:
+        how_many = f"{shared.common} of {shared.of}"
+        if shared.common == shared.of:
+            how_many = f"all {shared.of}" if shared.of > 1 else "all"
         so = "its scores say little of other sentences"
-        if found.common < SHARE * found.of:
+        if shared.common < SHARE * shared.of:
             so = "its scores are a little too good"
         return f"{how_many} sentences of the {which} are in the {other} too, so {so}; {remedy}"
-    if found.file is not None:
-        return f"{found.file} is in the {other} and in the {which}; give another set"
+    if shared.file is not None:
+        return f"{shared.file} is in the {other} and in the {which}; give another set"
     return None
 
 
-def overlap(one: Task, other: Task) -> Overlap:
+def overlap(first_task: Task, second_task: Task) -> Overlap:
     """Find out how many sentences of the second set are in the first.
 
     A sentence is its references together with its source, or with a candidate that both lists
     have. Where there are no references, or all are others, its whole list counts; of forests with
     nothing but references, those that are long, and of forests with nothing at all the files.
     """
-    first, second = _held(one), _held(other)
+    first, second = _held(first_task), _held(second_task)
     if first is None or second is None:
-        return Overlap(0, other.groups, False)
+        return Overlap(0, second_task.groups, False)
     if first is second:
         return Overlap(second.groups, second.groups, True)
     have_lists = isinstance(first, CandidateSet) and isinstance(second, CandidateSet)
     if first.references is not None and second.references is not None:
-        found, is_long = _by_references(first, second)
-        if have_lists and not found.any():
+        is_common, is_long = _by_references(first, second)
+        if have_lists and not is_common.any():
             # The same lists may have been given with other references, or with changed ones.
-            found, is_long = _by_lists(first, second)
-            found &= is_long
+            is_common, is_long = _by_lists(first, second)
+            is_common &= is_long
     elif have_lists:
-        found, is_long = _by_lists(first, second)
+        is_common, is_long = _by_lists(first, second)
     else:
-        digests = {file.sha256 for file in one.files}
-        shared = [file.path for file in other.files if file.sha256 in digests]
+        digests = {file.sha256 for file in first_task.files}
+        shared = [file.path for file in second_task.files if file.sha256 in digests]
         return Overlap(0, second.groups, False, shared[0] if shared else None)
-    return _judged(int(found.sum()), second.groups, bool((found & is_long).any()))
+    return _judged(int(is_common.sum()), second.groups, bool((is_common & is_long).any()))
 
 
 def overlap_of_texts(
-    one: Sequence[tuple[str, tuple[str, ...]]], other: Sequence[tuple[str, tuple[str, ...]]]
+    first: Sequence[tuple[str, tuple[str, ...]]], second: Sequence[tuple[str, tuple[str, ...]]]
 ) -> Overlap:
     """Find out the same of sources and their references, as texts."""
-    known = set(one)
-    common = [pair for pair in other if pair in known]
-    longest = [max(len(text.split()) for text in (source, *held)) for source, held in common]
+    known = set(first)
+    common = [pair for pair in second if pair in known]
+    longest = [
+        max(len(text.split()) for text in (source, *references)) for source, references in common
+    ]
     is_long = any(length >= LONG for length in longest)
-    return _judged(len(common), len(other), is_long)
+    return _judged(len(common), len(second), is_long)
 
 
 def _judged(common: int, of: int, has_long: bool) -> Overlap:
@@ -244,8 +246,8 @@ def metric_bias(
     columns = [name for name in metric.columns if _is_models(candidates.columns.get(name))]
     if not columns:
         return None
-    every = [METRICS.create(one) if isinstance(one, str) else one for one in others]
-    if any(not set(columns) & set(one.columns) for one in every):
+    every = [METRICS.create(other) if isinstance(other, str) else other for other in others]
+    if any(not set(columns) & set(other.columns) for other in every):
         return None
     return (
         f"'{columns[0]}' looks like a model's scores, which are tuned for and reported too: that "
@@ -277,11 +279,11 @@ def _by_references(first: Any, second: Any) -> tuple[Flags, Flags]:
         pairs = set(zip(marks[0].tolist(), first.sources, strict=True))
         mine = marks[1].tolist()
         known[rows] = [(mine[g], second.sources[g]) in pairs for g in rows]
-    elif all(isinstance(held, CandidateSet) and held.has_texts for held in (first, second)):
+    elif all(isinstance(side, CandidateSet) and side.has_texts for side in (first, second)):
         like = np.flatnonzero(np.isin(marks[0], marks[1][rows]))
         texts = np.unique(_of_candidates(first, like, marks[0])[0])
-        own, group = _of_candidates(second, rows, marks[1])
-        known[rows] = np.bincount(group, np.isin(own, texts), len(rows)) > 0
+        second_texts, group = _of_candidates(second, rows, marks[1])
+        known[rows] = np.bincount(group, np.isin(second_texts, texts), len(rows)) > 0
     else:
         known &= is_long
     return known, is_long
@@ -294,8 +296,8 @@ def _by_lists(first: CandidateSet, second: CandidateSet) -> tuple[Flags, Flags]:
     """
     if len(first.texts.ids) and len(second.texts.ids):
         marks = [
-            _folded(_texts_of(held.texts, held.vocabulary).view(np.uint64), held.start)
-            for held in (first, second)
+            _folded(_texts_of(side.texts, side.vocabulary).view(np.uint64), side.start)
+            for side in (first, second)
         ]
         words = np.add.reduceat(second.texts.lengths, second.start[:-1])
         return np.isin(marks[1], marks[0]), words >= LONG * np.diff(second.start)
@@ -303,30 +305,30 @@ def _by_lists(first: CandidateSet, second: CandidateSet) -> tuple[Flags, Flags]:
     if not names or first.features.dense_names != names:
         return np.zeros(second.groups, bool), np.zeros(second.groups, bool)
     marks = []
-    for held in (first, second):
-        rows = np.ascontiguousarray(held.features.dense.T + 0.0).view(np.uint64).ravel()
-        marks.append(_folded(rows, held.start * len(names)))
+    for side in (first, second):
+        rows = np.ascontiguousarray(side.features.dense.T + 0.0).view(np.uint64).ravel()
+        marks.append(_folded(rows, side.start * len(names)))
     return np.isin(marks[1], marks[0]), np.diff(second.start) * len(names) >= LONG
 
 
-def _of_references(held: Any) -> tuple[Ints, Ints]:
+def _of_references(inputs: Any) -> tuple[Ints, Ints]:
     """Return a number for the references of each group, and the length of the longest."""
-    references: References = held.references
-    every = _texts_of(references.texts, held.vocabulary)
+    references: References = inputs.references
+    every = _texts_of(references.texts, inputs.vocabulary)
     start = references.group_start
-    lengths = np.zeros(held.groups, np.int64)
-    group = np.repeat(np.arange(held.groups), references.counts)
+    lengths = np.zeros(inputs.groups, np.int64)
+    group = np.repeat(np.arange(inputs.groups), references.counts)
     np.maximum.at(lengths, group, references.texts.lengths)
     return _folded(every.view(np.uint64), start), lengths
 
 
-def _of_candidates(held: CandidateSet, groups: Ints, marks: Ints) -> tuple[Ints, Ints]:
+def _of_candidates(candidates: CandidateSet, groups: Ints, marks: Ints) -> tuple[Ints, Ints]:
     """Return a number for each candidate with its references, and which of the groups has it."""
-    sizes = np.diff(held.start)[groups]
+    sizes = np.diff(candidates.start)[groups]
     group = np.repeat(np.arange(len(groups)), sizes)
     before = np.cumsum(sizes) - sizes
-    rows = np.arange(len(group)) + (held.start[groups] - before)[group]
-    texts = _texts_of(held.texts.take(rows), held.vocabulary)
+    rows = np.arange(len(group)) + (candidates.start[groups] - before)[group]
+    texts = _texts_of(candidates.texts.take(rows), candidates.vocabulary)
     both = np.column_stack([marks[groups][group], texts]).ravel()
     return _folded(both.view(np.uint64), np.arange(0, len(both) + 1, 2)), group
 

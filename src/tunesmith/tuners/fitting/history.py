@@ -32,11 +32,11 @@ def history_of(
         for run, outcome in enumerate(stage.outcomes):
             which = {"run": run} if len(stage.outcomes) > 1 else {}
             parts.append(({**which, **setting}, outcome))
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for which, outcome in parts:
         for entry in outcome.history:
-            found.append({"step": len(found), **shown(entry, metric, which)})
-    return found
+            entries.append({"step": len(entries), **shown(entry, metric, which)})
+    return entries
 
 
 def shown(

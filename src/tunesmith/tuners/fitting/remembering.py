@@ -45,7 +45,7 @@ class Remembering(Tuner):
 
 def distinct(points: Iterable[Floats]) -> list[Floats]:
     """Return points without repetitions, in the order of their first."""
-    found: dict[bytes, Floats] = {}
+    distinct: dict[bytes, Floats] = {}
     for point in points:
-        found.setdefault((point + 0.0).tobytes(), point)  # without negative zeros
-    return list(found.values())
+        distinct.setdefault((point + 0.0).tobytes(), point)  # without negative zeros
+    return list(distinct.values())

@@ -189,16 +189,16 @@ class TuneResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON object of ``tunesmith tune``."""
-        found = {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in fields(self)}}
-        found["weights"] = dict(self.weights)
-        found["start"] = dict(self.start)
-        found["dev"] = None if self.dev is None else asdict(self.dev)
-        found["test"] = None if self.test is None else asdict(self.test)
-        found["prior"] = None if self.prior is None else dict(self.prior)
-        found["others"] = [asdict(other) for other in self.others]
-        found["verdict"] = self.verdict.to_dict()
-        found["data"] = [asdict(file) for file in self.data]
-        return found
+        values = {"schema": SCHEMA, **{f.name: getattr(self, f.name) for f in fields(self)}}
+        values["weights"] = dict(self.weights)
+        values["start"] = dict(self.start)
+        values["dev"] = None if self.dev is None else asdict(self.dev)
+        values["test"] = None if self.test is None else asdict(self.test)
+        values["prior"] = None if self.prior is None else dict(self.prior)
+        values["others"] = [asdict(other) for other in self.others]
+        values["verdict"] = self.verdict.to_dict()
+        values["data"] = [asdict(file) for file in self.data]
+        return values
 
     def __rich__(self) -> Group:
         from tunesmith.tuners.fitting.tables import result_table

@@ -171,11 +171,13 @@ class Rounds(Constrained, Remembering):
             raise UsageError("choose-by length has one setting; give several objectives")
         super().check_choice(has_dev or self.choose_by == "length", remedy)
 
-    def choose(self, found: Sequence[Evaluated], metric: Metric) -> Evaluated:
+    def choose(self, candidates: Sequence[Evaluated], metric: Metric) -> Evaluated:
         """Return what is best on the development set, or of the best length."""
         if self.choose_by == "dev":
-            return super().choose(found, metric)
-        return min(found, key=lambda one: abs((one.scores.length_ratio or 0.0) - 1.0))
+            return super().choose(candidates, metric)
+        return min(
+            candidates, key=lambda evaluated: abs((evaluated.scores.length_ratio or 0.0) - 1.0)
+        )
 
     def reason(self, best: Evaluated) -> str | None:
         """Say that lengths have decided, if they have."""
@@ -218,16 +220,16 @@ class Rounds(Constrained, Remembering):
         self, tuning: Task, start: Floats | None, rng: np.random.Generator
     ) -> Iterator[Outcome]:
         """Learn with each setting in turn, all from the start and with the same random numbers."""
-        one, begin = self.restricted(tuning, start)
+        restricted, begin = self.restricted(tuning, start)
         child = rng.spawn(1)[0]
         settings = _products(self._several())
         if len(settings) > 1 and can_be_sent(tuning):
             numbers = [self.round_count + 1 if self.pick == "dev" else 1] * len(settings)
-            about = one, begin, child
-            yield from settings_apart(tuning, _learnt_apart, settings, numbers, *about)
+            common = restricted, begin, child
+            yield from settings_apart(tuning, _learnt_apart, settings, numbers, *common)
             return
         for setting in settings:
-            yield from one._learnt(tuning, setting, begin, child)
+            yield from restricted._learnt(tuning, setting, begin, child)
 
     def space(self, names: tuple[str, ...], start: Floats) -> Space:
         """Return what weights may be; while it learns, the ratios of groups are the first ones."""
@@ -244,12 +246,12 @@ class Rounds(Constrained, Remembering):
     ) -> list[Outcome]:
         """Learn with one setting."""
         single: dict[str, Any] = {name: (value,) for name, value in setting.items()}
-        one = self.changed(**single)
-        (objective,) = one._objectives(tuning.metric)
+        tuner = self.changed(**single)
+        (objective,) = tuner._objectives(tuning.metric)
         is_nothing = False
         track = _Track(tuning, begin, self.space(tuning.names, begin))
         keep(lambda: track.so_far(self.pick, self.round_count))
-        for done in one.rounds(tuning, objective, begin.copy(), copy.deepcopy(rng)):
+        for done in tuner.rounds(tuning, objective, begin.copy(), copy.deepcopy(rng)):
             track.add(done, self.round_count)
             is_nothing = not done.weights.any()
             if len(track.points) <= self.round_count:
@@ -258,12 +260,12 @@ class Rounds(Constrained, Remembering):
             warnings.warn(NO_SUM, stacklevel=3)
         if track.has_learnt_nothing and (why := self.why_nothing()) is not None:
             warnings.warn(f"nothing was learnt: {why}", stacklevel=3)
-        found = list(track.outcomes(self.pick, self.round_count))
-        ratio = length_ratio(tuning, found[-1].weights)
+        outcomes = list(track.outcomes(self.pick, self.round_count))
+        ratio = length_ratio(tuning, outcomes[-1].weights)
         if ratio > LONG and tuning.groups >= ENOUGH:
             text = f"the output is {ratio:.1f} times as long as the references"
             warnings.warn(f"{text}: {self.why_long()}", stacklevel=3)
-        return found
+        return outcomes
 
 
 def _learnt_apart(
@@ -274,11 +276,11 @@ def _learnt_apart(
     rng: np.random.Generator,
 ) -> list[Outcome]:
     """Learn with one setting, in another process."""
-    begun = working_seconds()
-    found = tuner._learnt(tuning, setting, begin, rng)
-    taken = working_seconds() - begun
+    started = working_seconds()
+    outcomes = tuner._learnt(tuning, setting, begin, rng)
+    taken = working_seconds() - started
     # All rounds of a setting come at once, with the first of them.
-    return [replace(one, seconds=0.0 if k else taken) for k, one in enumerate(found)]
+    return [replace(outcome, seconds=0.0 if k else taken) for k, outcome in enumerate(outcomes)]
 
 
 def length_ratio(tuning: Task, weights: Floats) -> float:
@@ -308,10 +310,10 @@ class _Track:
         self.history = [self._entry(0, begin, {})]
         note_step(self.history[0], tuning.names, begin)
 
-    def add(self, one: Round, count: int) -> None:
+    def add(self, finished: Round, count: int) -> None:
         """Evaluate a round."""
-        weights = self._space.reported(one.weights)
-        entry = self._entry(len(self.points), weights, one.entry)
+        weights = self._space.reported(finished.weights)
+        entry = self._entry(len(self.points), weights, finished.entry)
         self.points.append(weights)
         self.history.append(entry)
         note_step(entry, self.tuning.names, weights)

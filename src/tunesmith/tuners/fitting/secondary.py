@@ -62,18 +62,18 @@ class HeldOut:
     def sets(self) -> dict[str, Task]:
         """The sets that there are, as messages call them."""
         named = {"held-out set": self.dev, "test set": self.test}
-        return {name: held for name, held in named.items() if held is not None}
+        return {name: task for name, task in named.items() if task is not None}
 
     @property
     def names(self) -> tuple[str, ...]:
         """All their features."""
-        every = (held.names for held in self.sets.values())
+        every = (task.names for task in self.sets.values())
         return tuple(dict.fromkeys(name for names in every for name in names))
 
     @property
     def files(self) -> tuple[FileDigest, ...]:
         """All files that they were read from."""
-        return tuple(file for held in self.sets.values() for file in held.files)
+        return tuple(file for task in self.sets.values() for file in task.files)
 
 
 @dataclass(frozen=True)
@@ -100,19 +100,19 @@ class SecondaryMetric:
         """Make it, and see whether the candidates have what it needs."""
         label = metric if isinstance(metric, str) else metric.name
         metric = METRICS.create(metric) if isinstance(metric, str) else metric
-        for held in (tuning, *held_out.sets.values()):
-            held.check_metric(metric)
+        for task in (tuning, *held_out.sets.values()):
+            task.check_metric(metric)
         return cls(label, metric, tuning, held_out)
 
     def scores(self, begin: Weights, tuned: Weights) -> OtherScores:
         """Evaluate weights."""
-        signature, found = self._on(self.tuning, begin, tuned)
+        signature, on_tune = self._on(self.tuning, begin, tuned)
         dev, test = (
-            None if held is None else self._on(held, begin, tuned)[1]
-            for held in (self.held_out.dev, self.held_out.test)
+            None if task is None else self._on(task, begin, tuned)[1]
+            for task in (self.held_out.dev, self.held_out.test)
         )
-        own = found.score, found.initial_score, found.length_ratio
-        return OtherScores(self.label, signature, *own, dev, test)
+        figures = on_tune.score, on_tune.initial_score, on_tune.length_ratio
+        return OtherScores(self.label, signature, *figures, dev, test)
 
     def _on(self, tuning: Task, begin: Weights, tuned: Weights) -> tuple[str, Scores]:
         """Score the winners alone: of the others nobody needs the statistics."""

@@ -91,20 +91,20 @@ class Setup:
 
     def normalised(self, weights: Floats, normalise: str) -> Floats:
         """Scale weights; say so if rounding then breaks ties another way."""
-        found = normalised(weights, normalise, self.space, self.first)
-        if found is weights:
+        scaled = normalised(weights, normalise, self.space, self.first)
+        if scaled is weights:
             return weights
-        changed = self.tuning.changed_choices(weights, found) if weights.any() else 0
+        changed = self.tuning.changed_choices(weights, scaled) if weights.any() else 0
         if changed and normalise == "auto" and not self.space.sums:
             # A power of two keeps all digits, and so all choices.
-            size = float(np.abs(found).sum() / np.abs(weights).sum())
+            size = float(np.abs(scaled).sum() / np.abs(weights).sum())
             return self.space.exact(weights * 2.0 ** np.rint(np.log2(size)))
         if changed:
             warnings.warn(
                 f"after scaling, {changed} groups choose another of several equal candidates",
                 stacklevel=3,
             )
-        return found
+        return scaled
 
     def score(self, weights: Floats) -> float:
         """Evaluate weights on what is tuned on."""
@@ -141,11 +141,11 @@ class Stage:
         """Return the weights that several runs come to, and the run that they are of, if one."""
         if combine == "best" or len(self.outcomes) == 1:
             sign = 1.0 if setup.tuning.metric.higher_is_better else -1.0
-            found = max(
+            best = max(
                 self.outcomes,
                 key=lambda o: sign * setup.score(o.weights) if o.objective is None else o.objective,
             )
-            return setup.space.exact(found.weights), found
+            return setup.space.exact(best.weights), best
         spread = setup.tuning.hypotheses().spread()
         whole = self.outcomes[:-1] if self.unfinished else self.outcomes
         every = [outcome.weights for outcome in whole]
@@ -156,15 +156,15 @@ class Stage:
     ) -> Evaluated:
         """Make the runs one, and evaluate the weights from scratch."""
         before, outcome = self.combined(setup, combine)
-        found = self._normalised(setup, before, outcome, normalise)
-        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, found))
+        scaled = self._normalised(setup, before, outcome, normalise)
+        weights = setup.begin.updated(setup.zeros).updated(Weights(setup.names, scaled))
         return Evaluated(
             self,
             weights,
             None if outcome is None else outcome.certificate,
             None if outcome is None else _penalty(outcome, before),
             outcome,
-            int(np.count_nonzero(found)),
+            int(np.count_nonzero(scaled)),
             scores_on(setup.whole, setup.begin, weights),
             None if held_out.dev is None else scores_on(held_out.dev, setup.begin, weights),
             None if held_out.test is None else scores_on(held_out.test, setup.begin, weights),
@@ -286,20 +286,20 @@ class _Runs:
     def stages(self) -> list[Stage]:
         """Return what there is of each setting."""
         each = zip(self.settings, self.outcomes, self.seconds, strict=True)
-        return [Stage(*one) for one in each]
+        return [Stage(*values) for values in each]
 
     def interrupted(self, so_far: SoFar | None) -> list[Stage]:
         """Return what there is of some settings, that of the run that goes on among it."""
         stages = self.stages()
         for k, outcome in () if so_far is None else so_far.outcomes.items():
-            one = stages[self.next + k]
-            seconds = one.seconds + working_seconds() - self.begun
+            stage = stages[self.next + k]
+            seconds = stage.seconds + working_seconds() - self.begun
             assert so_far is not None
-            unfinished = so_far.unfinished and bool(len(self.settings) > 1 or one.outcomes)
+            unfinished = so_far.unfinished and bool(len(self.settings) > 1 or stage.outcomes)
             stages[self.next + k] = Stage(
-                one.setting, [*one.outcomes, outcome], seconds, unfinished
+                stage.setting, [*stage.outcomes, outcome], seconds, unfinished
             )
-        return [one for one in stages if one.outcomes]
+        return [stage for stage in stages if stage.outcomes]
 
 
 def run_all(
@@ -315,26 +315,26 @@ def run_all(
         After what it was interrupted; None if it was not.
     """
     settings = algorithm.settings()
-    found = _Runs(settings)
-    made: dict[int, list[Outcome]] = {}
-    with keeping() as kept:
+    finished = _Runs(settings)
+    elsewhere: dict[int, list[Outcome]] = {}
+    with keeping() as partial:
         try:
             check()
-            _run_each(algorithm, setup, generator, runs, found, made, kept)
+            _run_each(algorithm, setup, generator, runs, finished, elsewhere, partial)
         except Interruption:
-            if not kept.is_wanted:
+            if not partial.is_wanted:
                 raise
-            for number in () if found.whole or found.next else sorted(made):
-                for outcome in made[number]:  # by another process
-                    found.add(outcome)
-                found.end_run()
+            for number in () if finished.whole or finished.next else sorted(elsewhere):
+                for outcome in elsewhere[number]:  # by another process
+                    finished.add(outcome)
+                finished.end_run()
             with working_on(None):  # workers have been ended
-                so_far = kept.so_far()
-            stages = found.interrupted(so_far)
+                so_far = partial.so_far()
+            stages = finished.interrupted(so_far)
             if all(outcome.is_start for stage in stages for outcome in stage.outcomes):
                 raise
-            return stages, found.steps(runs, algorithm.settings_are, so_far)
-    return found.stages(), None
+            return stages, finished.steps(runs, algorithm.settings_are, so_far)
+    return finished.stages(), None
 
 
 def _run_each(
@@ -342,30 +342,34 @@ def _run_each(
     setup: Setup,
     generator: np.random.Generator,
     runs: int,
-    found: _Runs,
-    made: dict[int, list[Outcome]],
-    kept: Keeping,
+    finished: _Runs,
+    elsewhere: dict[int, list[Outcome]],
+    partial: Keeping,
 ) -> None:
-    """Make all runs; ``made`` is given those that are made elsewhere."""
-    settings = found.settings
+    """Make all runs; ``elsewhere`` is given those that are made elsewhere."""
+    settings = finished.settings
     generators = [generator] if runs == 1 else generator.spawn(runs)
     is_apart = algorithm.runs_apart and 1 < runs >= len(settings) and can_be_sent(setup.tuning)
     if is_apart:
         progress("runs", 0, runs)
-        map_in_workers(setup.tuning, _run_apart, generators, algorithm, setup.first, made=made)
-    for number, own in enumerate(generators):
+        map_in_workers(
+            setup.tuning, _run_apart, generators, algorithm, setup.first, results=elsewhere
+        )
+    for number, rng in enumerate(generators):
         if runs > 1:
             progress("runs", number, runs)
-        outcomes = made[number] if is_apart else algorithm.stages(setup.tuning, setup.first, own)
+        outcomes = (
+            elsewhere[number] if is_apart else algorithm.stages(setup.tuning, setup.first, rng)
+        )
         for outcome in outcomes:
             with uninterrupted():  # what is kept, and what is found, go together
-                found.add(outcome)
-                kept.forget()
+                finished.add(outcome)
+                partial.forget()
             check()
             if len(settings) > 1:
-                progress("settings", found.next, len(settings))
+                progress("settings", finished.next, len(settings))
         with uninterrupted():
-            found.end_run()
+            finished.end_run()
     if runs > 1:
         progress("runs", runs, runs)
 
@@ -379,14 +383,14 @@ def _run_apart(
 
 def timed(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Let an algorithm run to its end, and say what each outcome took."""
-    found = []
-    begun = working_seconds()
+    timed_outcomes = []
+    started = working_seconds()
     for outcome in outcomes:
         now = working_seconds()
-        taken = now - begun if outcome.seconds is None else outcome.seconds
-        found.append(replace(outcome, seconds=taken))
-        begun = now
-    return found
+        taken = now - started if outcome.seconds is None else outcome.seconds
+        timed_outcomes.append(replace(outcome, seconds=taken))
+        started = now
+    return timed_outcomes
 
 
 def can_be_sent(tuning: Task) -> bool:
@@ -399,17 +403,17 @@ def map_in_workers(
     work: Callable[..., R],
     pieces: Sequence[Any],
     *common: Any,
-    made: MutableMapping[int, R] | None = None,
+    results: MutableMapping[int, R] | None = None,
 ) -> list[R]:
     """Return ``[work(tuning, piece, *common) for piece in pieces]``, by other processes.
 
-    Forests are sent by themselves, as for all inference, so that a worker has them once. ``made``
-    is given each result as it comes, by the number of its piece.
+    Forests are sent by themselves, as for all inference, so that a worker has them once.
+    ``results`` is given each result as it comes, by the number of its piece.
     """
     make, large = tuning.split_for_workers()
     if make is None:
-        return map_over(tuning, work, pieces, *common, results=made)
-    return map_over(large, _with_large, pieces, make, work, *common, results=made)
+        return map_over(tuning, work, pieces, *common, results=results)
+    return map_over(large, _with_large, pieces, make, work, *common, results=results)
 
 
 def settings_apart(
@@ -426,20 +430,24 @@ def settings_apart(
     numbers
         How many settings each piece has.
     """
-    made: dict[int, list[Outcome]] = {}
+    results: dict[int, list[Outcome]] = {}
     first = np.cumsum([0, *numbers])
 
     def so_far() -> SoFar | None:
-        found = {
+        outcomes_so_far = {
             int(first[piece]) + k: outcome
-            for piece, outcomes in made.items()
+            for piece, outcomes in results.items()
             for k, outcome in enumerate(outcomes)
         }
-        steps = f"{len(found)} of {first[-1]} settings"
-        return SoFar(dict(sorted(found.items())), steps, unfinished=False) if found else None
+        steps = f"{len(outcomes_so_far)} of {first[-1]} settings"
+        return (
+            SoFar(dict(sorted(outcomes_so_far.items())), steps, unfinished=False)
+            if outcomes_so_far
+            else None
+        )
 
     keep(so_far)
-    for outcomes in map_in_workers(tuning, work, pieces, *common, made=made):
+    for outcomes in map_in_workers(tuning, work, pieces, *common, results=results):
         yield from outcomes
 
 
@@ -463,14 +471,17 @@ def check_one(settings: Sequence[dict[str, Any]], remedy: str) -> None:
     if len(settings) == 1:
         return
     first = settings[0]
-    varied = [name for name in first if any(one[name] != first[name] for one in settings)]
+    varied = [name for name in first if any(setting[name] != first[name] for setting in settings)]
     what = " and ".join(
         f"{name.replace('_', ' ')}s" if len(name) > 1 else f"values of {name}" for name in varied
     )
     raise UsageError(f"a held-out set chooses among several {what}; {remedy}")
 
 
-def chosen(found: Sequence[Evaluated], metric: Metric) -> Evaluated:
+def chosen(candidates: Sequence[Evaluated], metric: Metric) -> Evaluated:
     """Return what is best on the development set, the first among equals."""
     sign = 1.0 if metric.higher_is_better else -1.0
-    return max(found, key=lambda one: 0.0 if one.dev is None else sign * one.dev.score)
+    return max(
+        candidates,
+        key=lambda evaluated: 0.0 if evaluated.dev is None else sign * evaluated.dev.score,
+    )

@@ -321,23 +321,23 @@ def _proof(certificate: dict[str, Any]) -> str:
     """Say what a certificate proves."""
     which = f" within {certificate['within']}" if "within" in certificate else ""
     if certificate["optimal"]:
-        found = f"proven: no weights{which} do better"
+        verdict = f"proven: no weights{which} do better"
     elif certificate.get("tie"):
-        found = (
+        verdict = (
             "leads below the tolerance decide: of weights that count, none does better than "
             f"{shown_score(certificate['clear_bound'])}"
         )
     elif certificate["bound"] is None:
-        found = "nothing is proven"
+        verdict = "nothing is proven"
     else:
-        found = (
+        verdict = (
             f"no weights{which} do better than {shown_score(certificate['bound'])}: "
             f"the gap is {shown_score(certificate['gap'])}"
         )
     total = str(certificate["total"])
     # 12 and more digits are hard to read; a power stands as it is.
     many = total if "^" in total or len(total) < 12 else f"10^{len(total) - 1}"
-    return f"{found} ({certificate['tested']} tested of {many})"
+    return f"{verdict} ({certificate['tested']} tested of {many})"
 
 
 def certified_table(result: Certified) -> Group:
@@ -358,32 +358,32 @@ def certified_table(result: Certified) -> Group:
             numbers = (shown_score(point["bound"]), shown_score(point["gap"]), f"{share:.2f}")
             angles.add_row(f"{point['degrees']:g}", *numbers)
         curve = [angles]
-    seconds = sum(one["seconds"] for one in result.curve or [proof])
+    seconds = sum(curve_point["seconds"] for curve_point in result.curve or [proof])
     text = f"{_proof(proof)}, in {seconds:.2f} s"
     if not proof["optimal"] and abs(result.found_score - proof["bound"]) < SAME:
         text += "\nthe best weights found reach the bound"
     return Group(table, *curve, _line(text))
 
 
-def replicates_table(found: Replicates) -> Group:
+def replicates_table(replicates: Replicates) -> Group:
     """Lay out how the scores of independent runs spread."""
-    seeds = [result.seed for result in found.results]
+    seeds = [result.seed for result in replicates.results]
     table = Table(title=f"{len(seeds)} runs", title_justify="left", title_style="bold")
     table.add_column("metric", min_width=NARROW, overflow="fold")
     table.add_column("set")
     for column in ("mean", "deviation", "min", "max"):
         table.add_column(column, justify="right", no_wrap=True)
-    for one in found.spreads():
-        digits = 2 if abs(one.mean) > 1 else 4
-        numbers = (one.mean, one.deviation, one.minimum, one.maximum)
+    for spread in replicates.spreads():
+        digits = 2 if abs(spread.mean) > 1 else 4
+        numbers = (spread.mean, spread.deviation, spread.minimum, spread.maximum)
         shown = [f"{value:.{digits}f}" for value in numbers]
-        table.add_row(Text(one.metric), one.set, *shown)
-    chosen = found.results[found.chosen]
+        table.add_row(Text(spread.metric), spread.set, *shown)
+    chosen = replicates.results[replicates.chosen]
     return Group(
         table,
         _line(
-            f"seeds {seeds[0]} to {seeds[-1]}; the run in the middle by the {found.by} score has "
-            f"seed {chosen.seed}:"
+            f"seeds {seeds[0]} to {seeds[-1]}; the run in the middle by the {replicates.by} score "
+            f"has seed {chosen.seed}:"
         ),
         chosen,
     )

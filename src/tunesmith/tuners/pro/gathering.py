@@ -80,13 +80,13 @@ def gather(
     start = tuning.candidates.start
     groups = len(start) - 1
     sampled, removed = 0, np.zeros(len(steps.selections), np.int64)
-    found: dict[int, Pairs] = {}
+    pairs_of: dict[int, Pairs] = {}
     for group in rng.permutation(groups).tolist():
         first, last = int(start[group]), int(start[group + 1])
         if last - first < 2:
             continue
-        own = None if lengths is None else lengths.candidates[first:last]
-        rivals = Rivals(scorer.values(first, last), own)
+        candidate_lengths = None if lengths is None else lengths.candidates[first:last]
+        rivals = Rivals(scorer.values(first, last), candidate_lengths)
         pairs = Pairs.of(*steps.sampler.sample(rivals, rng), rivals.values)
         # Each looks at all pairs, so that the one that removes most can be named.
         masks = [selection.keep(pairs, rivals, rng) for _, selection in steps.selections]
@@ -99,16 +99,16 @@ def gather(
         for row in (first + pairs.better).tolist():
             scorer.add(scorer.stats[row])
         if len(pairs):
-            found[group] = Pairs(first + pairs.better, first + pairs.worse)
-    if not found and sampled:
+            pairs_of[group] = Pairs(first + pairs.better, first + pairs.worse)
+    if not pairs_of and sampled:
         raise _nothing_left([name for name, _ in steps.selections], sampled, removed)
-    order = sorted(found)  # so that what is learnt has the order of the data
+    order = sorted(pairs_of)  # so that what is learnt has the order of the data
     none = np.zeros(0, np.int64)
     return Gathered(
-        np.concatenate([none, *(found[group].better for group in order)]),
-        np.concatenate([none, *(found[group].worse for group in order)]),
+        np.concatenate([none, *(pairs_of[group].better for group in order)]),
+        np.concatenate([none, *(pairs_of[group].worse for group in order)]),
         groups,
-        groups - len(found),
+        groups - len(pairs_of),
     )
 
 
@@ -139,10 +139,10 @@ class Describer:
         if not len(pairs):
             return entry
         if self.lengths is not None:
-            own, references = self.lengths.candidates, self.lengths.references
+            candidate_lengths, references = self.lengths.candidates, self.lengths.references
             entry |= {
-                "positive_length": float(own[pairs.better].mean()),
-                "negative_length": float(own[pairs.worse].mean()),
+                "positive_length": float(candidate_lengths[pairs.better].mean()),
+                "negative_length": float(candidate_lengths[pairs.worse].mean()),
                 # Of several references each candidate may have its own.
                 "reference_length": float(
                     (references[pairs.better].mean() + references[pairs.worse].mean()) / 2.0

@@ -168,8 +168,8 @@ class PRO(Rounds):
 
     def own_start(self, tuning: Task) -> Floats:
         """Return 0 where old weights are mixed in: made-up ones would spoil the new."""
-        own = super().own_start(tuning)
-        return own if self._share == 1.0 else np.zeros_like(own)
+        begin = super().own_start(tuning)
+        return begin if self._share == 1.0 else np.zeros_like(begin)
 
     def check(self, tuning: Task) -> None:
         """Raise an error if a selection needs lengths, and they are not known."""

@@ -115,7 +115,7 @@ class _Smooth(Learner):
         problem = _Problem(self, differences, used, largest[used], strength, box)
         # BLAS adds up long vectors in an order that depends on the threads.
         with threadpool_limits(1):
-            found = minimize(
+            result = minimize(
                 problem.value,
                 problem.variables(values[used]),
                 jac=True,
@@ -129,13 +129,13 @@ class _Smooth(Learner):
                     "ftol": NO_GAIN,
                 },
             )
-        if found.nit >= MOST_STEPS:
+        if result.nit >= MOST_STEPS:
             warnings.warn(
-                f"learning has not come to its end after {found.nit} steps; a greater strength "
+                f"learning has not come to its end after {result.nit} steps; a greater strength "
                 "helps",
                 stacklevel=2,
             )
-        values[used] = problem.weights(found.x)
+        values[used] = problem.weights(result.x)
         return values
 
 
@@ -204,13 +204,13 @@ class _Problem:
 
     def weights(self, variables: Floats) -> Floats:
         """Return the weights that variables stand for."""
-        found: Floats = variables * self._unit
-        return found
+        result: Floats = variables * self._unit
+        return result
 
     def variables(self, weights: Floats) -> Floats:
         """Return the variables of some weights."""
-        found: Floats = weights / self._unit
-        return found
+        result: Floats = weights / self._unit
+        return result
 
 
 @LEARNERS.register("logistic")
@@ -274,8 +274,8 @@ class Sklearn(Learner):
         both = vstack([differences, -differences], format="csr")
         with threadpool_limits(1):
             model.fit(both, np.repeat([1, 0], pairs))
-        found: Floats = np.asarray(model.coef_[0], np.float64)
-        return found
+        result: Floats = np.asarray(model.coef_[0], np.float64)
+        return result
 
 
 @kernel
@@ -313,15 +313,17 @@ def difference_vectors(features: Features, better: Ints, worse: Ints) -> csr_arr
         for d, row in enumerate(features.dense):
             np.subtract(row[better], row[worse], out=dense[:, d])
         sparse = rows[better] - rows[worse]
-    found: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
-    found.eliminate_zeros()
-    if found.nnz < 2**31:  # half the memory; and all that liblinear takes
-        found.indices, found.indptr = (a.astype(np.int32) for a in (found.indices, found.indptr))
-    bad = np.flatnonzero(~np.isfinite(found.data))
+    result: csr_array[Any] = hstack([csr_array(dense), sparse], format="csr")
+    result.eliminate_zeros()
+    if result.nnz < 2**31:  # half the memory; and all that liblinear takes
+        result.indices, result.indptr = (
+            a.astype(np.int32) for a in (result.indices, result.indptr)
+        )
+    bad = np.flatnonzero(~np.isfinite(result.data))
     if len(bad):
-        name = features.names[found.indices[bad[0]]]
+        name = features.names[result.indices[bad[0]]]
         raise TunesmithError(
             f"differences of feature '{name}' are too large for numbers; divide its values by "
             "something, or drop it"
         )
-    return found
+    return result

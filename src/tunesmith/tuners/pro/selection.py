@@ -71,8 +71,8 @@ class DifferenceSelection(Selection):
     def keep(self, pairs: Pairs, rivals: Rivals, rng: np.random.Generator) -> Flags:
         """Keep pairs within the limits; the limits belong to them."""
         apart = pairs.differences(rivals.values)
-        kept: Flags = apart >= self.least
-        return kept if self.most is None else kept & (apart <= self.most)
+        selected: Flags = apart >= self.least
+        return selected if self.most is None else selected & (apart <= self.most)
 
 
 @SELECTIONS.register("length")
@@ -116,8 +116,8 @@ class Outliers(Selection):
         """Keep pairs of two candidates that are not far from the mean."""
         away = np.abs(centred(quantity_of(rivals, self.of)))
         is_near: Flags = away <= self.deviations * np.sqrt(np.mean(np.square(away)))
-        kept: Flags = is_near[pairs.better] & is_near[pairs.worse]
-        return kept
+        selected: Flags = is_near[pairs.better] & is_near[pairs.worse]
+        return selected
 
 
 @SELECTIONS.register("stochastic")
