@@ -102,6 +102,7 @@ def test_the_architecture_names_files_that_are_there() -> None:
     repository = ROOT.parents[1]
     others = [*repository.glob("tests/**/*.py"), *repository.glob("tools/*.py")]
     there = [f"/{path.relative_to(repository)}" for path in [*ROOT.rglob("*.py"), *others]]
-    there += [f"/{path.relative_to(repository)}" for path in repository.glob("benchmarks/*.py")]
+    for folder in ("benchmarks", "experiments"):
+        there += [f"/{path.relative_to(repository)}" for path in repository.glob(f"{folder}/*.py")]
     missing = {name for name in named if not any(p.endswith(f"/{name}") for p in there)}
     assert missing == set()

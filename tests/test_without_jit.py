@@ -80,7 +80,7 @@ def test_interpreted_and_compiled_give_the_same():
     "folders",
     [
         ("inference",),
-        ("search", "io/test_numbers.py", "io/test_utf8.py", "data"),
+        ("search", "io/text", "data"),
         ("hiero",),
     ],
 )

@@ -85,7 +85,7 @@ def mixed(make: Make) -> tuple[Path, Path]:
 def test_object(tune: Tune, cli: Run, bundled: Path, tmp_path: Path) -> None:
     start, out = bundled / "weights.initial", tmp_path / "result.json"
     files = {name: bundled / name for name in ("tune.nbest.gz", "tune.ref")}
-    options = ["--start", start, "--seed", 3, "--threads", 2, "--out", out]
+    options = ["--start", start, "--seed", 3, "--threads", 2, "--history", "--out", out]
     found = tune(*files.values(), *options, restarts=12)
 
     assert json.loads(out.read_text(encoding="utf-8")) == found

@@ -285,7 +285,7 @@ def test_a_committee(
     found = cli("tune", *lists[:4], *options, "--out", out, "--test-candidates", lists[5],
                 "--test-references", lists[7], "--metric", "bleu", "--metric", "ter")  # fmt: skip
     result = checked(cli, found, out, lists[:4])
-    assert result["stopped"] == f"interrupted after {done} of 10 runs of members"
+    assert result["stopped"] == f"interrupted after {done} of 12 runs of members"
     assert result["dev"] is None
 
 

@@ -272,7 +272,7 @@ def test_a_column_that_is_missing(wrong: Refused) -> None:
 def test_options_of_other_tuners_are_told_to_be_theirs(refused: Refused, bundled: Path) -> None:
     files = ["--candidates", bundled / "tune.nbest.gz", "--references", bundled / "tune.ref"]
     for tuner, option, owner in (
-        ("pro", "--bound", "the tuners auto, lp-mert, mert"),
+        ("pro", "--walks", "the tuner mert"),
         ("mert", "--epsilon", "the tuners arow, mira"),
         ("batch-mira", "--no-scale", "the tuners arow, min-risk, mira, perceptron, sgd"),
     ):

@@ -68,7 +68,7 @@ def run(
         typer.Option(
             "--metric",
             "-m",
-            help="As ndcg@10, map or rr; the first is tuned for, others are reported beside it.",
+            help="As ndcg@10, map or rr; the first is tuned for, others are also reported.",
             metavar="NAME",
         ),
     ] = ["ndcg@10"],  # noqa: B006

@@ -29,6 +29,11 @@ def read_letor(path: str | os.PathLike[str]) -> Rankings:
     """Read rows of features; a feature that a row lacks is 0 there.
 
     Documents with equal scores are ranked in the order of the file.
+
+    Parameters
+    ----------
+    path
+        A file in the format of LETOR and SVMlight, or of LightGBM with its ``.query`` file.
     """
     source = Source(path)
     rows = _Rows(source.name)

@@ -204,8 +204,8 @@ class Space:
         whole[features] = values
         for compound in self.compounds:
             at = compound.features
-            factor, own = self.factor[at], rates[at]
-            counts = factor / np.maximum(own / own.max(), LEAST_RATE) if own.any() else factor
+            factor, rate = self.factor[at], rates[at]
+            counts = factor / np.maximum(rate / rate.max(), LEAST_RATE) if rate.any() else factor
             whole[at] = counts * ((factor * whole[at]).sum() / (factor * counts).sum())
         fired = np.flatnonzero(whole)
         return fired.astype(np.int32), whole[fired]
@@ -273,14 +273,14 @@ class Space:
         """Return the nearest weights that are a number times weights of the space."""
         if self.is_free:
             return weights
-        own = weights / scale
-        found = self.exact(own)
-        return weights if np.array_equal(found, own) else found * scale
+        unscaled = weights / scale
+        exact = self.exact(unscaled)
+        return weights if np.array_equal(exact, unscaled) else exact * scale
 
     def reported(self, weights: Floats) -> Floats:
         """Return weights as a result has them: exact, and divided by their sum if it is to be 1."""
-        found = self.exact(weights)
-        return self._summing_to_one(found) if self.sums else found
+        exact = self.exact(weights)
+        return self._summing_to_one(exact) if self.sums else exact
 
     def _summing_to_one(self, weights: Floats) -> Floats:
         """Return weights whose sum, rounded once, is 1; equal variables where all weights are 0."""
@@ -292,10 +292,10 @@ class Space:
         values = values / math.fsum(self._weights(values))
         for _ in range(4):  # the last bits
             for variable in np.argsort(-values * share, kind="stable"):
-                found = self._weights(values)
-                if math.fsum(found) == 1.0:
-                    return found
-                moved = values[variable] + math.fsum([1.0, *(-found)]) / share[variable]
+                weights = self._weights(values)
+                if math.fsum(weights) == 1.0:
+                    return weights
+                moved = values[variable] + math.fsum([1.0, *(-weights)]) / share[variable]
                 if moved * values[variable] > 0.0:
                     values[variable] = moved
         return self._weights(values)
@@ -358,8 +358,8 @@ class Space:
         result[self.owner[varies]] = weights[varies]
         for compound in self.compounds:
             scaled, factor = weights[compound.features], self.factor[compound.features]
-            own = None if rates is None else rates[compound.features]
-            result[compound.variable] = _nearest_multiple(scaled, factor, own)
+            shares = None if rates is None else rates[compound.features]
+            result[compound.variable] = _nearest_multiple(scaled, factor, shares)
         return result
 
 

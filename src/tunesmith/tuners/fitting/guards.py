@@ -68,7 +68,7 @@ def guard(
     tuning, dev, test
         The sets.
     others
-        Metrics that are reported beside the one that is tuned for.
+        Metrics that are also reported.
     settings
         Among how many settings of the tuner the held-out set chooses.
     """

@@ -84,6 +84,14 @@ class Fused:
         How many were tuned on, and the most documents that a run returned for one.
     tuned_in_folds
         The weights and the normalisation of each fold.
+    seed, seconds
+        Of the random numbers, and how long it took.
+    warnings
+        What to be careful about.
+    data
+        The files, with their digests.
+    signature
+        What has to be known to run the same again.
     """
 
     metric: str

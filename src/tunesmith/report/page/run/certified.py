@@ -23,25 +23,25 @@ def read_certified(path: str | os.PathLike[str], weights: Mapping[str, float]) -
     name = os.fspath(path)
     remedy = "give what `tunesmith certify --json` prints"
     try:
-        found = checked_json.loads(Path(path).read_bytes())
+        certified = checked_json.loads(Path(path).read_bytes())
     except OSError as error:
         problem = (error.strerror or "it cannot be read").lower()
         raise FormatError(name, None, problem, remedy) from None
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        certified = None
+    if not isinstance(certified, dict) or certified.get("schema") != SCHEMA:
         raise FormatError(name, None, "this is no certificate", remedy)
-    curve = found.get("curve") or []
-    kinds = isinstance(found.get("metric"), str) and isinstance(found.get("weights"), dict)
+    curve = certified.get("curve") or []
+    kinds = isinstance(certified.get("metric"), str) and isinstance(certified.get("weights"), dict)
     if not kinds or not isinstance(curve, list):
         raise FormatError(name, None, "this is no whole certificate", remedy)
-    for proof in (found.get("certificate"), *curve):
-        keys = NUMBERS if proof is found.get("certificate") else (*NUMBERS, "degrees")
+    for proof in (certified.get("certificate"), *curve):
+        keys = NUMBERS if proof is certified.get("certificate") else (*NUMBERS, "degrees")
         if not isinstance(proof, dict) or not all(_is_number(proof.get(key)) for key in keys):
             raise FormatError(name, None, "this is no whole certificate", remedy)
-    if not _are_same(found["weights"], weights):
+    if not _are_same(certified["weights"], weights):
         raise FormatError(name, None, "it is about other weights", "certify those of the run")
-    return {key: found.get(key) for key in ("metric", "score", "certificate", "curve")}
+    return {key: certified.get(key) for key in ("metric", "score", "certificate", "curve")}
 
 
 def _is_number(value: Any) -> bool:
@@ -53,7 +53,9 @@ def _are_same(ones: Mapping[str, Any], others: Mapping[str, float]) -> bool:
     if not all(map(_is_number, ones.values())):
         return False
     names = {*ones, *others}
-    greatest = [max((abs(one.get(n, 0.0)) for n in names), default=0.0) for one in (ones, others)]
+    greatest = [
+        max((abs(weights.get(n, 0.0)) for n in names), default=0.0) for weights in (ones, others)
+    ]
     if min(greatest) == 0.0:
         return max(greatest) == 0.0
     return all(
