@@ -39,6 +39,9 @@ def share_out(
 
     ``results`` is given each result as it comes, by the number of its piece.
     """
+    side_by_side: Callable[..., list[R]] | None = getattr(hypotheses, "side_by_side", None)
+    if side_by_side is not None:
+        return side_by_side(work, pieces, *common, results=results)
     engine = current_engine()
     made_of: Callable[[], tuple[Any, Any]] | None = getattr(hypotheses, "made_of", None)
     if made_of is None or not works_elsewhere():

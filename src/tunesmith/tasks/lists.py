@@ -10,6 +10,7 @@ from tunesmith.inference.examples import Examples
 from tunesmith.inference.lists.examples import ListExamples
 from tunesmith.inference.lists.hypotheses import ListHypotheses, best
 from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.parallel.device import takes_gpu
 from tunesmith.tasks.base import Task
 
 
@@ -38,7 +39,11 @@ class TuningSet(ScoredCandidates, Task):
         return self.candidates
 
     def hypotheses(self) -> ListHypotheses:
-        """Return what line searches and gradients ask."""
+        """Return what line searches and gradients ask: of a GPU, or of the processor."""
+        if takes_gpu(len(self.candidates)):
+            from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
+
+            return DeviceHypotheses(self)
         return ListHypotheses(self)
 
     def examples(self) -> Examples:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from tunesmith.inference.hypotheses import Direction, Envelope, Hypotheses, Line, Point
 from tunesmith.metrics.base import Metric
 from tunesmith.search.line.penalised import Penalty, best_penalised_step
-from tunesmith.search.line.search import LineStep, best_step, totals_along
+from tunesmith.search.line.search import (
+    LineStep,
+    best_step,
+    reach,
+    step_into,
+    totals_along,
+)
 from tunesmith.search.line.smooth import Smoothing, best_smoothed_step
 from tunesmith.search.space.space import Space
 
@@ -34,7 +43,28 @@ class LineSearch:
 
     def steps(self, hypotheses: Hypotheses, lines: Sequence[Line]) -> list[LineStep]:
         """Return the best step on each line."""
+        ask: Any = getattr(hypotheses, "best_intervals", None)
+        if ask is not None and not self.smoothing and self.penalty is None:
+            steps = self._steps_of_device(ask, hypotheses.metric, lines)
+            if steps is not None:
+                return steps
         return hypotheses.map_envelopes(partial(self._step, hypotheses.metric), lines)
+
+    def _steps_of_device(
+        self, ask: Any, metric: Metric, lines: Sequence[Line]
+    ) -> list[LineStep] | None:
+        """Return the best steps that a device finds; None if it cannot score the metric."""
+        reaches = [reach(point.weights, direction) for point, direction in lines]
+        limits = [self.space.limits(point.weights, direction) for point, direction in lines]
+        answers = ask(lines, reaches, limits)
+        if answers is None:
+            return None
+        # What counts is what the processor says of the same statistics.
+        gains = metric.gain(np.array([answer.total for answer in answers]))
+        return [
+            step_into(answer.number, answer.low, answer.high, float(gain), point)
+            for answer, gain, (point, _) in zip(answers, gains, lines, strict=True)
+        ]
 
     def _step(
         self, metric: Metric, point: Point, direction: Direction, envelope: Envelope

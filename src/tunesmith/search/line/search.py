@@ -85,6 +85,13 @@ def best_step(
     return LineStep(0.5 * (low + high), gain, low, high, gain, point.gain)
 
 
+def step_into(number: int, low: float, high: float, gain: float, point: Point) -> LineStep:
+    """Return the step into an interval that is the best of a line, or none if it gains nothing."""
+    if number < 0 or gain <= point.gain:
+        return LineStep(0.0, point.gain, 0.0, 0.0, point.gain, point.gain)
+    return LineStep(0.5 * (low + high), gain, low, high, gain, point.gain)
+
+
 def reach(weights: Floats, direction: Direction) -> float:
     """Return how far a step is that changes the weights by about their own size."""
     size = float(np.abs(weights).max(initial=0.0))

@@ -1,0 +1,85 @@
+"""What all kernels of the device are made with: numba-cuda, or its simulator.
+
+The simulator runs a kernel's threads in Python, one group of them after the other, where
+``NUMBA_ENABLE_CUDASIM=1`` is set. It is slow, so blocks are small there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numba import config, cuda
+
+#: Whether kernels run in the simulator, on the processor.
+SIMULATED = bool(config.ENABLE_CUDASIM)
+#: Threads that find the envelope of one group, or its winner.
+GROUP_THREADS = 2 if SIMULATED else 64
+#: Threads that follow the statistics of one line.
+LINE_THREADS = 2 if SIMULATED else 512
+#: Breakpoints that one block sorts; two for each of its threads.
+CHUNK = 4 if SIMULATED else 1024
+#: Candidates above the chords of a group that are copied to the fast memory of a block.
+ABOVE = 4 if SIMULATED else 256
+#: Statistics that a metric may have.
+MOST_STATS = 64
+
+INFINITY = math.inf
+
+
+def on_device(function: Any) -> Any:
+    """Compile what kernels call."""
+    return cuda.jit(device=True)(function)
+
+
+def device_kernel(function: Any) -> Any:
+    """Compile a kernel."""
+    return cuda.jit(function)
+
+
+# A product and a sum must round as on the processor, where winners are compared bit by bit; the
+# compiler of the device would fuse them.
+if SIMULATED:
+
+    @on_device
+    def times(a: float, b: float) -> float:
+        """Multiply."""
+        return a * b
+
+else:
+    from numba.cuda import libdevice
+
+    @on_device
+    def times(a: float, b: float) -> float:
+        """Multiply and round, whatever the product is added to."""
+        return libdevice.dmul_rn(a, b)  # type: ignore[no-any-return]
+
+
+@on_device
+def reduce_first(first: Any, second: Any, index: Any, here: int, threads: int) -> None:
+    """Bring the entry with the greatest (first, second), least index, to the front.
+
+    Entries with a negative index count as none. ``threads`` is a power of two; all of them call
+    this, and see the result after it.
+    """
+    cuda.syncthreads()
+    half = threads // 2
+    while half > 0:
+        if here < half:
+            other = here + half
+            if index[other] >= 0 and (
+                index[here] < 0
+                or first[other] > first[here]
+                or (
+                    first[other] == first[here]
+                    and (
+                        second[other] > second[here]
+                        or (second[other] == second[here] and index[other] < index[here])
+                    )
+                )
+            ):
+                first[here] = first[other]
+                second[here] = second[other]
+                index[here] = index[other]
+        cuda.syncthreads()
+        half //= 2
