@@ -51,6 +51,7 @@ from tunesmith.metrics.sentence_bleu import SentenceBLEU as SentenceBLEU
 from tunesmith.metrics.ter.metric import TER as TER
 from tunesmith.metrics.wer import CER as CER
 from tunesmith.metrics.wer import WER as WER
+from tunesmith.parallel.device import device as device
 from tunesmith.parallel.local import threads as threads
 from tunesmith.report.map.files import write_map as write_map
 from tunesmith.report.map.map import metric_map as metric_map

@@ -19,6 +19,7 @@ from typing import Annotated, Any, TextIO, cast
 import typer
 
 from tunesmith._version import __version__
+from tunesmith.cli.options import device as device_options
 from tunesmith.cli.options import engine as engine_options
 from tunesmith.cli.options import reading as reading_options
 from tunesmith.cli.options.sections import EXECUTION, Sectioned
@@ -44,6 +45,8 @@ COMMANDS = (
     "demo",
 )
 
+#: Modules of errors that a GPU or its driver is at fault for.
+DEVICE_LIBRARIES = ("numba.cuda", "numba_cuda", "cuda.")
 #: What people mean by options of other programs, and which commands take that.
 MEANT = {
     "--nbest": ("--candidates",),
@@ -199,6 +202,9 @@ def _main(arguments: list[str]) -> int:
         if isinstance(error, _EndOfFileError) and isinstance(error.__cause__, EOFError):
             error = error.__cause__
         what = f"{type(error).__name__}: {error}"
+        if type(error).__module__.startswith(DEVICE_LIBRARIES):
+            message = f"the GPU failed: {shortened(what)}; run it again, or use --device cpu"
+            return _fail(message, WRONG_INPUT, arguments)
         if (place := place_in_file(error)) is not None:
             return _fail(f"{place}: {shortened(what)}; fix the file", WRONG_INPUT, arguments)
         return _fail(f"{what}; please report it", INTERNAL_ERROR, arguments)
@@ -291,8 +297,12 @@ def build(arguments: Sequence[str]) -> typer.Typer:
                 function = reading_options.with_reading(function)
             if has_engine:
                 function = engine_options.with_engine(function)
+            has_device = name in device_options.COMMANDS
+            if has_device:
+                function = device_options.with_device(function)
             wrapped = _with_session(function, arguments)
-            app.command(name, cls=Sectioned if has_engine or has_reading else None)(wrapped)
+            has_sections = has_engine or has_reading or has_device
+            app.command(name, cls=Sectioned if has_sections else None)(wrapped)
         else:
             app.command(name, help=HELP[name])(_placeholder)
     return app

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 from tunesmith.errors import UsageError
+from tunesmith.parallel.engine import current_engine
+from tunesmith.parallel.threads import ThreadEngine
 from tunesmith.progress import tell
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -55,15 +57,23 @@ def current_device() -> str:
     return name
 
 
+def is_demanded() -> bool:
+    """Tell whether a GPU was asked for by :func:`device`, and not as the usual choice."""
+    return _device.get() == "cuda"
+
+
 def takes_gpu(candidates: int) -> bool:
     """Tell whether lists of that size are a GPU's work."""
     name = current_device()
     if name == "cpu":
         return False
+    is_one_process = isinstance(current_engine(), ThreadEngine)
     if name == "cuda":
         check_cuda()
+        if not is_one_process:
+            raise UsageError("a GPU is used by one process; drop --engine, or use --device cpu")
         return True
-    if candidates < LEAST_CANDIDATES or why_no_cuda() is not None:
+    if candidates < LEAST_CANDIDATES or not is_one_process or why_no_cuda() is not None:
         return False
     if "gpu" not in _told:
         _told.add("gpu")
@@ -81,13 +91,15 @@ def check_cuda() -> None:
 def why_no_cuda() -> str | None:
     """Return what is missing for a GPU, and what to do; None if nothing is."""
     if importlib.util.find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed; install tunesmith[gpu]"
+        return "numba-cuda is not installed; pip install 'tunesmith[gpu]'"
     try:
         from numba import cuda
 
         if cuda.is_available():
             return None
     except Exception as error:  # noqa: BLE001  (libraries and drivers fail in many ways)
+        if "row_stack" in str(error):
+            return "numba-cuda does not work with this numpy; pip install 'numpy<2.5'"
         return f"numba-cuda fails ({_first_line(error)}); check its version and nvidia-smi"
     return "no driver or no device answers; check with nvidia-smi"
 

@@ -81,6 +81,7 @@ class Auto(Constrained, Remembering):
 
     never_worse = False
     takes_forests = True
+    uses_device = True
     uses_lists = True
     runs_apart = False
 

@@ -20,6 +20,7 @@ from tunesmith.interruption import uninterrupted
 from tunesmith.kernels.compiling import working_seconds
 from tunesmith.metrics.base import Metric
 from tunesmith.metrics.scored_forests import ForestOptions
+from tunesmith.parallel.device import is_demanded
 from tunesmith.parallel.engine import working_on
 from tunesmith.parallel.local import thread_count
 from tunesmith.progress import progress
@@ -56,6 +57,8 @@ class Tuner(Options, ABC):
     takes_forests: ClassVar[bool] = False
     #: Whether it can work on rankings, where lines and points are all that can be asked for.
     takes_rankings: ClassVar[bool] = False
+    #: Whether a GPU can search for it.
+    uses_device: ClassVar[bool] = False
     #: Whether it makes lists of forests to learn from.
     uses_lists: ClassVar[bool] = False
     #: Whether it learns from one sentence after the other, so that each may be decoded when it
@@ -382,6 +385,7 @@ class Tuner(Options, ABC):
             )
         self.check_forests(tuning.has_forests)
         self.check_rankings(tuning.has_rankings)
+        self.check_device(is_lists=not (tuning.has_forests or tuning.has_rankings))
         if tuning.is_live and not self.is_online:
             raise UsageError(
                 f"{self.name} learns from whole sets, not from one sentence after the other; "
@@ -402,6 +406,19 @@ class Tuner(Options, ABC):
                 f"{self.name} works on lists; make lists of the forests with `tunesmith convert "
                 f"--forests F --nbest N`, or use --tuner {', '.join(able)}"
             )
+
+    def check_device(self, is_lists: bool) -> None:
+        """Raise an error if a GPU was asked for, and has nothing to do for the algorithm."""
+        if not is_demanded():
+            return
+        if not self.uses_device:
+            able = [name for name in TUNERS.names() if TUNERS.get(name).uses_device]
+            raise UsageError(
+                f"{self.name} works on the processor; drop --device cuda, or use --tuner "
+                f"{' or '.join(able)}"
+            )
+        if not is_lists:
+            raise UsageError("a GPU searches lists of candidates alone; drop --device cuda")
 
     def check_rankings(self, has_rankings: bool) -> None:
         """Raise an error if there are rankings, and the algorithm cannot work on them."""

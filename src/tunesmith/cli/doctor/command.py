@@ -38,6 +38,7 @@ EXTRAS = {
     "thot": "thot",
     "machine": "sil-machine",
     "ray": "ray",
+    "numba_cuda": "gpu",
 }
 
 
@@ -61,6 +62,7 @@ def run(
         return
     from tunesmith._version import __version__
     from tunesmith.kernels.cache import SUFFIX, VARIABLE, cache_folder, current_folder, is_writable
+    from tunesmith.parallel.device import why_no_cuda
     from tunesmith.parallel.local import thread_count
 
     if warm and not is_writable():
@@ -80,6 +82,7 @@ def run(
         "engines": _engines(),
         "libraries": {name: metadata.version(name) for name in LIBRARIES},
         "extras": {name: importlib.util.find_spec(name) is not None for name in EXTRAS},
+        "gpu": why_no_cuda() or "works",
         "kernel_cache": str(cache_folder()),
         "kernel_cache_writable": is_writable(),
         "kernels_compiled": len(list(current_folder().glob(f"*{SUFFIX}"))),
@@ -96,6 +99,7 @@ def run(
         for name, there in found["extras"].items():
             remedy = "" if there else f": pip install 'tunesmith[{EXTRAS[name]}]'"
             typer.echo(f"{name} (optional): {'there' if there else 'not installed'}{remedy}")
+        typer.echo(f"GPU (optional): {found['gpu']}")
         note = "" if found["kernel_cache_writable"] else "; NOT WRITABLE, so that none is kept"
         count = found["kernels_compiled"]
         typer.echo(f"kernel cache: {found['kernel_cache']} ({count} kernels{note})")

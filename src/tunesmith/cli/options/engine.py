@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tunesmith.cli.options.adding import with_options
 from tunesmith.cli.options.sections import EXECUTION
 from tunesmith.errors import UsageError
 
@@ -73,21 +73,7 @@ def with_engine(function: Callable[..., None]) -> Callable[..., None]:
         if opened is not None and opened.losses:
             options["session"].say(_told(opened.losses))
 
-    own = inspect.signature(function, eval_str=True).parameters
-    added = dict(inspect.signature(run, eval_str=True).parameters)
-    del added["options"]
-    for name in added:
-        if name in own:
-            flag = name.replace("_", "-")
-            raise UsageError(f"two options are called --{flag}; rename that of your own class")
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in (*own.values(), *added.values())
-        ]
-    )
-    run.__doc__ = function.__doc__
-    return run
+    return with_options(function, run)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tunesmith.cli.options.adding import with_options
 from tunesmith.cli.options.sections import READING
 from tunesmith.errors import UsageError
 
@@ -101,23 +102,9 @@ def with_reading(function: Callable[..., None]) -> Callable[..., None]:
         with _read_as(said):
             function(**options)
 
-    own = inspect.signature(function, eval_str=True).parameters
-    added = dict(inspect.signature(run, eval_str=True).parameters)
-    del added["options"]
-    if "features" in own:
-        added["feature_columns"] = added["feature_columns"].replace(annotation=OtherFeatureColumns)
-    for name in added:
-        if name in own:
-            flag = name.replace("_", "-")
-            raise UsageError(f"two options are called --{flag}; rename that of your own class")
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for parameter in (*own.values(), *added.values())
-        ]
-    )
-    run.__doc__ = function.__doc__
-    return run
+    has_features = "features" in inspect.signature(function, eval_str=True).parameters
+    renamed = {"feature_columns": OtherFeatureColumns} if has_features else None
+    return with_options(function, run, renamed)
 
 
 def reading() -> Reading:

@@ -29,6 +29,7 @@ from tunesmith.inference.lists.sparse_envelope import shift_winners, sparse_enve
 from tunesmith.inference.sharing import share_out_lines
 from tunesmith.kernels import kernel
 from tunesmith.metrics.scored import ScoredCandidates
+from tunesmith.parallel.device import check_cuda, current_device
 from tunesmith.parallel.local import map_pieces
 
 if TYPE_CHECKING:
@@ -44,6 +45,12 @@ FEW = 0.25
 
 def best(candidates: CandidateSet, weights: Floats) -> Ints:
     """Return the winner of each group: the highest w·h, the first read among equals."""
+    if current_device() == "cuda":
+        # Without being asked for a GPU is no gain: sending the features takes longer.
+        check_cuda()
+        from tunesmith.inference.lists.device.winners import winners
+
+        return winners(candidates, weights)
     return winners_of(candidates.features.dot(weights), candidates.start)
 
 

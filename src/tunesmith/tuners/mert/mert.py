@@ -144,6 +144,7 @@ class MERT(Constrained, Regularised, Remembering):
 
     takes_forests = True
     takes_rankings = True
+    uses_device = True
 
     def check_metric(self, metric: Metric) -> None:
         """Raise an error if the metric lacks what an option needs."""
