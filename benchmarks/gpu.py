@@ -8,7 +8,10 @@ place of the lists; ``--tile`` repeats the groups with noise, a hundredth of eac
 from __future__ import annotations
 
 import argparse
+import cProfile
+import io
 import json
+import pstats
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +24,15 @@ from common import arguments
 from tunesmith.data.candidates import CandidateSet, Texts
 from tunesmith.data.features import Features
 from tunesmith.inference.hypotheses import Direction
+from tunesmith.inference.lists.device import launching
+from tunesmith.inference.lists.device.batches import Batches
 from tunesmith.inference.lists.device.hypotheses import DeviceHypotheses
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.io.read import read
 from tunesmith.metrics.bleu import BLEU
 from tunesmith.parallel.device import device
 from tunesmith.parallel.local import threads
+from tunesmith.search.directions.stopping import tolerance_on
 from tunesmith.search.line.batch import LineSearch
 from tunesmith.search.space.space import Space
 from tunesmith.tasks.lists import TuningSet
@@ -41,7 +47,11 @@ def main() -> None:
     parser.add_argument("--tile", type=int, default=1)
     parser.add_argument("--restarts", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of MERT on the GPU")
+    parser.add_argument("--plain", action="store_true", help="launch by numba-cuda alone")
     options = parser.parse_args()
+    if options.plain:
+        launching.DIRECT = False
     tuning = tiled(of_arrays(options.arrays) if options.arrays else of_lists(options), options.tile)
     size, features = len(tuning.candidates), len(tuning.names)
     say("set", candidates=size, groups=tuning.groups, features=features)
@@ -51,6 +61,11 @@ def main() -> None:
         "cpu": on_processor,
         "kernels": kernels,
         "equal": equal,
+        "beginning": beginning,
+        "queries": queries,
+        "profile": profile,
+        "growth": growth,
+        "wide": wide,
     }
     for part in options.parts.split(","):
         parts[part](options, tuning)
@@ -121,10 +136,8 @@ def probes(tuning: TuningSet, points: int) -> tuple[list[Any], list[Direction]]:
 def lines(options: argparse.Namespace, tuning: TuningSet) -> None:
     """Measure batches of lines: all coordinates of 1 and of 5 points, and single lines."""
     hypotheses = DeviceHypotheses(tuning)
-    begun = time.perf_counter()
     weights, directions = probes(tuning, 5)
     points = [hypotheses.point(w) for w in weights]
-    say("upload and first points", seconds=time.perf_counter() - begun)
     search = LineSearch(Space.free(tuning.names))
     for name, batch in (
         ("1 line", [(points[0], directions[0])]),
@@ -138,6 +151,14 @@ def lines(options: argparse.Namespace, tuning: TuningSet) -> None:
     step = timed(lambda: hypotheses.move(points[0], directions[0], 0.01))
     say("move", ms=1e3 * step)
     say("point", ms=1e3 * timed(lambda: hypotheses.point(weights[0])))
+    direction = Direction.of(np.ones(len(tuning.names)), "one")
+    search.steps(hypotheses, [(points[0], direction)])
+
+    def searched() -> None:
+        (found,) = search.steps(hypotheses, [(points[0], direction)])
+        hypotheses.move(points[0], direction, found.size)
+
+    say("search and step", ms=1e3 * timed(searched))
     kernels(options, tuning, hypotheses, points, directions)
 
 
@@ -151,61 +172,197 @@ def kernels(
     """Measure each kernel of a batch by itself, by events of the device."""
     from numba import cuda
 
-    from tunesmith.inference.lists.device import batches as b
-
     if hypotheses is None or points is None or directions is None:
         hypotheses = DeviceHypotheses(tuning)
         weights, directions = probes(tuning, 5)
         points = [hypotheses.point(w) for w in weights]
     own = hypotheses._batches
-    pairs = [(p, d) for p in points for d in directions]
-    asks = [(p.cache.number, own.row_of(d), 1.0, -np.inf, np.inf) for p, d in pairs]
-    sent = cuda.to_device(np.array(asks))
-    count = len(asks)
-    first, found, *sides = own._buffers_for(count)
-    mine, others = sides[:3], sides[3:]
-    numbers = cuda.to_device(hypotheses._formula)
-    reply = cuda.device_array((count, 4 + own.statistics), np.float64)
-    zero = np.zeros(found.shape[0], np.int32)
-
-    def envelopes() -> None:
-        found.copy_to_device(zero)
-        b.envelopes.find_envelopes[(own.groups, count), b.GROUP_THREADS](
-            own._scores, own._rows, own._start, own._winners, sent, first, found, *mine
-        )
-
-    def chunks() -> None:
-        b.sorting.sort_chunks[(own._room // b.CHUNK, count), b.CHUNK // 2](found, *mine)
-
-    def merges() -> None:
-        run, one, two = b.CHUNK, mine, others
-        while run < own._room:
-            grid = -(-own._room // b.EACH), count
-            b.sorting.merge_runs[grid, b.EACH](found, run, *one, *two)
-            one, two, run = two, one, 2 * run
-
-    def intervals() -> None:
-        b.intervals.best_intervals[count, b.LINE_THREADS](
-            own._stats, first, found, *mine, sent, numbers, reply
-        )
-
-    for work in (envelopes, chunks, merges, intervals):
-        times = []
-        for k in range(9):
-            begin, end = cuda.event(), cuda.event()
-            if work is not envelopes:
-                envelopes()
-            begin.record()
-            work()
-            end.record()
-            end.synchronize()
-            if k >= 2:
-                times.append(cuda.event_elapsed_time(begin, end))
-        say(f"kernel {work.__name__}", lines=count, ms=float(np.median(times)))
-    counts = found.copy_to_host()[:count]
-    say("breakpoints", least=int(counts.min()), most=int(counts.max()), room=own._room)
+    search = LineSearch(Space.free(tuning.names))
+    for pairs in (
+        [(p, d) for p in points for d in directions],
+        [(p, directions[0]) for p in points[:4]],
+        [(points[0], directions[0])],
+    ):
+        search.steps(hypotheses, pairs)
+        kernels_of(own, len(pairs))
+    counts = own._count.there.copy_to_host()[:1]
+    say("breakpoints", of_one_line=int(counts[0]), room=own._room)
     free, total = cuda.current_context().get_memory_info()
     say("memory", used_GB=(total - free) / 1e9)
+
+
+def kernels_of(own: Batches, count: int) -> None:
+    """Measure each kernel of the search that was made last."""
+    from numba import cuda
+
+    from tunesmith.inference.lists.device import batches as b
+
+    rooms = own._room // b.CHUNK, own._room // b.PART
+    grids = {
+        "envelopes": (own.groups, count, b.GROUP_THREADS),
+        "chunks": (rooms[0], count, b.CHUNK // 2),
+        **{f"merge {k}": (-(-own._room // b.EACH), count, b.EACH) for k in range(own._passes)},
+        "add": (rooms[1], count, b.PART),
+        "judge": (rooms[1], count, b.PART),
+        "pick": (count, 1, b.PART),
+    }
+    if count == 1:
+        grids["shift"] = own.groups, count, b.GROUP_THREADS
+        grids[f"add up {4 + own.statistics}"] = own.statistics, count, b.LINE_THREADS
+    times: dict[str, list[float]] = {name: [] for name in grids}
+    hosts: dict[str, list[float]] = {name: [] for name in grids}
+    for k in range(12):
+        own._count.clear(count)
+        marks = [cuda.event() for _ in range(len(grids) + 1)]
+        marks[0].record()
+        for mark, (name, grid) in zip(marks[1:], grids.items(), strict=True):
+            begun = time.perf_counter()
+            own._launches[name](*grid)
+            hosts[name].append(time.perf_counter() - begun)
+            mark.record()
+        marks[-1].synchronize()
+        for name, one, two in zip(grids, marks, marks[1:], strict=False):
+            if k >= 2:
+                times[name].append(cuda.event_elapsed_time(one, two))
+    say(
+        "kernels, µs",
+        lines=count,
+        **{name: round(1e3 * float(np.median(times[name])), 1) for name in grids},
+    )
+    say(
+        "launches, µs of the processor",
+        **{name: round(1e6 * float(np.median(hosts[name])), 1) for name in grids},
+    )
+
+
+def beginning(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Measure what comes before the first search: what the processor finds, and the upload."""
+
+    def seconds(work: Callable[[], Any]) -> float:
+        begun = time.perf_counter()
+        work()
+        return round(time.perf_counter() - begun, 4)
+
+    hypotheses = DeviceHypotheses(tuning)
+    weights = np.ones(len(tuning.names))
+    coordinates = Space.free(tuning.names).coordinates()
+    for name in ("first", "again"):
+        say(
+            f"beginning, {name}",
+            spread=seconds(hypotheses.spread),
+            axes=seconds(lambda: hypotheses.axes(coordinates)),
+            best_gain=seconds(tuning.best_gain),
+            tolerance=seconds(lambda: tolerance_on(tuning)),
+            score=seconds(lambda: tuning.score_at(weights)),
+            upload=seconds(lambda: Batches(tuning)),
+        )
+    hypotheses = DeviceHypotheses(tuning)
+    say("first point", seconds=seconds(lambda: hypotheses.point(weights)))
+    point = hypotheses.point(weights)
+    search = LineSearch(Space.free(tuning.names))
+    line = point, coordinates[0]
+    say("first line", seconds=seconds(lambda: search.steps(hypotheses, [line])))
+
+
+def queries(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Count what a run of MERT asks of the device, and how long that takes."""
+    taken: dict[str, list[float]] = {}
+
+    def watched(name: str) -> None:
+        work = getattr(Batches, name)
+
+        def watch(self: Any, *arguments: Any) -> Any:
+            begun = time.perf_counter()
+            answers = work(self, *arguments)
+            taken.setdefault(name, []).append(time.perf_counter() - begun)
+            if name == "best":
+                taken.setdefault(f"best of {len(arguments[0])}", []).append(taken[name][-1])
+            return answers
+
+        setattr(Batches, name, watch)
+        undo.append(lambda: setattr(Batches, name, work))
+
+    undo: list[Callable[[], None]] = []
+    for name in ("best", "move", "evaluate", "row_of"):
+        watched(name)
+    tuned(options, tuning, "cuda", 1)
+    for back in undo:
+        back()
+    for name, seconds in sorted(taken.items()):
+        say(name, times=len(seconds), seconds=sum(seconds), ms=1e3 * float(np.median(seconds)))
+
+
+def profile(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Profile what the processor does in a climb with its walks."""
+    with device("cuda"):
+        watch = cProfile.Profile()
+        watch.enable()
+        MERT(restarts=0, walks=2).tune(tuning, None, np.random.default_rng(1))
+        watch.disable()
+    text = io.StringIO()
+    pstats.Stats(watch, stream=text).sort_stats("tottime").print_stats(45)
+    print("\n".join(line[:150] for line in text.getvalue().splitlines()), flush=True)
+
+
+def growth(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Measure how times grow with the candidates."""
+    for size in (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000):
+        grown(options, tiled(tuning, -(-size // len(tuning.candidates))), size)
+
+
+def grown(options: argparse.Namespace, tuning: TuningSet, size: int) -> None:
+    """Measure the first groups of a set, with about so many candidates."""
+    from numba import cuda
+
+    candidates = tuning.candidates
+    groups = int(np.searchsorted(candidates.start, size))
+    end = int(candidates.start[min(groups, tuning.groups)])
+    rows = np.ascontiguousarray(candidates.features.dense[:, :end])
+    tuning = made(rows, candidates.start[: groups + 1], tuning.stats[:end], tuning.names)
+    weights, directions = probes(tuning, 5)
+    begun = time.perf_counter()
+    hypotheses = DeviceHypotheses(tuning)
+    points = [hypotheses.point(w) for w in weights]
+    upload = time.perf_counter() - begun
+    search = LineSearch(Space.free(tuning.names))
+    one = [(points[0], directions[0])]
+    pairs = [(p, d) for p in points for d in directions][:70]
+    batch = timed(lambda: search.steps(hypotheses, pairs), 5)
+    with threads(options.threads):
+        processor = ListHypotheses(tuning)
+        others = [processor.point(w) for w in weights]
+        same = [(p, d) for p in others for d in directions][:70]
+        beside = timed(lambda: search.steps(processor, same), 1)
+    free, total = cuda.current_context().get_memory_info()
+    say(
+        "growth",
+        candidates=end,
+        groups=tuning.groups,
+        features=len(tuning.names),
+        upload_seconds=upload,
+        one_line_ms=1e3 * timed(lambda: search.steps(hypotheses, one), 5),
+        move_ms=1e3 * timed(lambda: hypotheses.move(points[0], directions[0], 0.01), 5),
+        point_ms=1e3 * timed(lambda: hypotheses.point(weights[0]), 5),
+        lines=len(pairs),
+        batch_ms=1e3 * batch,
+        processor_ms=1e3 * beside,
+        threads=options.threads,
+        ns_per_candidate_and_line=1e9 * batch / len(pairs) / end,
+        memory_GB=(total - free) / 1e9,
+    )
+
+
+def wide(options: argparse.Namespace, tuning: TuningSet) -> None:
+    """Measure how times grow with the features: 1,000 groups of 500."""
+    count, rng = 500_000, np.random.default_rng(2)
+    base = rng.standard_normal((16, count))
+    stats = tuning.stats[np.arange(count) % len(tuning.candidates)]
+    for features in (14, 100, 300, 1000):
+        rows = np.empty((features, count))
+        for d in range(features):
+            rows[d] = np.roll(base[d % 16], 7919 * (d // 16))
+        names = tuple(f"f{d}" for d in range(features))
+        grown(options, made(rows, np.arange(0, count + 1, 500), stats, names), count)
 
 
 def tuned(options: argparse.Namespace, tuning: TuningSet, name: str, repeats: int) -> None:
@@ -227,7 +384,7 @@ def tuned(options: argparse.Namespace, tuning: TuningSet, name: str, repeats: in
 
 def mert(options: argparse.Namespace, tuning: TuningSet) -> None:
     """Tune on the GPU."""
-    tuned(options, tuning, "cuda", 3)
+    tuned(options, tuning, "cuda", options.repeats)
 
 
 def on_processor(options: argparse.Namespace, tuning: TuningSet) -> None:
@@ -240,7 +397,7 @@ def on_processor(options: argparse.Namespace, tuning: TuningSet) -> None:
         search = LineSearch(Space.free(tuning.names))
         seconds = timed(lambda: search.steps(hypotheses, batch), 3)
         say("processor: coordinates x 5", threads=options.threads, ms=1e3 * seconds)
-        tuned(options, tuning, "cpu", 2)
+        tuned(options, tuning, "cpu", 1)
 
 
 def equal(options: argparse.Namespace, tuning: TuningSet) -> None:

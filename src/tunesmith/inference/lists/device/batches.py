@@ -19,18 +19,23 @@ from tunesmith.errors import TunesmithError
 from tunesmith.inference.hypotheses import Direction
 from tunesmith.inference.lists.device import envelopes, intervals, points, sorting
 from tunesmith.inference.lists.device.compiling import (
+    AS_IT_IS,
     CHUNK,
     GROUP_THREADS,
     LINE_THREADS,
     MOST_STATS,
+    PART,
     SIMULATED,
 )
+from tunesmith.inference.lists.device.launching import Launch, Pair
 from tunesmith.metrics.scored import ScoredCandidates
 
 #: Points and directions that there is room for at first; more is made when it is needed.
 POINTS, WAYS = (4, 2) if SIMULATED else (32, 48)
 #: Lines that are searched in one launch, at most: envelopes of all of them are there at once.
 LINES = 128
+#: Columns of what is asked of a line, and numbers of a formula.
+ASKED, FORMULA = 8, 6
 #: Breakpoints of a line, for each group, that there is room for at first.
 ROOM = 8
 #: Threads of a block where each has one number.
@@ -46,10 +51,12 @@ class Best(NamedTuple):
     low: float
     high: float
     total: Stats
+    #: Sums at the point in the middle of it, if there was a place for that point.
+    moved: Stats
 
 
 class Move(NamedTuple):
-    """A step from a point along a row of slopes to another place; no row for scores as they are."""
+    """A step from a point along a row of slopes to another place; see ``points.shift``."""
 
     before: int
     row: int
@@ -101,7 +108,16 @@ class Batches:
         self._free = list(range(POINTS))
         self._known: OrderedDict[tuple[bytes, bytes], int] = OrderedDict()
         self._room = _power_of_two(max(ROOM * self.groups, CHUNK))
-        self._buffers: tuple[Any, ...] | None = None
+        # What is asked and answered; then what searches write down, for so many lines.
+        self._ask = Pair((LINES, ASKED))
+        self._reply = Pair((LINES, 4 + 2 * self.statistics))
+        self._formula = Pair((FORMULA,))
+        self._weights = Pair((1,))
+        self._numbers = Pair((1,), np.int64)
+        self._count = Pair((LINES,), np.int32)
+        self._steps = Pair((LINES, 4))
+        self._launches: dict[str, Launch] = {}
+        self._lines, self._buffers = 0, ()  # type: tuple[int, tuple[Any, ...]]
 
     @staticmethod
     def bytes_of(tuning: ScoredCandidates) -> int:
@@ -142,6 +158,7 @@ class Batches:
             scores[k].copy_to_device(self._scores[k])
             winners[k].copy_to_device(self._winners[k])
         self._scores, self._winners = scores, winners
+        self._launches = {}
         self._free += range(count, 2 * count)
 
     def scores_at(self, place: int) -> Floats:
@@ -158,43 +175,88 @@ class Batches:
 
     def evaluate(self, weights: Floats, places: Sequence[int]) -> Stats:
         """Score candidates under weights [B, D], and return the sums of the winners' statistics."""
-        self._multiply(weights, self._scores, places)
-        return self.move([Move(place, -1, 0.0, place) for place in places])
+        parts = []
+        for k in range(0, len(places), LINES):
+            there = places[k : k + LINES]
+            self._multiply(weights[k : k + LINES], "points", there)
+            parts.append(self.move([Move(place, int(AS_IT_IS), 0.0, place) for place in there]))
+        return np.concatenate(parts)
 
     def move(self, moves: Sequence[Move]) -> Stats:
         """Add steps to scores, and return the sums of the winners' statistics [B, K]."""
-        ask = cuda.to_device(np.array(moves, np.float64))
-        totals = cuda.device_array((len(moves), self.statistics), np.float64)
-        grid = self.groups, len(moves)
-        points.shift[grid, GROUP_THREADS](self._scores, self._rows, self._start, ask, self._winners)
-        points.add_up[len(moves), LINE_THREADS](self._stats, self._winners, ask, totals)
-        return self._whole(totals.copy_to_host())
+        parts = []
+        for k in range(0, len(moves), LINES):
+            count = len(moves[k : k + LINES])
+            self._steps.here[:count] = moves[k : k + LINES]
+            self._steps.send(count)
+            self._shift(count, 0)
+            parts.append(self._reply.fetch(count)[:, : self.statistics])
+        return self._whole(np.concatenate(parts))
 
-    def rescale(self, before: int, after: int, factor: float) -> None:
-        """Copy a point with all scores times a power of two."""
-        points.rescale[-(-self.size // EACH), EACH](
-            self._scores, self._winners, before, after, factor
-        )
+    def _shift(self, count: int, begin: int) -> None:
+        """Take steps, and put sums into a column of the reply and those after it."""
+        steps = self._steps.there
+        self._launch(
+            "shift", points.shift, self._scores, self._rows, self._start, steps, self._winners
+        )(self.groups, count, GROUP_THREADS)
+        self._launch(
+            f"add up {begin}",
+            points.add_up,
+            self._stats,
+            self._winners,
+            steps,
+            self._reply.there,
+            begin,
+        )(self.statistics, count, LINE_THREADS)
 
-    def _multiply(self, weights: Floats, into: Any, places: Sequence[int]) -> None:
+    def rescale(self, moves: Sequence[Move]) -> None:
+        """Copy points with all scores times a power of two, each: its step."""
+        for k in range(0, len(moves), LINES):
+            count = len(moves[k : k + LINES])
+            self._steps.here[:count] = moves[k : k + LINES]
+            self._steps.send(count)
+            self._launch("rescale", points.rescale, self._scores, self._winners, self._steps.there)(
+                -(-self.size // EACH), count, EACH
+            )
+            self._steps.fetch(1)  # what was sent may be overwritten from here on
+
+    def _multiply(self, weights: Floats, into: str, places: Sequence[int]) -> None:
         dense = weights[:, : self.dense]
         used = np.flatnonzero(dense.any(axis=0))
         others = weights[:, self.dense :]
         if not others.any():
             others = others[:, :0]
-        values = np.ascontiguousarray(np.concatenate([dense[:, used], others], axis=1))
-        if not values.size:  # arrays on the device are not empty
-            used, values = np.zeros(1, np.int64), np.zeros((len(weights), 1))
-        elif not len(used):
-            used, values = np.zeros(1, np.int64), np.pad(values, ((0, 0), (1, 0)))
-        points.multiply[(-(-self.size // EACH), len(weights)), EACH](
+        values = np.concatenate([dense[:, used], others], axis=1)
+        about = np.concatenate([[len(used), values.shape[1]], places, used]).astype(np.int64)
+        if values.size > self._weights.here.size:
+            self._weights = Pair((_power_of_two(values.size),))
+            self._launches = {}
+        if about.size > self._numbers.here.size:
+            self._numbers = Pair((_power_of_two(about.size),), np.int64)
+            self._launches = {}
+        self._weights.here[: values.size] = values.ravel()
+        self._numbers.here[: about.size] = about
+        self._numbers.send(about.size)
+        if values.size:
+            self._weights.send(values.size)
+        self._launch(
+            f"multiply {into}",
+            points.multiply,
             self._rows,
-            cuda.to_device(used),
-            cuda.to_device(values),
-            into,
-            cuda.to_device(np.array(places, np.int64)),
+            self._numbers.there,
+            self._weights.there,
+            self._scores if into == "points" else self._rows,
             *self._sparse,
-        )
+        )(-(-self.size // EACH), len(weights), EACH)
+        if into != "points":
+            self._numbers.fetch(1)  # what was sent may be overwritten from here on
+
+    def _launch(self, name: str, kernel: Any, *arguments: Any) -> Launch:
+        """Return a kernel with arguments that stay the same until arrays grow."""
+        launch = self._launches.get(name)
+        if launch is None:
+            launch = self._launches[name] = Launch(kernel, *arguments)
+        return launch
 
     def row_of(self, direction: Direction, busy: Sequence[int] = ()) -> int:
         """Return the row of the slopes along a direction; rows that are busy stay as they are."""
@@ -208,7 +270,7 @@ class Batches:
             self._known.move_to_end(key)
             return row
         row = self._spare_row(set(busy))
-        self._multiply(direction.vector(self.names)[None], self._rows, [row])
+        self._multiply(direction.vector(self.names)[None], "rows", [row])
         self._known[key] = row
         return row
 
@@ -226,51 +288,80 @@ class Batches:
     @property
     def most_lines(self) -> int:
         """How many lines are searched together, at most."""
-        return min(LINES, self._ways - self.dense)
+        return LINES
+
+    def is_full(self, rows: Sequence[int]) -> bool:
+        """Tell whether there may be no room for slopes beside some rows."""
+        return len({row for row in rows if row >= self.dense}) >= self._ways - self.dense - 1
 
     def best(self, ask: Floats, formula: Floats) -> list[Best]:
-        """Return the best interval of each line.
+        """Return the best interval of each line, and take the step to its middle where asked to.
 
         Parameters
         ----------
-        ask : float64[L, 5]
+        ask : float64[L, ASKED]
             Place of the point, row of the slopes, a step that changes the weights by about their
-            size, and the limits of the line.
+            size, the limits of the line; a place for the point in the middle of the best interval
+            (−1: none is wanted), the row of the slopes of the step there, and what the step is
+            times.
         formula
             See ``formulas``.
         """
-        numbers = cuda.to_device(formula)
-        reply = cuda.device_array((len(ask), 4 + self.statistics), np.float64)
+        if not np.array_equal(self._formula.here, formula):
+            self._formula.here[:] = formula
+            self._formula.send(FORMULA)
+        count, moves = len(ask), bool((ask[:, 5] >= 0).any())
         while True:
-            sent = cuda.to_device(ask)
-            first, count, *sides = self._breakpoints(sent, len(ask))
-            intervals.best_intervals[len(ask), LINE_THREADS](
-                self._stats, first, count, *sides, sent, numbers, reply
-            )
-            replies = reply.copy_to_host()
+            self._breakpoints(ask)
+            self._judge(count)
+            if moves:
+                self._shift(count, 4 + self.statistics)
+            replies = self._reply.fetch(count)
             if not self._enlarge(int(replies[:, 0].max())):
                 break
-        totals = self._whole(replies[:, 4:])
+        k = self.statistics
+        totals, moved = self._whole(replies[:, 4 : 4 + k]), self._whole(replies[:, 4 + k :])
+        numbers, ends = replies[:, 1].astype(int).tolist(), replies[:, 2:4].tolist()
         return [
-            Best(int(r[1]), float(r[2]), float(r[3]), total)
-            for r, total in zip(replies, totals, strict=True)
+            Best(number, *end, total, after)
+            for number, end, total, after in zip(numbers, ends, totals, moved, strict=True)
         ]
+
+    def _judge(self, count: int) -> None:
+        """Find the best interval of each line among its breakpoints."""
+        first, *rest, parts, bests = self._buffers
+        at, left, right = rest[3:] if self._passes % 2 else rest[:3]
+        found, ask = self._count.there, self._ask.there
+        many = self._room // PART
+        self._launch("add", intervals.add_parts, self._stats, first, found, left, right, parts)(
+            many, count, PART
+        )
+        self._launch(
+            "judge",
+            intervals.judge_parts,
+            *(self._stats, first, found, at, left, right, ask, self._formula.there, parts, bests),
+        )(many, count, PART)
+        self._launch(
+            "pick",
+            intervals.pick_best,
+            *(found, self._room, ask, bests, self._reply.there, self._steps.there),
+        )(count, 1, PART)
 
     def follow(self, ask: Floats) -> list[tuple[Stats, Floats, Stats]]:
         """Return, of each line, the sum at γ = −∞, breakpoints in order, and changes there."""
         while True:
-            sent = cuda.to_device(ask)
-            first, count, *sides = self._breakpoints(sent, len(ask))
-            counts = count.copy_to_host()[: len(ask)]
+            self._breakpoints(ask)
+            counts = self._count.fetch(len(ask))
             if not self._enlarge(int(counts.max())):
                 break
         shape = len(ask), max(int(counts.max()), 1), self.statistics
         kind = np.float64 if self.kind.kind == "f" else np.int64
         base = cuda.device_array((len(ask), self.statistics), np.float64)
         change = cuda.device_array(shape, kind)
-        at, left, right = sides
-        intervals.follow[len(ask), LINE_THREADS](
-            self._stats, first, count, left, right, base, change
+        first, *rest, _, _ = self._buffers
+        at, left, right = rest[3:] if self._passes % 2 else rest[:3]
+        Launch(intervals.follow, self._stats, first, self._count.there, left, right, base, change)(
+            len(ask), 1, LINE_THREADS
         )
         totals, changes, edges = self._whole(base.copy_to_host()), change.copy_to_host(), at
         return [
@@ -278,38 +369,54 @@ class Batches:
             for k, n in enumerate(counts)
         ]
 
-    def _breakpoints(self, ask: Any, lines: int) -> tuple[Any, ...]:
-        """Return winners at γ = −∞, and numbers of breakpoints and breakpoints, sorted."""
-        first, count, *sides = self._buffers_for(lines)
-        others, sides = sides[3:], sides[:3]
-        count.copy_to_device(np.zeros(count.shape[0], np.int32))
-        envelopes.find_envelopes[(self.groups, lines), GROUP_THREADS](
-            self._scores, self._rows, self._start, self._winners, ask, first, count, *sides
-        )
-        sorting.sort_chunks[(self._room // CHUNK, lines), CHUNK // 2](count, *sides)
-        run = CHUNK
-        while run < self._room:
-            sorting.merge_runs[(-(-self._room // EACH), lines), EACH](count, run, *sides, *others)
-            sides, others = others, sides
-            run *= 2
-        return first, count, *sides
+    @property
+    def _passes(self) -> int:
+        """How many passes merge all chunks of a line."""
+        return (self._room // CHUNK).bit_length() - 1
 
-    def _buffers_for(self, lines: int) -> tuple[Any, ...]:
-        if self._buffers is None or self._buffers[0].shape[0] < lines:
-            self._buffers = None
-            count = _power_of_two(lines)
-            first = cuda.device_array((count, self.groups), np.int32)
-            counts = cuda.device_array(count, np.int32)
-            shape = count, self._room
-            kinds = (np.float64, np.int32, np.int32) * 2
-            self._buffers = first, counts, *(cuda.device_array(shape, kind) for kind in kinds)
-        return self._buffers
+    def _breakpoints(self, ask: Floats) -> None:
+        """Find winners at γ = −∞, and breakpoints, which are counted and sorted."""
+        lines = len(ask)
+        self._make_room(lines)
+        first, *rest, _, _ = self._buffers
+        sides, others, count = rest[:3], rest[3:], self._count.there
+        self._ask.here[:lines, : ask.shape[1]] = ask
+        self._ask.send(lines)
+        self._count.clear(lines)
+        self._launch(
+            "envelopes",
+            envelopes.find_envelopes,
+            *(self._scores, self._rows, self._start, self._winners, self._ask.there),
+            *(first, count, *sides),
+        )(self.groups, lines, GROUP_THREADS)
+        chunks = self._room // CHUNK
+        self._launch("chunks", sorting.sort_chunks, count, *sides)(chunks, lines, CHUNK // 2)
+        for k in range(self._passes):
+            run = CHUNK << k
+            self._launch(f"merge {k}", sorting.merge_runs, count, run, *sides, *others)(
+                -(-self._room // EACH), lines, EACH
+            )
+            sides, others = others, sides
+
+    def _make_room(self, lines: int) -> None:
+        if self._lines >= lines:
+            return
+        self._buffers, self._launches = (), {}
+        count = self._lines = min(_power_of_two(lines), LINES)
+        shape, parts = (count, self._room), self._room // PART
+        kinds = (np.float64, np.int32, np.int32) * 2
+        self._buffers = (
+            cuda.device_array((count, self.groups), np.int32),
+            *(cuda.device_array(shape, kind) for kind in kinds),
+            cuda.device_array((count, parts, 2 * self.statistics), np.float64),
+            cuda.device_array((count, parts, 5 + self.statistics), np.float64),
+        )
 
     def _enlarge(self, breakpoints: int) -> bool:
         """Make room for that number of breakpoints of a line; tell whether there was less."""
         if breakpoints <= self._room:
             return False
-        self._room, self._buffers = _power_of_two(breakpoints), None
+        self._room, self._lines = _power_of_two(breakpoints), 0
         return True
 
     def _whole(self, totals: Floats) -> Stats:

@@ -17,6 +17,10 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 GROUP_THREADS = 2 if SIMULATED else 64
 #: Threads that follow the statistics of one line.
 LINE_THREADS = 2 if SIMULATED else 512
+#: Breakpoints of a part of a line, and threads that judge it.
+PART = 2 if SIMULATED else 256
+#: Stands for the row of slopes where nothing is to move; and where scores stay as they are.
+NO_MOVE, AS_IT_IS = -2.0, -1.0
 #: Breakpoints that one block sorts; two for each of its threads.
 CHUNK = 4 if SIMULATED else 1024
 #: Candidates above the chords of a group that are copied to the fast memory of a block.

@@ -3,7 +3,8 @@
 A block of threads has one group and one line. It finds the best candidates of the least and of the
 greatest slope, copies the few candidates above the chords from them to the winner into fast memory,
 and goes from corner to corner: the next one is where the line of the current winner is first met,
-among lines that meet it there the steepest, among equals the first in the order read.
+among lines that meet it there the steepest, among these the highest (two scores that differ by a
+rounding may meet it at one number), among equals the first in the order read.
 """
 
 from __future__ import annotations
@@ -17,8 +18,40 @@ from tunesmith.inference.lists.device.compiling import (
     GROUP_THREADS,
     INFINITY,
     device_kernel,
+    on_device,
     reduce_first,
 )
+
+
+@on_device
+def reduce_steepest(first: Any, second: Any, third: Any, index: Any, here: int) -> None:
+    """Bring the entry of the greatest (first, second, third), least index, to the front."""
+    cuda.syncthreads()
+    half = GROUP_THREADS // 2
+    while half > 0:
+        if here < half:
+            i, j = here, here + half
+            if index[j] >= 0 and (
+                index[i] < 0
+                or first[j] > first[i]
+                or (
+                    first[j] == first[i]
+                    and (
+                        second[j] > second[i]
+                        or (
+                            second[j] == second[i]
+                            and (
+                                third[j] > third[i]
+                                or (third[j] == third[i] and index[j] < index[i])
+                            )
+                        )
+                    )
+                )
+            ):
+                first[i], second[i], third[i] = first[j], second[j], third[j]
+                index[i] = index[j]
+        cuda.syncthreads()
+        half //= 2
 
 
 @device_kernel
@@ -59,6 +92,7 @@ def find_envelopes(
     slope = rows[int(ask[line, 1])]
     key = cuda.shared.array(GROUP_THREADS, float64)
     second = cuda.shared.array(GROUP_THREADS, float64)
+    third = cuda.shared.array(GROUP_THREADS, float64)
     index = cuda.shared.array(GROUP_THREADS, int32)
     near_slope = cuda.shared.array(ABOVE, float64)
     near_score = cuda.shared.array(ABOVE, float64)
@@ -112,7 +146,7 @@ def find_envelopes(
     now, before = least, -INFINITY
     room = at.shape[1]
     while now_slope < last_slope:
-        step, steep, best = INFINITY, 0.0, -1
+        step, steep, high_now, best = INFINITY, 0.0, 0.0, -1
         for k in range(here, many, GROUP_THREADS):
             if is_near:
                 i, s, b = near[k], near_slope[k], near_score[k]
@@ -123,11 +157,17 @@ def find_envelopes(
                 if (
                     best < 0
                     or meets < step
-                    or (meets == step and (s > steep or (s == steep and i < best)))
+                    or (
+                        meets == step
+                        and (
+                            s > steep
+                            or (s == steep and (b > high_now or (b == high_now and i < best)))
+                        )
+                    )
                 ):
-                    step, steep, best = meets, s, i
-        key[here], second[here], index[here] = -step, steep, best
-        reduce_first(key, second, index, here, GROUP_THREADS)
+                    step, steep, high_now, best = meets, s, b, i
+        key[here], second[here], third[here], index[here] = -step, steep, high_now, best
+        reduce_steepest(key, second, third, index, here)
         after = index[0]
         meets = max(-key[0], before)
         if here == 0:

@@ -6,9 +6,11 @@ processor, which gets the scores of a point when they are asked.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,12 +18,16 @@ from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import UsageError
 from tunesmith.inference.hypotheses import Direction, Envelope, Line, Point
 from tunesmith.inference.lists.device.batches import Batches, Best, Move
+from tunesmith.inference.lists.device.compiling import AS_IT_IS
 from tunesmith.inference.lists.device.formulas import formula_of
 from tunesmith.inference.lists.device.meeting import Meetings
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.scored import ScoredCandidates
 
 R = TypeVar("R")
+
+#: The sets that are on the device; each leaves it when nobody has it any more.
+_uploaded: WeakKeyDictionary[ScoredCandidates, Batches] = WeakKeyDictionary()
 
 
 class Place:
@@ -47,6 +53,21 @@ class Place:
             self._batches.give_back(number)
 
 
+#: A line, a step on it that changes the weights by about their size, limits, and where to put the
+#: point in the middle of the best interval.
+Question = tuple[Line, float, tuple[float, float], Place | None]
+
+
+class _Ahead(NamedTuple):
+    """A step that was taken on the device before anybody asked for it."""
+
+    before: Place
+    direction: Direction
+    step: float
+    after: Place
+    total: Stats
+
+
 class DeviceHypotheses(ListHypotheses):
     """Answers about lists, many at once.
 
@@ -60,13 +81,17 @@ class DeviceHypotheses(ListHypotheses):
         super().__init__(tuning)
         self._formula = formula_of(tuning.metric)
         self._meetings = Meetings()
+        self._here = threading.local()
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise UsageError("a GPU is used by one process; drop --engine, or use --device cpu")
 
     @cached_property
     def _batches(self) -> Batches:
-        return Batches(self.tuning)
+        batches = _uploaded.get(self.tuning)
+        if batches is None:
+            batches = _uploaded[self.tuning] = Batches(self.tuning)
+        return batches
 
     def _lines_of_row(self, row: int) -> Any:
         """Find nothing beforehand: the device does not need the extremes of rows."""
@@ -83,6 +108,15 @@ class DeviceHypotheses(ListHypotheses):
         """Evaluate weights on a line, adding to the scores that are there."""
         weights = point.weights.copy()
         weights[direction.features] += step * direction.values
+        ahead: _Ahead | None = getattr(self._here, "ahead", None)
+        if (
+            ahead is not None
+            and ahead.before is point.cache
+            and ahead.direction is direction
+            and ahead.step == step
+        ):
+            self._here.ahead = None
+            return self._made(weights, ahead.after, ahead.total)
         ((place, total),) = self._meetings.ask(self._move, [(point.cache, direction, step)])
         return self._made(weights, place, total)
 
@@ -121,8 +155,12 @@ class DeviceHypotheses(ListHypotheses):
 
     def _rescale(self, many: Sequence[tuple[Place, float]]) -> Sequence[Place]:
         places = [Place(self._batches) for _ in many]
-        for (before, factor), after in zip(many, places, strict=True):
-            self._batches.rescale(before.number, after.number, factor)
+        self._batches.rescale(
+            [
+                Move(before.number, int(AS_IT_IS), factor, after.number)
+                for (before, factor), after in zip(many, places, strict=True)
+            ]
+        )
         return places
 
     # Lines.
@@ -141,9 +179,22 @@ class DeviceHypotheses(ListHypotheses):
         """
         if self._formula is None:
             return None
-        return self._meetings.ask(self._best, list(zip(lines, reaches, limits, strict=True)))
+        self._here.ahead = None
+        # A search of one line is mostly followed by the step to where it leads: so that is taken
+        # at once.
+        after = Place(self._batches) if len(lines) == 1 else None
+        questions = [
+            (line, reach, limit, after)
+            for line, reach, limit in zip(lines, reaches, limits, strict=True)
+        ]
+        answers: Sequence[Best] = self._meetings.ask(self._best, questions)
+        if after is not None and answers[0].number >= 0:
+            (point, direction), best = lines[0], answers[0]
+            step = 0.5 * (best.low + best.high)
+            self._here.ahead = _Ahead(point.cache, direction, step, after, best.moved)
+        return answers
 
-    def _best(self, many: Sequence[tuple[Line, float, tuple[float, float]]]) -> Sequence[Best]:
+    def _best(self, many: Sequence[Question]) -> Sequence[Best]:
         formula = self._formula
         assert formula is not None
         return self._in_parts(lambda ask: self._batches.best(ask, formula), many)
@@ -153,15 +204,13 @@ class DeviceHypotheses(ListHypotheses):
     ) -> list[R]:
         """Follow the winners along many lines on the device; ``work`` is the processor's."""
         everywhere = 1.0, (-np.inf, np.inf)
-        followed = self._meetings.ask(self._follow, [(line, *everywhere) for line in lines])
+        followed = self._meetings.ask(self._follow, [(line, *everywhere, None) for line in lines])
         return [
             work(point, direction, Envelope(total, at, change))
             for (point, direction), (total, at, change) in zip(lines, followed, strict=True)
         ]
 
-    def _follow(
-        self, many: Sequence[tuple[Line, float, tuple[float, float]]]
-    ) -> Sequence[tuple[Stats, Floats, Stats]]:
+    def _follow(self, many: Sequence[Question]) -> Sequence[tuple[Stats, Floats, Stats]]:
         return self._in_parts(self._batches.follow, many)
 
     def envelope(self, point: Point, direction: Direction) -> Envelope:
@@ -171,19 +220,24 @@ class DeviceHypotheses(ListHypotheses):
     def _in_parts(
         self,
         answer: Callable[[Floats], list[R]],
-        many: Sequence[tuple[Line, float, tuple[float, float]]],
+        many: Sequence[Question],
     ) -> list[R]:
         """Answer as many lines at once as there is room for."""
         answers: list[R] = []
-        size = self._batches.most_lines
-        for k in range(0, len(many), size):
-            rows: list[int] = []
-            asks = []
-            for (point, direction), reach, limits in many[k : k + size]:
-                rows.append(self._batches.row_of(direction, rows))
-                asks.append((point.cache.number, rows[-1], reach, *limits))
-            answers += answer(np.array(asks, np.float64))
-        return answers
+        batches, asks, rows = self._batches, [], []  # type: Batches, list[Any], list[int]
+        for (point, direction), reach, limits, after in many:
+            row = batches.row_of(direction, rows)
+            rows.append(row)
+            row_of_step, factor = -1, 1.0
+            if after is not None:
+                row_of_step, factor = self._row(direction, rows)
+                rows.append(row_of_step)
+            place = -1 if after is None else after.number
+            asks.append((point.cache.number, row, reach, *limits, place, row_of_step, factor))
+            if len(asks) == batches.most_lines or batches.is_full(rows):
+                answers += answer(np.array(asks, np.float64))
+                asks, rows = [], []
+        return answers + answer(np.array(asks, np.float64)) if asks else answers
 
     def side_by_side(
         self,

@@ -14,11 +14,14 @@ from numba import cuda, float64, int32
 from tunesmith.inference.lists.device.compiling import (
     LINE_THREADS,
     MOST_STATS,
+    NO_MOVE,
+    PART,
     device_kernel,
     on_device,
     reduce_first,
+    times,
 )
-from tunesmith.inference.lists.device.points import total_of
+from tunesmith.inference.lists.device.points import sum_of, total_of
 from tunesmith.metrics.ngrams.counts import SMALL
 
 #: What a metric's formula is; its numbers follow in the same array.
@@ -84,7 +87,44 @@ def counts(low: float, high: float, farthest: float) -> bool:
 
 
 @device_kernel
-def best_intervals(
+def add_parts(stats: Any, first: Any, count: Any, left: Any, right: Any, parts: Any) -> None:
+    """Add up statistics of parts of lines: what follows needs the sums before each part.
+
+    Parameters
+    ----------
+    parts : float64[L, P, 2 K]
+        A block has one of P parts of a line: as many breakpoints as it has threads, and as many
+        groups, or more if P parts would not have all. Filled with the sum of the groups' winners
+        at γ = −∞, and of the changes at the breakpoints.
+    """
+    p, line, here = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
+    part = cuda.shared.array(PART, float64)
+    size, many = min(count[line], left.shape[1]), stats.shape[1]
+    groups = first.shape[1]
+    if p * PART >= size and p * PART >= groups:
+        return
+    j = p * PART + here
+    before, after = 0, 0
+    if j < size:
+        before, after = left[line, j], right[line, j]
+    for k in range(many):
+        total = 0.0
+        for g in range(j, groups, parts.shape[1] * PART):
+            total += stats[first[line, g], k]
+        total = sum_of(part, total, here)
+        if here == 0:
+            parts[line, p, k] = total
+        if p * PART < size:
+            change = 0.0
+            if j < size:
+                change = float64(stats[after, k]) - float64(stats[before, k])
+            change = sum_of(part, change, here)
+            if here == 0:
+                parts[line, p, many + k] = change
+
+
+@device_kernel
+def judge_parts(
     stats: Any,
     first: Any,
     count: Any,
@@ -93,80 +133,141 @@ def best_intervals(
     right: Any,
     ask: Any,
     formula: Any,
-    reply: Any,
+    parts: Any,
+    bests: Any,
 ) -> None:
-    """Follow the statistics along lines, whose breakpoints are sorted; a block has a line.
+    """Follow the statistics along lines, whose breakpoints are sorted; a block has a part.
 
     Parameters
     ----------
-    ask : float64[L, 5]
+    ask : float64[L, 8]
         From column 2 on: how far a step is that changes the weights by their size, and limits.
     formula
         Which metric, and its numbers.
-    reply : float64[L, 4 + K]
-        Filled with the number of breakpoints, the best interval (−1 if there is none), its ends,
-        and the statistics on it.
+    parts
+        See :func:`add_parts`.
+    bests : float64[L, P, 5 + K]
+        Filled with the best interval of a part: its number (−1 if there is none), gain, width,
+        ends, and the statistics on it.
     """
-    line, here = cuda.blockIdx.x, cuda.threadIdx.x
-    part = cuda.shared.array(LINE_THREADS, float64)
-    second = cuda.shared.array(LINE_THREADS, float64)
-    index = cuda.shared.array(LINE_THREADS, int32)
+    p, line, here = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
+    part = cuda.shared.array(PART, float64)
+    second = cuda.shared.array(PART, float64)
+    index = cuda.shared.array(PART, int32)
+    base = cuda.shared.array(MOST_STATS, float64)
     now = cuda.local.array(MOST_STATS, float64)
-    at_best = cuda.local.array(MOST_STATS, float64)
     size, many = min(count[line], at.shape[1]), stats.shape[1]
-    each = (size + LINE_THREADS - 1) // LINE_THREADS
-    begin, end = min(here * each, size), min((here + 1) * each, size)
+    if p > 0 and p * PART >= size:
+        if here == 0:
+            bests[line, p, 0] = -1.0
+        return
 
-    # What each thread begins with: the sum at γ = −∞ and all changes before its own.
+    # What the part begins with: the sum at γ = −∞ and all changes before it.
+    for k in range(here, many, PART):
+        total = 0.0
+        for q in range(min(parts.shape[1], (first.shape[1] + PART - 1) // PART)):
+            total += parts[line, q, k]
+        for q in range(p):
+            total += parts[line, q, many + k]
+        base[k] = total
+    # And each thread: the changes up to its own breakpoint.
+    t = p * PART + here
+    before, after = 0, 0
+    if t < size:
+        before, after = left[line, t], right[line, t]
     for k in range(many):
-        total = total_of(stats, first[line], k, part, here)
+        cuda.syncthreads()
         change = 0.0
-        for t in range(begin, end):
-            change += stats[right[line, t], k] - stats[left[line, t], k]
+        if t < size:
+            change = float64(stats[after, k]) - float64(stats[before, k])
         part[here] = change
         cuda.syncthreads()
         gap = 1
-        while gap < LINE_THREADS:
+        while gap < PART:
             more = part[here - gap] if here >= gap else 0.0
             cuda.syncthreads()
             part[here] += more
             cuda.syncthreads()
             gap *= 2
-        now[k] = total + (part[here - 1] if here > 0 else 0.0)
-        cuda.syncthreads()
+        now[k] = base[k] + part[here]
+    cuda.syncthreads()
 
+    # Interval j follows breakpoint j − 1. The first thread of all has the one before them too.
     reach, least, greatest = ask[line, 2], ask[line, 3], ask[line, 4]
     best, gain, widest, best_low, best_high = -1, 0.0, 0.0, 0.0, 0.0
-    # Interval j follows breakpoint j − 1; the first thread has the one before all of them too.
-    for j in range(0 if here == 0 else begin + 1, end + 1):
-        if j > begin:
-            for k in range(many):
-                now[k] += stats[right[line, j - 1], k] - stats[left[line, j - 1], k]
+    if t == 0:
         low, high = -reach, reach
         if size > 0:
-            if j > 0:
-                low = at[line, j - 1]
-            if j < size:
-                high = at[line, j]
-            if j == 0:
-                low = high - max(reach, abs(high))
-            if j == size:
-                high = low + max(reach, abs(low))
+            high = at[line, 0]
+            low = high - max(reach, abs(high))
+        low, high = max(low, least), min(high, greatest)
+        if counts(low, high, FARTHEST * reach):
+            best, gain, widest = 0, gain_of(base, formula), high - low
+            best_low, best_high = low, high
+    if t < size:
+        low = at[line, t]
+        high = low + max(reach, abs(low))
+        if t + 1 < size:
+            high = at[line, t + 1]
         low, high = max(low, least), min(high, greatest)
         if counts(low, high, FARTHEST * reach):
             value = gain_of(now, formula)
             if best < 0 or value > gain or (value == gain and high - low > widest):
-                best, gain, widest, best_low, best_high = j, value, high - low, low, high
-                for k in range(many):
-                    at_best[k] = now[k]
+                best, gain, widest, best_low, best_high = t + 1, value, high - low, low, high
     part[here], second[here], index[here] = gain, widest, best
-    reduce_first(part, second, index, here, LINE_THREADS)
+    reduce_first(part, second, index, here, PART)
     if here == 0:
-        reply[line, 0], reply[line, 1] = count[line], index[0]
+        bests[line, p, 0] = index[0]
     if best >= 0 and best == index[0]:
-        reply[line, 2], reply[line, 3] = best_low, best_high
+        bests[line, p, 1], bests[line, p, 2] = gain, widest
+        bests[line, p, 3], bests[line, p, 4] = best_low, best_high
         for k in range(many):
-            reply[line, 4 + k] = at_best[k]
+            bests[line, p, 5 + k] = base[k] if best == 0 else now[k]
+
+
+@device_kernel
+def pick_best(count: Any, room: int, ask: Any, bests: Any, reply: Any, moves: Any) -> None:
+    """Pick the best interval of each line among those of its parts; a block has a line.
+
+    Parameters
+    ----------
+    ask : float64[L, 8]
+        From column 5 on: where to put the point in the middle of the interval (−1: nowhere), the
+        row of the step that leads there, and what the step is times.
+    reply : float64[L, 4 + ...]
+        Filled with the number of breakpoints, the best interval (−1 if there is none), its ends,
+        and the statistics on it.
+    moves : float64[L, 4]
+        Filled with the steps there, for ``points.shift``.
+    """
+    line, here = cuda.blockIdx.x, cuda.threadIdx.x
+    part = cuda.shared.array(PART, float64)
+    second = cuda.shared.array(PART, float64)
+    index = cuda.shared.array(PART, int32)
+    best, gain, widest, mine = -1, 0.0, 0.0, 0
+    size = min(count[line], room)
+    for p in range(here, max((size + PART - 1) // PART, 1), PART):
+        number = int(bests[line, p, 0])
+        if number >= 0:
+            value, width = bests[line, p, 1], bests[line, p, 2]
+            if best < 0 or value > gain or (value == gain and width > widest):
+                best, gain, widest, mine = number, value, width, p
+    part[here], second[here], index[here] = gain, widest, best
+    reduce_first(part, second, index, here, PART)
+    chosen = index[0]
+    if here == 0:
+        reply[line, 0], reply[line, 1] = count[line], chosen
+        moves[line, 0], moves[line, 1] = ask[line, 0], NO_MOVE
+        moves[line, 2], moves[line, 3] = 0.0, ask[line, 5]
+    cuda.syncthreads()
+    if best >= 0 and best == chosen:
+        low, high = bests[line, mine, 3], bests[line, mine, 4]
+        reply[line, 2], reply[line, 3] = low, high
+        for k in range(bests.shape[2] - 5):
+            reply[line, 4 + k] = bests[line, mine, 5 + k]
+        if ask[line, 5] >= 0.0:
+            moves[line, 1] = ask[line, 6]
+            moves[line, 2] = times(times(0.5, low + high), ask[line, 7])
 
 
 @device_kernel

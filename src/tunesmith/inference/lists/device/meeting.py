@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 R = TypeVar("R")
@@ -37,62 +38,87 @@ class Question:
         return self.answers
 
 
-@dataclass
 class Meeting:
-    """Those that ask together."""
+    """Those that ask together; one of them works at a time.
 
-    present: int
-    questions: list[Question] = field(default_factory=list)
-    is_over: bool = False
-    changed: threading.Condition = field(default_factory=threading.Condition)
+    Threads of Python share one interpreter, and several that want it wait for each other longer
+    than they work. So whoever asks hands over to the next one that has something to do, and waits
+    for its turn; the last one to ask answers all.
+    """
+
+    def __init__(self, present: int) -> None:
+        self.present = present
+        self.is_over = False
+        self._has_begun = False
+        self._questions: dict[int, Question] = {}
+        self._turns = [threading.Lock() for _ in range(present)]
+        self._ready = deque(range(present))
+        for turn in self._turns:
+            turn.acquire()
+
+    def begin(self) -> None:
+        """Let the first one work; once."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._turns[self._ready.popleft()].release()
+
+    def await_turn(self, number: int) -> None:
+        """Wait until the others have asked, or ended."""
+        self._turns[number].acquire()
 
     def ask(
-        self, answer: Callable[[Sequence[Any]], Sequence[Any]], items: Sequence[Any]
+        self,
+        number: int,
+        answer: Callable[[Sequence[Any]], Sequence[Any]],
+        items: Sequence[Any],
     ) -> Sequence[Any]:
         """Ask, and wait for the answers: one for each item."""
-        question = Question(answer, items)
-        with self.changed:
-            if self.is_over:
-                raise Ended
-            self.questions.append(question)
-            self._answer_if_complete()
-            while question.answers is None and question.error is None:
-                if self.is_over:
-                    raise Ended
-                self.changed.wait()
+        if self.is_over:
+            raise Ended
+        question = self._questions[number] = Question(answer, items)
+        following = self._next()
+        if following != number:
+            self._turns[following].release()
+            self.await_turn(number)
+        if self.is_over and question.answers is None and question.error is None:
+            raise Ended
         return question.result()
 
     def leave(self) -> None:
         """Let the others go on alone."""
-        with self.changed:
-            self.present -= 1
-            self._answer_if_complete()
+        self.present -= 1
+        if self.present:
+            self._turns[self._next()].release()
 
     def end(self) -> None:
         """Let nobody ask any more."""
-        with self.changed:
-            self.is_over = True
-            self.changed.notify_all()
+        self.is_over = True
 
-    def _answer_if_complete(self) -> None:
-        if not self.questions or len(self.questions) < self.present:
-            return
-        questions, self.questions = self.questions, []
-        kinds = {question.answer: [] for question in questions}  # type: dict[Any, list[Question]]
-        for question in questions:
-            kinds[question.answer].append(question)
-        for answer, alike in kinds.items():
-            try:
-                answers = answer([item for question in alike for item in question.items])
-            except BaseException as error:  # noqa: BLE001  (those who asked raise it)
-                for question in alike:
-                    question.error = error
-                continue
-            first = 0
+    def _next(self) -> int:
+        """Return whose turn is next; when all have asked all are answered first."""
+        if not self._ready:
+            questions, self._questions = self._questions, {}
+            if not self.is_over:
+                _answer([*questions.values()])
+            self._ready.extend(questions)
+        return self._ready.popleft()
+
+
+def _answer(questions: Sequence[Question]) -> None:
+    kinds: dict[Any, list[Question]] = {}
+    for question in questions:
+        kinds.setdefault(question.answer, []).append(question)
+    for answer, alike in kinds.items():
+        try:
+            answers = answer([item for question in alike for item in question.items])
+        except BaseException as error:  # noqa: BLE001  (those who asked raise it)
             for question in alike:
-                question.answers = answers[first : first + len(question.items)]
-                first += len(question.items)
-        self.changed.notify_all()
+                question.error = error
+            continue
+        first = 0
+        for question in alike:
+            question.answers = answers[first : first + len(question.items)]
+            first += len(question.items)
 
 
 class Meetings:
@@ -108,9 +134,10 @@ class Meetings:
         """Return one answer for each item."""
         if not items:
             return []
-        meeting: Meeting | None = getattr(self._local, "meeting", None)
-        if meeting is not None:
-            return meeting.ask(answer, items)
+        seat: tuple[Meeting, int] | None = getattr(self._local, "seat", None)
+        if seat is not None:
+            meeting, number = seat
+            return meeting.ask(number, answer, items)
         with self._alone:
             return answer(items)
 
@@ -126,8 +153,11 @@ class Meetings:
         errors: dict[int, BaseException] = {}
 
         def attend(number: int, piece: Any) -> None:
-            self._local.meeting = meeting
+            self._local.seat = meeting, number
+            meeting.await_turn(number)
             try:
+                if meeting.is_over:
+                    raise Ended
                 finished[number] = work(piece)
                 if results is not None:
                     results[number] = finished[number]
@@ -144,13 +174,17 @@ class Meetings:
         try:
             for thread in threads:
                 thread.start()
+            meeting.begin()
             for thread in threads:
                 thread.join()
         except BaseException:
             meeting.end()
             for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+                if thread.ident is None:  # the others wait for its turn to be over
+                    thread.start()
+            meeting.begin()
+            for thread in threads:
+                thread.join()
             raise
         for _, error in sorted(errors.items()):
             if not isinstance(error, Ended):
