@@ -17,7 +17,13 @@ from numba import cuda
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import TunesmithError
 from tunesmith.inference.hypotheses import Direction
-from tunesmith.inference.lists.device import envelopes, intervals, points, sorting
+from tunesmith.inference.lists.device import (
+    envelopes,
+    expectations,
+    intervals,
+    points,
+    sorting,
+)
 from tunesmith.inference.lists.device.compiling import (
     AS_IT_IS,
     CHUNK,
@@ -26,6 +32,8 @@ from tunesmith.inference.lists.device.compiling import (
     MOST_STATS,
     PART,
     SIMULATED,
+    SPAN,
+    SUM_THREADS,
 )
 from tunesmith.inference.lists.device.launching import Launch, Pair
 from tunesmith.metrics.scored import ScoredCandidates
@@ -95,14 +103,7 @@ class Batches:
             self._rows[d].copy_to_device(features.dense[d])
         by_candidate = features.sparse.tocsr()
         by_candidate.sort_indices()
-        self._sparse = tuple(
-            cuda.to_device(_filled(array, kind))
-            for array, kind in (
-                (by_candidate.data, np.float64),
-                (by_candidate.indices, np.int32),
-                (by_candidate.indptr, np.int64),
-            )
-        )
+        self._sparse = self._compressed(by_candidate)
         self._scores = cuda.device_array((POINTS, self.size), np.float64)
         self._winners = cuda.device_array((POINTS, self.groups), np.int64)
         self._free = list(range(POINTS))
@@ -116,8 +117,23 @@ class Batches:
         self._numbers = Pair((1,), np.int64)
         self._count = Pair((LINES,), np.int32)
         self._steps = Pair((LINES, 4))
+        # What is asked of distributions, and answered.
+        self._about, self._slope = Pair((4,)), Pair((self.statistics,))
+        self._sums, self._combined = Pair((self.statistics + 2,)), Pair((self.names,))
+        self._expected = cuda.device_array((self.groups, self.statistics + 2), np.float64)
+        pieces = max(self.dense, 1), -(-self.size // SPAN)
+        self._pieces = cuda.device_array(pieces, np.float64)
+        self._columns = self._compressed(features.sparse)
         self._launches: dict[str, Launch] = {}
         self._lines, self._buffers = 0, ()  # type: tuple[int, tuple[Any, ...]]
+
+    @staticmethod
+    def _compressed(sparse: Any) -> tuple[Any, ...]:
+        kinds = np.float64, np.int32, np.int64
+        arrays = sparse.data, sparse.indices, sparse.indptr
+        return tuple(
+            cuda.to_device(_filled(array, kind)) for array, kind in zip(arrays, kinds, strict=True)
+        )
 
     @staticmethod
     def bytes_of(tuning: ScoredCandidates) -> int:
@@ -283,6 +299,96 @@ class Batches:
                 return row
         raise AssertionError("no batch has so many lines")
 
+    # Distributions.
+
+    def distribute(
+        self, scores: int, chances: int, sharpness: float, least: float
+    ) -> tuple[Floats, int, int]:
+        """Fill a place with probabilities exp(sharpness × score), normalised in each group.
+
+        Returns
+        -------
+        The sum of expected statistics [K], how many candidates have more probability than
+        ``least``, and the number of groups in which none has.
+        """
+        self._ask_about(scores, chances, sharpness, 0.0)
+        arrays = self._scores, self._start, self._stats, self._about.there
+        self._launch("distribute", expectations.distribute, *arrays, least, self._expected)(
+            self.groups, 1, SUM_THREADS
+        )
+        sums = self._column_sums(self.statistics + 2)
+        return sums[: self.statistics], int(sums[-2]), int(sums[-1])
+
+    def moments(
+        self, chances: int, values: int, slope: Floats, factor: float
+    ) -> tuple[Floats, float]:
+        """Return Σ f P_i (v_i − E[v]) h_i [D], and the sum of variances.
+
+        v_i is the gain of the candidate's statistics, linear in ``slope``; it goes into a place.
+        """
+        self._ask_about(chances, values, factor, -1.0)
+        self._slope.here[:] = slope
+        self._slope.send(self.statistics)
+        about = self._about.there
+        self._launch(
+            "linearise", expectations.linearise, self._scores, self._stats, about, self._slope.there
+        )(-(-self.size // EACH), 1, EACH)
+        return self._combine(), float(self._column_sums(1)[0])
+
+    def covariance(self, chances: int, values: int, vector: Floats, least: float) -> Floats:
+        """Return the covariance of features within groups times a vector [D].
+
+        Parameters
+        ----------
+        values
+            A place for scores.
+        least
+            What a probability must exceed to count; negative if all do.
+        """
+        self._multiply(vector[None], "points", [values])
+        self._ask_about(chances, values, 1.0, least)
+        return self._combine()
+
+    def deviation(self, scores: int) -> float:
+        """Return the pooled standard deviation of the scores within groups."""
+        self._ask_about(scores, scores, 0.0, 0.0)
+        arrays = self._scores, self._start, self._about.there, self._expected
+        self._launch("squares", expectations.squares_within, *arrays)(self.groups, 1, SUM_THREADS)
+        return float(np.sqrt(self._column_sums(1)[0] / self.size))
+
+    def _ask_about(self, *numbers: float) -> None:
+        self._about.here[:] = numbers
+        self._about.send(4)
+
+    def _column_sums(self, columns: int) -> Floats:
+        self._launch("columns", expectations.add_columns, self._expected, self._sums.there)(
+            columns, 1, LINE_THREADS
+        )
+        sums: Floats = self._sums.fetch(columns)
+        return sums
+
+    def _combine(self) -> Floats:
+        """Turn values into moments, and return the sum of feature vectors times these."""
+        about, result = self._about.there, self._combined
+        self._launch(
+            "deviate", expectations.deviate, self._scores, self._start, about, self._expected
+        )(self.groups, 1, SUM_THREADS)
+        if self.dense:
+            self._launch(
+                "combine", expectations.combine, self._rows, self._scores, about, self._pieces
+            )(self.dense, self._pieces.shape[1], SUM_THREADS)
+            self._launch("pieces", expectations.add_pieces, self._pieces, result.there)(
+                -(-self.dense // EACH), 1, EACH
+            )
+        if self.names > self.dense:
+            self._launch(
+                "sparse",
+                expectations.combine_sparse,
+                *(*self._columns, self._scores, about, self.dense, result.there),
+            )(-(-(self.names - self.dense) // EACH), 1, EACH)
+        combined: Floats = result.fetch(self.names)
+        return combined
+
     # Lines.
 
     @property
@@ -323,8 +429,8 @@ class Batches:
         totals, moved = self._whole(replies[:, 4 : 4 + k]), self._whole(replies[:, 4 + k :])
         numbers, ends = replies[:, 1].astype(int).tolist(), replies[:, 2:4].tolist()
         return [
-            Best(number, *end, total, after)
-            for number, end, total, after in zip(numbers, ends, totals, moved, strict=True)
+            Best(number, low, high, total, after)
+            for number, (low, high), total, after in zip(numbers, ends, totals, moved, strict=True)
         ]
 
     def _judge(self, count: int) -> None:

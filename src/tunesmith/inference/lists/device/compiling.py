@@ -19,6 +19,8 @@ GROUP_THREADS = 2 if SIMULATED else 64
 LINE_THREADS = 2 if SIMULATED else 512
 #: Breakpoints of a part of a line, and threads that judge it.
 PART = 2 if SIMULATED else 256
+#: Threads that add up over one group, or over a piece of a row, and candidates of such a piece.
+SUM_THREADS, SPAN = (2, 8) if SIMULATED else (128, 8192)
 #: Stands for the row of slopes where nothing is to move; and where scores stay as they are.
 NO_MOVE, AS_IT_IS = -2.0, -1.0
 #: Breakpoints that one block sorts; two for each of its threads.

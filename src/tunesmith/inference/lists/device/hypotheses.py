@@ -1,7 +1,7 @@
 """Hypotheses on n-best lists whose points and lines are a GPU's work.
 
-What line searches ask is answered there; spreads, axes, expectations and gradients are those of the
-processor, which gets the scores of a point when they are asked.
+What line searches and gradients ask is answered there; spreads and axes are those of the processor,
+which gets the scores of a point when they are asked.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from tunesmith.arrays import Floats, Ints, Stats
 from tunesmith.errors import UsageError
-from tunesmith.inference.hypotheses import Direction, Envelope, Line, Point
+from tunesmith.inference.hypotheses import Direction, Envelope, Expectation, Line, Point
 from tunesmith.inference.lists.device.batches import Batches, Best, Move
 from tunesmith.inference.lists.device.compiling import AS_IT_IS
 from tunesmith.inference.lists.device.formulas import formula_of
 from tunesmith.inference.lists.device.meeting import Meetings
+from tunesmith.inference.lists.expectation import FEW, LIKELY
 from tunesmith.inference.lists.hypotheses import ListHypotheses
 from tunesmith.metrics.scored import ScoredCandidates
 
@@ -238,6 +239,57 @@ class DeviceHypotheses(ListHypotheses):
                 answers += answer(np.array(asks, np.float64))
                 asks, rows = [], []
         return answers + answer(np.array(asks, np.float64)) if asks else answers
+
+    # Distributions.
+
+    def deviation(self, point: Point) -> float:
+        """Return the pooled standard deviation of the scores within groups."""
+        (result,) = self._meetings.ask(self._deviation, [point.cache])
+        return float(result)
+
+    def _deviation(self, many: Sequence[Place]) -> Sequence[float]:
+        return [self._batches.deviation(place.number) for place in many]
+
+    def expected(self, points: Sequence[Point], sharpness: Sequence[float]) -> list[Expectation]:
+        """Return expected gains and their gradients: see :meth:`ListHypotheses.expected`."""
+        places = [point.cache for point in points]
+        return list(self._meetings.ask(self._expect, list(zip(places, sharpness, strict=True))))
+
+    def _expect(self, many: Sequence[tuple[Place, float]]) -> Sequence[Expectation]:
+        batches, expectations = self._batches, []
+        values = Place(batches)
+        for scores, sharp in many:
+            chances = Place(batches)
+            total, count, empty = batches.distribute(scores.number, chances.number, sharp, LIKELY)
+            gradient, variance = batches.moments(
+                chances.number, values.number, self.metric.slope(total), sharp
+            )
+            # Where the likely candidates are few, covariances are those of these few.
+            is_few = count <= FEW * self.features.candidates and not empty
+            expectations.append(
+                Expectation(
+                    sharp,
+                    float(self.metric.gain(total)),
+                    gradient,
+                    (variance / self.groups) ** 0.5,
+                    (chances, LIKELY if is_few else -1.0),
+                )
+            )
+        return expectations
+
+    def covariance(self, expectations: Sequence[Expectation], vectors: Floats) -> Floats:
+        """Return covariances times vectors [B, D]: see :meth:`ListHypotheses.covariance`."""
+        caches = [expectation.cache for expectation in expectations]
+        return np.array(
+            self._meetings.ask(self._covariance, list(zip(caches, vectors, strict=True)))
+        )
+
+    def _covariance(self, many: Sequence[tuple[tuple[Place, float], Floats]]) -> Sequence[Floats]:
+        values = Place(self._batches)
+        return [
+            self._batches.covariance(chances.number, values.number, vector, least)
+            for (chances, least), vector in many
+        ]
 
     def side_by_side(
         self,

@@ -17,8 +17,8 @@ from numba import cuda
 from tunesmith.inference.lists.device.compiling import SIMULATED
 
 if not SIMULATED:
-    from cuda.bindings import driver
-    from cuda.core import LaunchConfig, launch
+    from cuda.bindings import driver  # type: ignore[import-untyped]
+    from cuda.core import LaunchConfig, launch  # type: ignore[import-untyped]
 
 #: Whether launches pass by what numba-cuda does for each; off for comparison.
 DIRECT = not SIMULATED
@@ -71,7 +71,8 @@ class Launch:
             configured.pre_launch_callbacks.append(lambda kernel, _: seen.append(kernel))
         configured(*self._arguments)
         if seen:
-            kernel, passed = seen[-1], []
+            kernel = seen[-1]
+            passed: list[Any] = []
             for kind, value in zip(kernel.argument_types, self._arguments, strict=True):
                 kernel._prepare_args(kind, value, 0, [], passed)
             self._compiled = configured.stream, kernel._codelibrary.get_cufunc().kernel, passed

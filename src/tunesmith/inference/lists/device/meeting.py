@@ -80,8 +80,8 @@ class Meeting:
         if following != number:
             self._turns[following].release()
             self.await_turn(number)
-        if self.is_over and question.answers is None and question.error is None:
-            raise Ended
+        if question.answers is None and question.error is None:
+            raise Ended  # nothing is answered any more
         return question.result()
 
     def leave(self) -> None:
